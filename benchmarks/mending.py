@@ -14,8 +14,8 @@ from time import process_time
 
 from memmodel.answer import Budget
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.conductor import entry_of
-from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.kernel.check.case import CheckOptions
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.repair.search import KernelMender
@@ -51,7 +51,7 @@ def removals(path: Path, seconds: float) -> list[bool]:
         without = text[: span.start] + "nanosleep.u32 0" + text[span.end :]
         module = parse_module(Source(path.name, without))
         started = process_time()
-        budget, options = Budget(seconds=seconds), ExploreOptions(4)
+        budget, options = Budget(seconds=seconds), CheckOptions(4)
         repairs = KernelMender(
             module, entry.name, launch, model, options, budget=budget, seconds=seconds, most=1
         ).repairs()

@@ -113,7 +113,7 @@ def kernel(
 def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
     """The schema of launch descriptions, or one to fill in."""
     from memmodel.kernel import launch
-    from memmodel.kernel.check.conductor import entry_of
+    from memmodel.kernel.check.inputs import entry_of
     from memmodel.ptx.module.reader import read_module
 
     say(json.dumps(launch.schema() if schema else launch.template(entry_of(read_module(file), entry)), indent=1))

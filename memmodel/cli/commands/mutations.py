@@ -19,7 +19,7 @@ def mutate(
 ) -> tuple[Exit, dict[str, Any]]:
     """Judge all mutants and print them. Exit code: that of the kernel as it is."""
     from memmodel.cat.load import load_model
-    from memmodel.kernel.check.conductor import entry_of
+    from memmodel.kernel.check.inputs import entry_of
     from memmodel.kernel.launch import read_launch
     from memmodel.kernel.mutate.mutations import mutations
     from memmodel.kernel.mutate.table import mutation_table

@@ -1,6 +1,6 @@
-"""What kind of access an instruction makes, and how a register goes on, for runs that are followed.
+"""The kinds of accesses that instructions make, and the step of a register, for runs that are followed.
 
-In: instructions, blocks, values. Out: yes or no, a name, a step.
+In: instructions, blocks, values. Out: as above.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memmodel.ptx.vocabulary import Proxy, Space
 
 
 def step_of(before: Value, after: Value, width: int) -> int | None:
-    """By how much a register goes on in a period; None where that is not known, or a predicate changes."""
+    """The step of a register in a period; None where it is not known, or a predicate changes."""
     if before is None or after is None:
         return None
     return centred(after - before, width) if width > 1 or before == after else None
@@ -28,26 +28,27 @@ def in_shared(block: Block) -> bool:
     return block.instance.space is Space.SHARED
 
 
-def tests_state(one: PtxInstruction) -> bool:
-    """Is it a test of a state? That is the one of its phase, whichever this is."""
-    return one.words[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")) and "parity" not in one.words
+def tests_state(instruction: PtxInstruction) -> bool:
+    """True for test_wait and try_wait by state, not by parity."""
+    words = instruction.words
+    return words[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")) and "parity" not in words
 
 
-def named_in(one: PtxInstruction) -> str:
+def named_in(instruction: PtxInstruction) -> str:
     """The variable that a load names."""
-    place = one.operands[1]
+    place = instruction.operands[1]
     return place.base.name if isinstance(place, Mem | TensorOperand) and isinstance(place.base, Sym) else ""
 
 
-def copies_in(one: PtxInstruction) -> bool:
-    """Is it a copy from global to shared memory?"""
-    if one.words[0] != "cp" or len(one.operands) < 2:
+def copies_in(instruction: PtxInstruction) -> bool:
+    """True for a copy from global to shared memory."""
+    if instruction.words[0] != "cp" or len(instruction.operands) < 2:
         return False
-    spaces = [word for word in one.words if word.startswith(("shared", "global"))]
+    spaces = [word for word in instruction.words if word.startswith(("shared", "global"))]
     return len(spaces) >= 2 and spaces[0].startswith("shared") and spaces[1] == "global"
 
 
-def tiles(made: Sequence[WeakAccess]) -> list[Block]:
-    """The memory outside of shared memory that accesses are to, but for tensor maps, which are where they are."""
-    described = [isinstance(one.label, Access) and one.label.proxy is Proxy.TENSORMAP for one in made]
-    return [one.block for one, maps in zip(made, described, strict=True) if not maps and not in_shared(one.block)]
+def tiles(accesses: Sequence[WeakAccess]) -> list[Block]:
+    """The blocks outside of shared memory that are accessed, without tensor maps, whose places are fixed."""
+    labels = [(access.block, access.label) for access in accesses if not in_shared(access.block)]
+    return [block for block, label in labels if not (isinstance(label, Access) and label.proxy is Proxy.TENSORMAP)]

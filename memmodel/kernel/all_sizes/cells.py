@@ -1,6 +1,6 @@
-"""Which bytes of memory hold numbers that drift, and which known numbers were loaded where a loop is stretched.
+"""The bytes of memory that hold numbers that drift, and the known numbers that were loaded where a loop is stretched.
 
-In: the accesses that an instruction has made. Out: `DriftCells`. Memory that a thread has for itself is not told apart.
+In: the accesses that an instruction has made. Out: `DriftCells`. The private memory of threads is not divided.
 """
 
 from __future__ import annotations
@@ -26,55 +26,59 @@ class DriftCells:
 
     @property
     def any(self) -> bool:
-        """Is there anything that drifts?"""
+        """True if anything in memory drifts."""
         return self._own or self._strong or bool(self._cells)
 
     def brought(
-        self, one: PtxInstruction, made: Sequence[WeakAccess], inside: Container[int], threads: set[int]
+        self, instruction: PtxInstruction, accesses: Sequence[WeakAccess], inside: Container[int], threads: set[int]
     ) -> bool:
-        """Does a load bring numbers that drift? `inside`: the threads whose loop is stretched just now."""
-        if not made:
-            strong = not _private(one) and (self._strong or bool(self._cells))
+        """True if a load returns numbers that drift. `inside`: the threads whose loop is stretched at present."""
+        if not accesses:
+            strong = not _private(instruction) and (self._strong or bool(self._cells))
             return strong or self._own or any(thread in inside for thread in threads)
-        for each in made:
-            if each.thread in inside and each.block.load(each.first, each.size) is not None:
-                self.loaded[each.block, each.first, each.size] = one
-        return self._strong or any(self.hold(each.block, each.first, each.first + each.size) for each in made)
+        for access in accesses:
+            if access.thread in inside and access.block.load(access.first, access.size) is not None:
+                self.loaded[access.block, access.first, access.size] = instruction
+        return self._strong or any(
+            self.hold(access.block, access.first, access.first + access.size) for access in accesses
+        )
 
-    def left(self, one: PtxInstruction, made: Sequence[WeakAccess], *, drifts: bool) -> None:
-        """What is stored, or put into a tensor map, drifts or not; maps are copied as they are. What a strong store
-        leaves is not told apart.
+    def left(self, instruction: PtxInstruction, accesses: Sequence[WeakAccess], *, drifts: bool) -> None:
+        """Note whether what is stored, or put into a tensor map, drifts. Maps are copied as they are. The places of
+        strong stores are not distinguished.
         """
         if not drifts and not self._cells:
             return
-        self._own |= drifts and not made
-        self._strong |= drifts and not made and not _private(one)
-        if one.words[0] == "cp":  # of bytes that nobody knows none is compared
-            held = drifts or any(self.hold(each.block, each.first, each.first + each.size) for each in made)
-            made = [each for each in made if held and _written(each)]
+        self._own |= drifts and not accesses
+        self._strong |= drifts and not accesses and not _private(instruction)
+        if instruction.words[0] == "cp":  # unknown bytes are never compared
+            held = drifts or any(
+                self.hold(access.block, access.first, access.first + access.size) for access in accesses
+            )
+            accesses = [access for access in accesses if held and _written(access)]
             drifts = True
-        cells = [(each.block, at) for each in made for at in range(each.first, each.first + each.size)]
-        copied = len(cells) // 2 if one.words[:2] == ("tensormap", "cp_fenceproxy") else 0
+        cells = [(access.block, at) for access in accesses for at in range(access.first, access.first + access.size)]
+        copied = len(cells) // 2 if instruction.words[:2] == ("tensormap", "cp_fenceproxy") else 0
         moved = {to for of, to in zip(cells[:copied], cells[copied:], strict=False) if of in self._cells}
         left = set(cells[copied:])
         self._cells = (self._cells | left) if drifts else (self._cells - left) | moved
 
     def hold(self, block: Block, first: int, end: int) -> bool:
-        """Do some bytes hold numbers that drift?"""
+        """True if some bytes hold numbers that drift."""
         return any((block, at) in self._cells for at in range(first, end))
 
 
-def _written(one: WeakAccess) -> bool:
-    """Does an access write bytes that are known?"""
-    writes = isinstance(one.label, Access) and one.label.side is Side.WRITE
-    return writes and one.block.load(one.first, one.size) is not None
+def _written(access: WeakAccess) -> bool:
+    """True if an access writes known bytes."""
+    writes = isinstance(access.label, Access) and access.label.side is Side.WRITE
+    return writes and access.block.load(access.first, access.size) is not None
 
 
-def _private(one: PtxInstruction) -> bool:
-    """Does it name the memory of its thread?"""
-    return any(word.split("::")[0] in ("local", "param") for word in one.words)
+def _private(instruction: PtxInstruction) -> bool:
+    """True if an instruction names the private memory of its thread."""
+    return any(word.split("::")[0] in ("local", "param") for word in instruction.words)
 
 
-def made_since(machine: Machine, single: int, many: int) -> list[WeakAccess]:
+def accesses_since(machine: Machine, single: int, many: int) -> list[WeakAccess]:
     """The accesses that an instruction has made. `single`, `many`: how many the run had before."""
-    return [*machine.run.single[single:], *(each for row in machine.run.lanes[many:] for each in row.each())]
+    return [*machine.run.single[single:], *(access for row in machine.run.lanes[many:] for access in row.each())]

@@ -1,8 +1,8 @@
-"""How numbers go on where a loop runs more often: by so much for each unit of a parameter, and for each round more.
+"""How numbers change where a loop runs more often: by so much for each unit of a parameter, and for each more round.
 
-In: words of opcodes, numbers, their drifts. Out: the drift of results, or None where they do not go on evenly. A number
-that has no drift is the same however often the loops run. Sums and products are those of numbers modulo a power of two;
-where a number is read as one (compared, divided, widened), it is noted how far it may go on before it wraps.
+In: words of opcodes, numbers, their drifts. Out: the drift of results, or None where they do not change evenly. A
+number without a drift is the same however often the loops run. Sums and products are modulo a power of two. Where a
+number is compared, divided or widened, it is noted how far it may change before it wraps.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ORDERS: dict[str, Callable[[float, float], bool | None]] = {
     "gt": lambda low, high: True if low > 0 else False if high <= 0 else None,
     "eq": lambda low, high: False if low > 0 or high < 0 else True if low == high else None,
 }
-"""Of a number that lies between two others: is it below zero, above it, zero? None: not known."""
+"""Whether a number that lies between two others is below zero, above it, zero. None: not known."""
 
 OPPOSITE = {"ge": "lt", "le": "gt", "ne": "eq", "hs": "lt", "ls": "gt"}
 SAME = {"lt": "lt", "gt": "gt", "eq": "eq", "lo": "lt", "hi": "gt"}
 
 
 class Drift(NamedTuple):
-    """`grows` for each unit that the parameter is larger, `moves` for each period of rounds that a loop makes more."""
+    """`grows`: for each unit by which the parameter is larger. `moves`: for each period of rounds that is added."""
 
     grows: Fraction
     moves: int
@@ -42,30 +42,30 @@ class Drift(NamedTuple):
 
 STILL = Drift(Fraction(0), 0)
 UNEVEN = None
-"""A number that does not go on evenly."""
+"""A number that does not change evenly."""
 
 Drifting = Drift | None
 
 
-class Going(NamedTuple):
-    """A number of an instruction, as its type reads it, and its drift."""
+class DriftingNumber(NamedTuple):
+    """An operand, read as its type, and its drift."""
 
     value: int
     drift: Drifting
 
 
 class Drifts:
-    """The rules of one parameter. `divisor`: what it grows by is a multiple of that, so that quotients are exact.
-    `rate`: by how much it grows for each period of rounds, as the ends of the loops tell; None as long as none did.
+    """The drifts that one parameter causes. `divisor`: the parameter grows by its multiples, so that quotients are
+    exact. `rate`: its growth for each period of rounds, as the ends of the loops show; None if none did so far. `torn`:
+    the loops that the parameter decides show different rates.
     """
 
     def __init__(self) -> None:
         self.divisor = 1
         self.rate: Fraction | None = None
         self.torn = False
-        """Do loops that the parameter decides tell different rates?"""
         self._room: dict[tuple[int, Drift], int] = {}
-        """How far numbers may go up (1) or down (-1), by what they go."""
+        """How far numbers may go up (1) or down (-1), by their drift."""
 
     def step(self) -> int | None:
         """The least number that the parameter may grow by, and all its multiples."""
@@ -74,60 +74,60 @@ class Drifts:
         return lcm(self.divisor, self.rate.numerator)
 
     def periods(self) -> int:
-        """How many periods more there may be before a number wraps."""
-        found = [MOST_PERIODS]
+        """How many periods may be added before a number wraps."""
+        periods = [MOST_PERIODS]
         for (sign, drift), room in self._room.items():
-            each = drift.grows * (self.rate or 1)
-            by = max(sign * (drift.moves + each), sign * each)  # as in `truth`
-            found += [int(room / by)] if by > 0 else []
-        return min(found)
+            growth = drift.grows * (self.rate or 1)
+            by = max(sign * (drift.moves + growth), sign * growth)  # as in `truth`
+            periods += [int(room / by)] if by > 0 else []
+        return min(periods)
 
-    def read(self, one: Going, kind: str) -> None:
-        """A number that drifts is read as one of that type."""
+    def read(self, number: DriftingNumber, kind: str) -> None:
+        """A number that drifts is read as a number of that type."""
         width = width_of(kind) or 64
-        self._keeps(one, *((-(1 << width - 1), (1 << width - 1) - 1) if kind[0] == "s" else (0, (1 << width) - 1)))
+        self._keeps(number, *((-(1 << width - 1), (1 << width - 1) - 1) if kind[0] == "s" else (0, (1 << width) - 1)))
 
-    def _keeps(self, one: Going, least: int, most: int) -> None:
+    def _keeps(self, number: DriftingNumber, least: int, most: int) -> None:
         """A number stays between two others."""
-        drift = one.drift or STILL
-        for sign, room in ((1, most - one.value), (-1, one.value - least)):
+        drift = number.drift or STILL
+        for sign, room in ((1, most - number.value), (-1, number.value - least)):
             if drift != STILL:
                 self._room[sign, drift] = min(room, self._room.get((sign, drift), room))
 
     def done(self, drift: Drifting) -> Drifting:
-        """The drift of a number behind the rounds that a loop makes more."""
+        """The drift of a number after the added rounds of a loop."""
         if drift is None or not drift.moves:
             return drift
         return None if self.rate is None else Drift(drift.grows + drift.moves / self.rate, 0)
 
     # ---- instructions --------------------------------------------------------------------------------------------
 
-    def computed(self, words: tuple[str, ...], given: list[Going]) -> Drifting:
-        """What an instruction on whole numbers leaves. At least one of the numbers has a drift."""
+    def computed(self, words: tuple[str, ...], operands: list[DriftingNumber]) -> Drifting:
+        """The drift of the result of an instruction on integers. At least one operand has a drift."""
         head, kind = words[0], words[-1]
         width = width_of(kind)
-        if any(one.drift is None for one in given) or width is None or is_float(kind):
+        if any(operand.drift is None for operand in operands) or width is None or is_float(kind):
             return UNEVEN
         if head == "cvt":
             if is_float(words[-2]):
                 return UNEVEN
             width = width_of(words[-2]) or 0
         if head in READ or "wide" in words or "hi" in words:
-            for one in given[:2]:
-                self.read(one, kind)
-        found = self._of(words, head, given)
+            for operand in operands[:2]:
+                self.read(operand, kind)
+        drift = self._of(words, head, operands)
         width *= 2 if "wide" in words else 1
         # Fewer bits wrap soon.
-        return found if found is None or width >= 32 else self._divided(found, 1 << width, rest=True)
+        return drift if drift is None or width >= 32 else self._divided(drift, 1 << width, rest=True)
 
-    def _of(self, words: tuple[str, ...], head: str, given: list[Going]) -> Drifting:
+    def _of(self, words: tuple[str, ...], head: str, operands: list[DriftingNumber]) -> Drifting:
         if not ROUNDED.isdisjoint(words):
             return UNEVEN
-        drifts = [one.drift or STILL for one in given]
-        numbers = [None if one != STILL else two.value for one, two in zip(drifts, given, strict=True)]
+        drifts = [drift.drift or STILL for drift in operands]
+        numbers = [None if drift != STILL else operand.value for drift, operand in zip(drifts, operands, strict=True)]
         if head in ("mov", "cvt", "cvta"):
             return drifts[0]
-        if head in ("add", "sub") and len(given) == 2:
+        if head in ("add", "sub") and len(operands) == 2:
             return _plus(drifts[0], drifts[1], 1 if head == "add" else -1)
         if head in ("neg", "not"):
             return _plus(STILL, drifts[0], -1)
@@ -136,57 +136,57 @@ class Drifts:
             factor = numbers[1 - at]
             if factor is None:
                 return UNEVEN
-            made: Drifting = _plus(STILL, drifts[at], factor)
+            product: Drifting = _plus(STILL, drifts[at], factor)
             if words[1] == "hi":
-                made = self._high(given[at], factor, width_of(words[-1]) or 32)
-            return made if made is None or head == "mul" else _plus(made, drifts[2], 1)
+                product = self._high(operands[at], factor, width_of(words[-1]) or 32)
+            return product if product is None or head == "mul" else _plus(product, drifts[2], 1)
         if head in ("shl", "shr", "div", "rem", "bfe"):
-            return self._by_number(words, given, drifts, numbers)
-        if head in ("and", "or", "xor") and len(given) == 2 and (numbers[0] is None) != (numbers[1] is None):
+            return self._by_number(words, operands, drifts, numbers)
+        if head in ("and", "or", "xor") and len(operands) == 2 and (numbers[0] is None) != (numbers[1] is None):
             at = numbers.index(None)
             return self._masked(head, drifts[at], numbers[1 - at] or 0, width_of(words[-1]) or 32)
-        if head in ("min", "max") and len(given) == 2:
-            first = self.truth("lt" if head == "min" else "gt", given[0], given[1])
+        if head in ("min", "max") and len(operands) == 2:
+            first = self.truth("lt" if head == "min" else "gt", operands[0], operands[1])
             return UNEVEN if first is None else drifts[0 if first else 1]
         return UNEVEN
 
-    def _high(self, one: Going, factor: int, width: int) -> Drifting:
-        """The high half of a product: the step of the whole is a multiple of 2^width, but for a little, which adds up
-        until it carries. (A quotient by 3 is the high half of a product with (2^65 + 1) / 3.)
+    def _high(self, number: DriftingNumber, factor: int, width: int) -> Drifting:
+        """The high half of a product: the step of the whole product is a multiple of 2^width and a small rest, which
+        adds up until it carries. (A quotient by 3 is the high half of a product with (2^65 + 1) / 3.)
         """
-        drift, step = one.drift or STILL, 1
+        drift, step = number.drift or STILL, 1
         if drift.grows:
             step = self.step() or 0
             if not step or (drift.grows * step).denominator != 1:
                 return UNEVEN
             self.divisor = step
         halves, rests = [], []
-        for each in (int(drift.grows * step), drift.moves):
-            half = (each * factor + (1 << width - 1)) >> width
+        for slope in (int(drift.grows * step), drift.moves):
+            half = (slope * factor + (1 << width - 1)) >> width
             halves.append(half)
-            rests.append(each * factor - (half << width))
-        rest = Going(one.value * factor & (1 << width) - 1, Drift(Fraction(rests[0], step), rests[1]))
+            rests.append(slope * factor - (half << width))
+        rest = DriftingNumber(number.value * factor & (1 << width) - 1, Drift(Fraction(rests[0], step), rests[1]))
         self.read(rest, f"u{width}")
         return Drift(Fraction(halves[0], step), halves[1])
 
     def _by_number(
-        self, words: tuple[str, ...], given: list[Going], drifts: list[Drift], numbers: list[int | None]
+        self, words: tuple[str, ...], operands: list[DriftingNumber], drifts: list[Drift], numbers: list[int | None]
     ) -> Drifting:
-        """Shifts, quotients and remainders by a number that does not drift, of one that is not below zero."""
+        """Shifts, quotients and remainders of a number that is not negative by a number that does not drift."""
         head, by = words[0], numbers[1]
         if by is None or (head == "bfe" and numbers[2] is None):
             return UNEVEN
         if head == "shl":
             return _plus(STILL, drifts[0], 1 << by) if by < 64 else STILL
         width = width_of(words[-1]) or 32
-        if head == "shr" and by == width - 1 and given[0].value >> by == 0:
-            self._keeps(given[0], 0, (1 << by) - 1)
+        if head == "shr" and by == width - 1 and operands[0].value >> by == 0:
+            self._keeps(operands[0], 0, (1 << by) - 1)
             return STILL
         if head == "shr":
             return self._divided(drifts[0], 1 << min(by, 64))
-        if given[0].value < 0 or (by == 0 and head != "bfe"):
+        if operands[0].value < 0 or (by == 0 and head != "bfe"):
             return UNEVEN
-        self.read(given[0], f"u{width}")
+        self.read(operands[0], f"u{width}")
         if head == "bfe":
             if words[-1][0] == "s":
                 return UNEVEN
@@ -195,7 +195,7 @@ class Drifts:
         return self._divided(drifts[0], by, rest=head == "rem")
 
     def _masked(self, head: str, drift: Drift, mask: int, width: int) -> Drifting:
-        """Bit operations with a number: those that leave all high bits alone, or only low ones."""
+        """Bit operations with a mask that leaves all high bits alone, or only low ones."""
         mask &= (1 << width) - 1
         if head != "and":
             return drift if self._divided(drift, 1 << mask.bit_length(), rest=True) is not None else UNEVEN
@@ -205,7 +205,7 @@ class Drifts:
         return self._divided(drift, 1 << mask.bit_length(), rest=True)
 
     def _divided(self, drift: Drift, by: int, *, rest: bool = False) -> Drifting:
-        """The drift of a quotient, rounded down, or of the remainder: where both parts are multiples of the divisor."""
+        """The drift of a quotient, rounded down, or of the remainder; both parts must be multiples of the divisor."""
         if drift.moves % by:
             return UNEVEN
         if drift.grows:
@@ -217,8 +217,8 @@ class Drifts:
 
     # ---- comparisons ---------------------------------------------------------------------------------------------
 
-    def truth(self, how: str, first: Going, second: Going) -> bool | None:
-        """What a comparison says, if it says so however often the loops run."""
+    def truth(self, how: str, first: DriftingNumber, second: DriftingNumber) -> bool | None:
+        """The result of a comparison, if it is the same however often the loops run."""
         if first.drift is None or second.drift is None:
             return None
         grows, moves = _plus(first.drift, second.drift, -1)
@@ -226,11 +226,11 @@ class Drifts:
             rate = -moves / grows
             self.torn |= self.rate is not None and self.rate != rate
             self.rate = rate
-        # With t ≥ 0 periods more than the m ≥ 0 that have been made, the parameter is larger by rate * (m + t).
+        # With t ≥ 0 periods more than the m ≥ 0 that have been run, the parameter is larger by rate * (m + t).
         each = grows * (self.rate or 1) if grows else Fraction(0)
         distance, slopes = first.value - second.value, (moves + each, each)
-        low = -inf if any(one < 0 for one in slopes) else distance
-        high = inf if any(one > 0 for one in slopes) else distance
+        low = -inf if any(slope < 0 for slope in slopes) else distance
+        high = inf if any(slope > 0 for slope in slopes) else distance
         if how in SAME:
             return ORDERS[SAME[how]](low, high)
         if how not in OPPOSITE:
@@ -244,5 +244,5 @@ def _plus(first: Drift, second: Drift, factor: int) -> Drift:
 
 
 def centred(difference: int, width: int) -> int:
-    """A difference of two numbers of that width, as the nearest one to zero."""
+    """A difference modulo 2^width, as the number nearest to zero."""
     return signed(difference & (1 << width) - 1, width)

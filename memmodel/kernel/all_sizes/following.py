@@ -1,8 +1,8 @@
 """A run whose numbers are followed for larger values of one parameter, and for more rounds of the loops it decides.
 
 In: entry, parameter, where loops are stretched. Out: visits of loops; the branches that go elsewhere for larger values.
-Settled here: with `stretches`, whatever decides control flow, addresses, sizes, counts and parities must be the same
-however often the stretched loops run, and their state must come back after a period: else `Refused`.
+Settled here: with `stretches`, all that decides control flow, addresses, sizes, counts and parities must be the same
+however often the stretched loops run, and the state must come back after a period; else `Refused` is raised.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from memmodel.kernel.all_sizes.access_kinds import copies_in, in_shared, named_in, step_of, tests_state, tiles
-from memmodel.kernel.all_sizes.cells import DriftCells, made_since
-from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going
+from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
+from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts
 from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
 from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
 from memmodel.kernel.flow.detours import Detour
@@ -43,10 +43,10 @@ JOINS = {"and": 0, "or": 1}
 
 
 class RoundEnd(NamedTuple):
-    """A thread goes back to the head of a loop. `within`: how often it had gone back to those around it.
+    """A thread goes back to the head of a loop. `within`: how often it had gone back to the heads of loops around it.
 
-    `events`, `single`, `many`: how much of its trace, and of the accesses of the run, there was then. `rows`: the
-    registers that the loop writes.
+    `events`: the length of its trace then; `single`, `many`: the numbers of accesses of the run. `rows`: the registers
+    that the loop writes.
     """
 
     head: int
@@ -73,32 +73,33 @@ class Stretch(NamedTuple):
 
 
 class FollowedRounds(Follower):
-    """Goes along with one run. `stretches`: by thread; without any the run is only looked at."""
+    """Follows one run. `stretches`: by thread; without any the run is only observed.
+
+    `uneven`: registers that do not change evenly over a period, whose values at its begin must have no effect.
+    `varying`: stores of numbers that drift, and stores of unknown numbers after the begin of the period. `value`: the
+    parameter in this launch. `leaves`: branches that may go elsewhere for larger values of the parameter; `wandering`:
+    global memory that is read at other addresses then; `placed`: weak accesses to global memory whose addresses drift,
+    with how many there are.
+    """
 
     def __init__(
         self, loops: Mapping[int, LoopText], entry: PtxFunction, param: ParamPart,
         before: Mapping[int, Sequence[RoundEnd]] | None = None,
         stretches: Mapping[int, Sequence[Stretch]] | None = None, uneven: Collection[int] = (),
     ) -> None:  # fmt: skip
-        self._entry, self._widths = {one.name for one in entry.params}, widths(entry.body or ())
+        self._entry, self._widths = {parameter.name for parameter in entry.params}, widths(entry.body or ())
         self._taken = address_taken(entry.body or (), param)
         self.uneven = set(uneven)
-        """Registers that do not go on evenly over a period, so that nothing may come of what they hold at its begin."""
         self.varying: set[int] = set()
-        """Stores of numbers that drift, and stores of unknown ones behind the begin of the period."""
         self._begun: dict[tuple[int, int], Drifting] = {}
         self._stale: set[int] = set()
         """Threads whose carry comes from before a cut."""
         self.value: int | None = None
-        """The parameter in this launch."""
         self.drifts = Drifts()
         self.visits: dict[int, list[RoundEnd]] = {}
         self.leaves: dict[int, PtxInstruction] = {}
-        """Branches that may go elsewhere for larger values of the parameter."""
         self.wandering: dict[Block, PtxInstruction] = {}
-        """Global memory that is read at other addresses then."""
         self.placed: dict[Block, Counter[Moved]] = {}
-        """Where weak accesses to global memory are whose addresses drift, and how many."""
         self.cells = DriftCells()
         self._loops, self._param = loops, param
         self._carried = frozenset(slot for loop in loops.values() for slot in loop.live.intersection(loop.slots))
@@ -132,7 +133,7 @@ class FollowedRounds(Follower):
             self._going.setdefault(warp, {}).setdefault(slot, {})[lane] = drift
 
     def _moving(self, warp: Warp, slots: Sequence[int]) -> list[int]:
-        """Those of some registers in which something drifts."""
+        """The registers in which something drifts, of some."""
         going = self._going.get(warp)
         return [] if not going else [slot for slot in slots if going.get(slot)]
 
@@ -140,16 +141,16 @@ class FollowedRounds(Follower):
         if isinstance(operand, Register):
             return warp.registers[operand.slot][lane]
         if isinstance(operand, Negated):
-            found = self._value(operand.operand, warp, lane)
-            return None if found is None else found ^ 1
+            value = self._value(operand.operand, warp, lane)
+            return None if value is None else value ^ 1
         if isinstance(operand, Imm):
             return operand.value
         if isinstance(operand, Special):
             return special(operand.name)(warp)[lane]
         return None
 
-    def _number(self, operand: Operand, warp: Warp, lane: int, kind: str) -> Going:
-        """An operand as its type reads it. A value that is not known does not go on evenly."""
+    def _number(self, operand: Operand, warp: Warp, lane: int, kind: str) -> DriftingNumber:
+        """An operand, read as its type. An unknown value does not change evenly."""
         drift = UNEVEN
         if isinstance(operand, Register | Negated):
             register = operand.operand if isinstance(operand, Negated) else operand
@@ -159,41 +160,41 @@ class FollowedRounds(Follower):
             drift = STILL
         value, width = self._value(operand, warp, lane), width_of(kind) or 64
         if value is None:
-            return Going(0, UNEVEN)
+            return DriftingNumber(0, UNEVEN)
         value &= (1 << width) - 1
-        return Going(signed(value, width) if kind[0] == "s" else value, drift)
+        return DriftingNumber(signed(value, width) if kind[0] == "s" else value, drift)
 
     # ---- instructions that compute ---------------------------------------------------------------------------
 
-    def _computed(self, one: PtxInstruction, step: Step) -> Step:
-        sources, targets = tuple(read_slots(one)), tuple(written(one))
+    def _computed(self, instruction: PtxInstruction, step: Step) -> Step:
+        sources, targets = tuple(read_slots(instruction)), tuple(written(instruction))
 
         def change(warp: Warp, lanes: Lanes) -> None:
             moving = self._moving(warp, sources)
             if self._strict:
-                self._carries(one, warp, lanes, moving)
+                self._carries(instruction, warp, lanes, moving)
             if not moving:
                 step(warp, lanes)
                 self._still(warp, targets, lanes)
                 return
             going = self._going[warp]
-            found: dict[int, Drifting] = {}
+            drifts: dict[int, Drifting] = {}
             for lane in lanes:
                 if any(lane in going[slot] for slot in moving):
-                    found[lane] = self._made(one, warp, lane)
+                    drifts[lane] = self._made(instruction, warp, lane)
             step(warp, lanes)
             for slot in targets:
                 for lane in lanes:
-                    self._set(warp, slot, lane, found.get(lane, STILL))
+                    self._set(warp, slot, lane, drifts.get(lane, STILL))
 
         return change
 
-    def _carries(self, one: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> None:
-        """The carry is no register: what drifts may not go into it, and it may not go over a cut."""
+    def _carries(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> None:
+        """The carry is no register: nothing that drifts may enter it, and it may not cross a cut."""
         threads = {warp.threads[lane].number for lane in lanes} if self._stale else set()
-        uses, sets = one.words[0] in ("addc", "subc", "madc"), "cc" in one.words
+        uses, sets = instruction.words[0] in ("addc", "subc", "madc"), "cc" in instruction.words
         if (sets and moving) or (uses and threads & self._stale):
-            raise Refused(f"the carry of {one.opcode}", one.span)
+            raise Refused(f"the carry of {instruction.opcode}", instruction.span)
         self._stale -= threads if sets else set()
 
     def _still(self, warp: Warp, slots: Sequence[int], lanes: Lanes) -> None:
@@ -201,18 +202,18 @@ class FollowedRounds(Follower):
             for lane in lanes:
                 self._going[warp][slot].pop(lane, None)
 
-    def _made(self, one: PtxInstruction, warp: Warp, lane: int) -> Drifting:
-        """The drift of what an instruction leaves in its registers."""
-        words, (target, *sources) = one.words, one.operands
+    def _made(self, instruction: PtxInstruction, warp: Warp, lane: int) -> Drifting:
+        """The drift of the result of an instruction."""
+        words, (target, *sources) = instruction.words, instruction.operands
         if isinstance(target, Vector) or any(isinstance(item, Vector | Sym) for item in sources):
             return UNEVEN
         if words[0] in ("setp", "set"):
             return self._tested(words, sources, warp, lane)
         kind = words[-1]
         if kind == "pred":
-            given = [self._number(item, warp, lane, "u1") for item in sources]
+            operands = [self._number(item, warp, lane, "u1") for item in sources]
             decides = JOINS.get(words[0])
-            return STILL if any(item.drift == STILL and item.value == decides for item in given) else UNEVEN
+            return STILL if any(item.drift == STILL and item.value == decides for item in operands) else UNEVEN
         if words[0] == "selp":
             choice = self._number(sources[2], warp, lane, "u1")
             return UNEVEN if choice.drift != STILL else self._number(sources[1 - choice.value], warp, lane, kind).drift
@@ -230,112 +231,116 @@ class FollowedRounds(Follower):
 
     # ---- instructions that do more ---------------------------------------------------------------------------
 
-    def _done(self, one: PtxInstruction, step: Blocking) -> Blocking:
-        sources, targets = tuple(read_slots(one)), tuple(written(one))
-        loads = one.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in one.words
-        loads = loads and not ("param" in one.words and named_in(one) in self._entry)
+    def _done(self, instruction: PtxInstruction, step: Blocking) -> Blocking:
+        sources, targets = tuple(read_slots(instruction)), tuple(written(instruction))
+        loads = instruction.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in instruction.words
+        loads = loads and not ("param" in instruction.words and named_in(instruction) in self._entry)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
-            team = self._team(one, warp, lanes, moving) if moving and one.words[0] == "shfl" else None
+            team = self._team(instruction, warp, lanes, moving) if moving and instruction.words[0] == "shfl" else None
             single, many = len(machine.run.single), len(machine.run.lanes)
             if not step(machine, warp, lanes, group):
                 return False
-            found: Drifting = STILL
+            drift: Drifting = STILL
             if moving and team is None:
-                self._uses(one, machine, warp, moving, single, many)
-                found = STILL if tests_state(one) else UNEVEN
-            if one.words[:2] == ("mbarrier", "arrive"):
-                found = UNEVEN  # a state has the number of its phase
-            if one.words[0] in ("alloca", "stacksave"):
-                found = UNEVEN  # the stack is no register
+                self._uses(instruction, machine, warp, moving, single, many)
+                drift = STILL if tests_state(instruction) else UNEVEN
+            if instruction.words[:2] == ("mbarrier", "arrive"):
+                drift = UNEVEN  # a state has the number of its phase
+            if instruction.words[0] in ("alloca", "stacksave"):
+                drift = UNEVEN  # the stack is no register
             if loads:
                 threads = {warp.threads[lane].number for lane in lanes}
-                made = made_since(machine, single, many)
-                if self.cells.brought(one, made, self._inside, threads) or (self._taken and not made):
-                    found = UNEVEN
-            if team is None and found == STILL:
+                accesses = accesses_since(machine, single, many)
+                if self.cells.brought(instruction, accesses, self._inside, threads) or (self._taken and not accesses):
+                    drift = UNEVEN
+            if team is None and drift == STILL:
                 self._still(warp, targets, lanes)
             else:
                 for slot in targets:
                     for n, lane in enumerate(lanes):
-                        self._set(warp, slot, lane, found if team is None else team[n])
-            if "tensor" in one.words and self.cells.any:
-                self._through(one, machine, warp, lanes, single, many)
-            if one.words[0] == "ld" and "param" in one.words:
-                self._parameter(one, warp, lanes)
-            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap"):
-                drifts = one.words[0] in ("st", "tensormap", "cp") and bool(moving)
-                self.cells.left(one, made_since(machine, single, many), drifts=drifts)
-                if one.words[0] == "st" and (drifts or self._unknown(one, warp, lanes)):
-                    self.varying.add(one.number)
+                        self._set(warp, slot, lane, drift if team is None else team[n])
+            if "tensor" in instruction.words and self.cells.any:
+                self._through(instruction, machine, warp, lanes, single, many)
+            if instruction.words[0] == "ld" and "param" in instruction.words:
+                self._parameter(instruction, warp, lanes)
+            elif instruction.words[0] in ("st", "atom", "red", "cp", "tensormap"):
+                drifts = instruction.words[0] in ("st", "tensormap", "cp") and bool(moving)
+                self.cells.left(instruction, accesses_since(machine, single, many), drifts=drifts)
+                if instruction.words[0] == "st" and (drifts or self._unknown(instruction, warp, lanes)):
+                    self.varying.add(instruction.number)
             return True
 
         return change
 
-    def _unknown(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> bool:
-        """Does a thread store what is not known, behind the begin of a period?"""
+    def _unknown(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes) -> bool:
+        """True if a thread stores an unknown number after the begin of a period."""
         behind = [lane for lane in lanes if warp.threads[lane].number in self._reached]
-        return any(warp.registers[slot][lane] is None for slot in read_slots(one) for lane in behind)
+        return any(warp.registers[slot][lane] is None for slot in read_slots(instruction) for lane in behind)
 
     def _touches(self, warp: Warp, slot: int, lanes: Lanes) -> bool:
         going = self._going[warp][slot]
         return any(lane in going for lane in lanes)
 
-    def _team(self, one: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> list[Drifting] | None:
+    def _team(
+        self, instruction: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]
+    ) -> list[Drifting] | None:
         """shfl of a number that all lanes have, and that drifts alike in them."""
-        data = one.operands[1]
+        data = instruction.operands[1]
         if not isinstance(data, Register) or list(moving) != [data.slot]:
             return None
-        found = {self._drift(warp, data.slot, lane) for lane in lanes}
+        drifts = {self._drift(warp, data.slot, lane) for lane in lanes}
         values = {warp.registers[data.slot][lane] for lane in lanes}
-        return [found.pop()] * len(lanes) if len(found) == 1 and len(values) == 1 else None
+        return [drifts.pop()] * len(lanes) if len(drifts) == 1 and len(values) == 1 else None
 
     def _uses(
-        self, one: PtxInstruction, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
+        self, instruction: PtxInstruction, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
     ) -> None:  # fmt: skip
-        """An instruction that does more than compute is given numbers that drift: may it be?"""
+        """An instruction that does more than compute has operands that drift. Raises Refused where that must not be."""
         if not self._strict:
             return
-        words, free = one.words, set[int]()
-        if words[0] in ("st", "ld", "ldu") and len(one.operands) == 2:
-            data, place = one.operands[::-1] if words[0] == "st" else one.operands
-            made = made_since(machine, single, many)
-            elsewhere = bool(made) and not any(in_shared(each.block) for each in made)
+        words, free = instruction.words, set[int]()
+        if words[0] in ("st", "ld", "ldu") and len(instruction.operands) == 2:
+            data, place = instruction.operands[::-1] if words[0] == "st" else instruction.operands
+            accesses = accesses_since(machine, single, many)
+            elsewhere = bool(accesses) and not any(in_shared(access.block) for access in accesses)
             free = set(registers(data) if words[0] == "st" else ()) | set(registers(place) if elsewhere else ())
-            for each in made if not set(registers(place)).isdisjoint(moving) else ():
-                drift = self._drift(warp, registers(place)[0], machine.run.threads[each.thread].lane)
-                self.placed.setdefault(each.block, Counter())[Moved(each.first, each.size, drift)] += 1
-        elif tests_state(one):
+            for access in accesses if not set(registers(place)).isdisjoint(moving) else ():
+                drift = self._drift(warp, registers(place)[0], machine.run.threads[access.thread].lane)
+                self.placed.setdefault(access.block, Counter())[Moved(access.first, access.size, drift)] += 1
+        elif tests_state(instruction):
             # A state that a round leaves to the next one may be that of another object in a longer loop.
-            free = {slot for item in one.operands[2:] for slot in registers(item)} - self._carried
+            free = {slot for item in instruction.operands[2:] for slot in registers(item)} - self._carried
         elif words[:2] == ("tensormap", "replace") and any(word in SIZES for word in words):
-            free = {slot for item in one.operands[1:] for slot in registers(item)}
-        elif words[0] in ("prefetch", "prefetchu") or copies_in(one):
-            place = one.operands[0 if words[0].startswith("prefetch") else 1]
+            free = {slot for item in instruction.operands[1:] for slot in registers(item)}
+        elif words[0] in ("prefetch", "prefetchu") or copies_in(instruction):
+            place = instruction.operands[0 if words[0].startswith("prefetch") else 1]
             free = set(registers(place))
             if "tensor" in words and isinstance(place, Mem | TensorOperand):  # another map is another tensor
                 free -= set(registers(place.base))
-            self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
+            self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), instruction)
         if not free.issuperset(moving):
-            raise Refused(f"an operand of {one.opcode}", one.span)
+            raise Refused(f"an operand of {instruction.opcode}", instruction.span)
 
-    def _through(self, one: PtxInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int) -> None:
+    def _through(
+        self, instruction: PtxInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
+    ) -> None:
         """A copy through a tensor map that holds numbers that drift."""
         for lane in lanes:
             events = warp.threads[lane].events
             named = events[-1].range if events else None
             if named is None or not self.cells.hold(*named):
                 continue
-            if self._strict and not copies_in(one):
-                raise Refused(f"the tensor map of {one.opcode}", one.span)
-            self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
+            if self._strict and not copies_in(instruction):
+                raise Refused(f"the tensor map of {instruction.opcode}", instruction.span)
+            self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), instruction)
 
-    def _parameter(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
-        """A load of a parameter: of the one that grows?"""
-        target, parts = one.operands[0], parts_of(one)
+    def _parameter(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
+        """A load of a parameter: the one that grows drifts."""
+        target, parts = instruction.operands[0], parts_of(instruction)
         if self._strict and not parts:
-            raise Refused(f"the address of {one.opcode}", one.span)
+            raise Refused(f"the address of {instruction.opcode}", instruction.span)
         for item, part in zip(target.items if isinstance(target, Vector) else (target,), parts, strict=False):
             if isinstance(item, Register) and part.meets(self._param):
                 whole = part == self._param
@@ -345,26 +350,26 @@ class FollowedRounds(Follower):
 
     # ---- branches and rounds ---------------------------------------------------------------------------------
 
-    def _fallen(self, step: Step, one: PtxInstruction) -> Step:
-        """An instruction behind which the head of a loop stands."""
+    def _fallen(self, step: Step, instruction: PtxInstruction) -> Step:
+        """An instruction that stands before the head of a loop."""
 
         def change(warp: Warp, lanes: Lanes) -> None:
             step(warp, lanes)
-            self._comes(warp, lanes, one, one.number + 1)
+            self._comes(warp, lanes, instruction, instruction.number + 1)
 
         return change
 
     def guarded(self, warp: Warp, lanes: Lanes, code: Code) -> None:
-        slot, one = code.guard, code.instruction
+        slot, instruction = code.guard, code.instruction
         assert slot is not None
         if self._moving(warp, (slot,)) and self._touches(warp, slot, lanes):
             if self._strict:
-                raise Refused(f"whether {one.opcode} is carried out", one.span)
+                raise Refused(f"whether {instruction.opcode} is carried out", instruction.span)
             if code.control == "bra":
-                self.leaves[one.number] = one
-        if code.control == "bra" and one.number + 1 in self._loops:
+                self.leaves[instruction.number] = instruction
+        if code.control == "bra" and instruction.number + 1 in self._loops:
             stay = [lane for lane in lanes if warp.registers[slot][lane] == int(code.negated)]
-            self._comes(warp, stay, one, one.number + 1)
+            self._comes(warp, stay, instruction, instruction.number + 1)
 
     def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
         self._still(warp, tuple(way.slots), lanes)
@@ -379,10 +384,10 @@ class FollowedRounds(Follower):
                     raise Refused(f"where {code.instruction.opcode} goes", code.instruction.span)
         self._comes(warp, lanes, code.instruction, target)
 
-    def _comes(self, warp: Warp, lanes: Lanes, one: PtxInstruction, target: int) -> None:
-        """Lanes come to an instruction: back to the head of a loop?"""
+    def _comes(self, warp: Warp, lanes: Lanes, instruction: PtxInstruction, target: int) -> None:
+        """Lanes come to an instruction, perhaps back to the head of a loop."""
         loop = self._loops.get(target)
-        if loop is None or one.number not in loop.inside:
+        if loop is None or instruction.number not in loop.inside:
             return
         assert self._machine is not None
         run = self._machine.run
@@ -396,19 +401,19 @@ class FollowedRounds(Follower):
             if len(seen) < MOST_VISITS:
                 seen.append(RoundEnd(target, within, len(thread.events), len(run.single), len(run.lanes), rows))
                 if number in self._stretches:
-                    self._stretch(warp, lane, number, len(seen) - 1, one)
+                    self._stretch(warp, lane, number, len(seen) - 1, instruction)
 
     def _stretch(self, warp: Warp, lane: int, thread: int, visit: int, jump: PtxInstruction) -> None:
-        """A round is over: does the period that stands for all more begin or end here?"""
-        for one in self._stretches[thread]:
-            if visit not in one:
+        """A round is over: the period that stands for all added ones may begin or end."""
+        for stretch in self._stretches[thread]:
+            if visit not in stretch:
                 continue
-            begun, ended = self._before[thread][one.first], self._before[thread][one.second]
+            begun, ended = self._before[thread][stretch.first], self._before[thread][stretch.second]
             loop = self._loops[begun.head]
             for slot in loop.slots:
                 now = self._drift(warp, slot, lane)
                 step = step_of(begun.rows[slot][lane], ended.rows[slot][lane], self._widths[slot])
-                if visit == one.first:
+                if visit == stretch.first:
                     even = slot in loop.live and slot not in self.uneven and now is not None and step is not None
                     begin = Drift(now.grows, step) if even and now is not None and step is not None else UNEVEN
                     self._begun[thread, slot] = begin
@@ -422,7 +427,7 @@ class FollowedRounds(Follower):
                 self._set(warp, slot, lane, self.drifts.done(now))
             self._stale.add(thread)
             self._reached.add(thread)
-            if visit == one.first:
+            if visit == stretch.first:
                 self._inside[thread] = visit
             else:
                 self._inside.pop(thread, None)

@@ -1,7 +1,7 @@
-"""Does the verdict of a launch hold for any grid? Or which term stops that?
+"""Whether the verdict of a launch holds for any grid, or which term stops that.
 
-In: module, entry, launch, run. Out: a sentence. Settled here: CTAs that do the same, on bytes that move with the number
-of the CTA by a constant step and lie apart, say nothing new in a grid that is longer in one dimension.
+In: module, entry, launch, run. Out: a sentence. Settled here: in a grid that is longer in one dimension, more CTAs add
+nothing new if all do the same on bytes that are apart and move with the number of the CTA by a constant step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from memmodel.base.labels import Access, Side
-from memmodel.kernel.all_sizes.cta_dependence import Share, Shares
+from memmodel.kernel.all_sizes.cta_dependence import CtaDependence, CtaDependences
 from memmodel.kernel.all_sizes.loops import TOUCHES
 from memmodel.kernel.flow.registers import written
 from memmodel.kernel.launch import Launch
@@ -24,7 +24,7 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx.operands import Mem, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Scope, Space
 
-Made = TypeVar("Made", TraceEvent, WeakAccess)
+Done = TypeVar("Done", TraceEvent, WeakAccess)
 DATA = ("ld", "ldu", "st", "atom", "red", "stmatrix", "sust", "sured", "tensormap", "tex", "tld4", "mma", "wmma",
         "shfl", "vote", "match", "redux")  # fmt: skip
 """First words of instructions whose operands without brackets are results or data."""
@@ -44,30 +44,35 @@ def any_grid(module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchT
             if event.block is not None and _global(event.block):
                 return f"not shown: CTAs may meet at {_at(body[event.at])}"
     counted = _counted(run)
-    for one in run.weak():
-        if isinstance(one.label, Access) and one.label.rmw and _global(one.block) and one.block not in counted:
-            return f"not shown: CTAs may meet at {_at(body[one.at])}"
-    found = {axis: _along(module, entry, launch, run, axis, counted) for axis in range(3) if launch.grid[axis] > 1}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    return "; ".join(f"along {'xyz'[axis]}: {said}" for axis, said in found.items())
+    for access in run.weak():
+        if (
+            isinstance(access.label, Access)
+            and access.label.rmw
+            and _global(access.block)
+            and access.block not in counted
+        ):
+            return f"not shown: CTAs may meet at {_at(body[access.at])}"
+    answers = {axis: _along(module, entry, launch, run, axis, counted) for axis in range(3) if launch.grid[axis] > 1}
+    if len(answers) == 1:
+        return next(iter(answers.values()))
+    return "; ".join(f"along {'xyz'[axis]}: {answer}" for axis, answer in answers.items())
 
 
 def _along(
     module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchTrace, axis: int, counted: set[Block]
 ) -> str:  # fmt: skip
     """The answer for grids that are longer in one dimension."""
-    body, shares = entry.body or (), Shares(module, entry, launch, "xyz"[axis])
-    why = next((why for step in body if (why := _uneven(step, shares)) is not None), None)
+    body, dependences = entry.body or (), CtaDependences(module, entry, launch, "xyz"[axis])
+    why = next((why for step in body if (why := _uneven(step, dependences)) is not None), None)
     return f"not shown: {why}" if why is not None else _apart(run, body, counted, launch.grid, axis)
 
 
-def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
-    """What an instruction does with numbers that differ between CTAs, other than to move its addresses evenly."""
-    if step.guard is not None and shares.slots([step.guard.slot]) is not Share.NONE:
+def _uneven(step: PtxInstruction, dependences: CtaDependences) -> str | None:
+    """What an instruction does with numbers that differ between CTAs, apart from moving its addresses evenly."""
+    if step.guard is not None and dependences.slots([step.guard.slot]) is not CtaDependence.NONE:
         return f"{_at(step)} is guarded by what depends on the number of the CTA or the size of the grid"
     addresses = [operand for operand in step.operands if isinstance(operand, Mem | TensorOperand)]
-    if shares.of(addresses) is Share.OTHER:
+    if dependences.of(addresses) is CtaDependence.OTHER:
         return f"the address of {_at(step)} is not linear in the number of the CTA"
     if step.words[0] in DATA or step.words[0] not in (*TOUCHES, "brx"):
         return None
@@ -77,7 +82,7 @@ def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
         for operand in step.operands[bool(written(step)) :]
         if calls or not isinstance(operand, Mem | TensorOperand | Vector)
     ]
-    if shares.of(others) is not Share.NONE:
+    if dependences.of(others) is not CtaDependence.NONE:
         return f"an operand of {_at(step)} depends on the number of the CTA or the size of the grid"
     return None
 
@@ -85,19 +90,19 @@ def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
 def _apart(
     run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Block], grid: tuple[int, int, int], axis: int
 ) -> str:  # fmt: skip
-    """Does each CTA do what the one before it does, on bytes that lie further by a step, and apart from the others'?
+    """Whether each CTA does what the one before it does, on bytes that lie further by a step, and apart from others'.
 
-    Together with it stand the CTAs that differ from it in the other dimensions.
+    A CTA stands together with those that differ from it in the other dimensions.
     """
     ctas: dict[int, list[TraceThread]] = {}
     for thread in run.threads:
         ctas.setdefault(thread.cta, []).append(thread)
     accesses: dict[int, list[WeakAccess]] = {}
-    for one in run.weak():
-        if one.block not in counted:
-            accesses.setdefault(one.thread, []).append(one)
-    every = [one for listed in accesses.values() for one in listed]
-    changed = {one.block for one in every if _global(one.block) and _writes(one)}
+    for access in run.weak():
+        if access.block not in counted:
+            accesses.setdefault(access.thread, []).append(access)
+    every = [access for listed in accesses.values() for access in listed]
+    changed = {access.block for access in every if _global(access.block) and _writes(access)}
     steps: dict[Block, set[float]] = {block: set() for block in changed}
     lines = _lines(ctas, grid, axis)
     neighbours = [pair for line in lines for pair in pairwise(line)]
@@ -114,33 +119,37 @@ def _apart(
                 if a.block in changed:
                     steps[a.block].add((b.first - a.first) / (further - place))
     own = {thread.number for line in lines for thread in ctas[line[0][1]]}
-    found = []
+    descriptions = []
     for block in sorted(changed, key=lambda block: block.address):
-        spans = [(one.first, one.first + one.size) for one in every if one.block is block and one.thread in own]
+        spans = [
+            (access.first, access.first + access.size)
+            for access in every
+            if access.block is block and access.thread in own
+        ]
         size = max(end for _, end in spans) - min(begin for begin, _ in spans)
         step, *others = steps[block]
         if others:
             return f"not shown: what CTAs touch of {block.instance.name} does not lie evenly"
         if abs(step) < size:
             return f"not shown: CTAs touch {size} bytes of {block.instance.name}, {step:g} bytes apart"
-        found.append(f"{size} bytes of {block.instance.name}, {step:g} bytes apart")
-    where = f", each on its own {' and '.join(found)}" if found else ""
+        descriptions.append(f"{size} bytes of {block.instance.name}, {step:g} bytes apart")
+    where = f", each on its own {' and '.join(descriptions)}" if descriptions else ""
     reach = "as long as buffers reach and no number wraps"
     return f"yes, with any number of CTAs along {'xyz'[axis]}, {reach}: CTAs do the same{where}"
 
 
 def _lines(ctas: Iterable[int], grid: tuple[int, int, int], axis: int) -> list[list[tuple[int, int]]]:
-    """CTAs that differ in one dimension alone: for each its place in it, and its number."""
-    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    """CTAs that differ in one dimension only: for each its place in it, and its number."""
+    lines: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for number in sorted(ctas):
         index = [number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])]
         place = index.pop(axis)
-        found.setdefault(tuple(index), []).append((place, number))
-    return list(found.values())
+        lines.setdefault(tuple(index), []).append((place, number))
+    return list(lines.values())
 
 
-def _first_unlike(ones: Sequence[Made], others: Sequence[Made], same: Callable[[Made, Made], bool]) -> int | None:
-    """The instruction of the first thing that two threads do not both do."""
+def _first_unlike(ones: Sequence[Done], others: Sequence[Done], same: Callable[[Done, Done], bool]) -> int | None:
+    """The instruction at which two threads first differ."""
     for a, b in zip(ones, others, strict=False):
         if not same(a, b):
             return a.at
@@ -149,43 +158,45 @@ def _first_unlike(ones: Sequence[Made], others: Sequence[Made], same: Callable[[
 
 
 def _same_event(first: TraceEvent, second: TraceEvent) -> bool:
-    """Are two events the same in their CTAs?"""
+    """True if two events are the same in their CTAs."""
     if first.at != second.at or first.label != second.label or _where(first) != _where(second):
         return False
     return (first.count, first.generation) == (second.count, second.generation)
 
 
 def _same_access(first: WeakAccess, second: WeakAccess) -> bool:
-    """Are two accesses the same, up to where they are in global memory?"""
+    """True if two accesses are the same, up to their places in global memory."""
     if (first.at, first.epoch, first.part) != (second.at, second.epoch, second.part) or first.size != second.size:
         return False
     return first.block is second.block if _global(first.block) else _where(first) == _where(second)
 
 
-def _where(one: TraceEvent | WeakAccess) -> tuple[Space | None, int, int, int] | None:
+def _where(access: TraceEvent | WeakAccess) -> tuple[Space | None, int, int, int] | None:
     """The place of an access or of an object in its CTA."""
-    return None if one.block is None else (one.block.instance.space, one.block.address, one.first, one.size)
+    return (
+        None if access.block is None else (access.block.instance.space, access.block.address, access.first, access.size)
+    )
 
 
 def _global(block: Block) -> bool:
     return block.instance.space is Space.GLOBAL
 
 
-def _writes(one: WeakAccess) -> bool:
-    return isinstance(one.label, Access) and one.label.side is Side.WRITE
+def _writes(access: WeakAccess) -> bool:
+    return isinstance(access.label, Access) and access.label.side is Side.WRITE
 
 
 def _counted(run: LaunchTrace) -> set[Block]:
-    """The buffers that CTAs touch with quiet atomic operations alone, of a scope that has all CTAs of the device."""
-    found: dict[Block, bool] = {}
-    for one in run.weak():
-        label = one.label
+    """The buffers that CTAs touch only with unobserved atomic operations whose scope includes the device."""
+    only_atomics: dict[Block, bool] = {}
+    for access in run.weak():
+        label = access.label
         wide = isinstance(label, Access) and label.rmw and label.scope is not None and label.scope >= Scope.GPU
-        found[one.block] = (
-            found.get(one.block, True) and wide and not (isinstance(label, Access) and label.asynchronous)
+        only_atomics[access.block] = (
+            only_atomics.get(access.block, True) and wide and not (isinstance(label, Access) and label.asynchronous)
         )
-    return {block for block, only in found.items() if only}
+    return {block for block, only in only_atomics.items() if only}
 
 
-def _at(one: PtxInstruction) -> str:
-    return f"{one.opcode} at line {one.line}"
+def _at(instruction: PtxInstruction) -> str:
+    return f"{instruction.opcode} at line {instruction.line}"

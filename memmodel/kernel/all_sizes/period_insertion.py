@@ -1,8 +1,8 @@
-"""What joins two periods of a run: can another one be put in between, and is all that is ordered then ordered still?
+"""Whether another period can be inserted between two periods of a run, so that all that is ordered stays ordered.
 
 In: trace, visits, a `Site`. Out: why not, or None. Settled here: no wait before a cut depends on what comes after it;
 the second period does what the first one did, with phases and generations further by a constant; what one period
-leaves open is closed by the next one. Source: docs/kernels-theorem.md, "Any trip count".
+leaves open, the next one closes. Source: docs/kernels-theorem.md, "Any trip count".
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Sem
 
 BEFORE, ONE, OTHER, AFTER = range(4)
-"""Where an event is: before the first cut, in the first or the second period, after the third cut."""
+"""The parts of a run: before the first cut, the first and the second period, after the third cut."""
 
 
 class Rendezvous(NamedTuple):
-    """Something that threads meet at, in one of its phases or generations."""
+    """A phase of an mbarrier object, or a generation of a barrier, at which threads meet."""
 
     what: object
     turn: int
 
 
-class Comer(NamedTuple):
-    """A thread at a meeting: the place of its event among its own, does it come or wait; is it hardware that comes?"""
+class Participant(NamedTuple):
+    """A thread at a meeting. `order`: the place of the event in its thread. `waits`: it waits, else it arrives;
+    `hardware`: the arrival is made by an asynchronous instruction.
+    """
 
     thread: int
     order: int
@@ -39,22 +41,22 @@ class Comer(NamedTuple):
     at: int
 
 
-AllMeetings = Mapping[Rendezvous, Sequence[Comer]]
+Meetings = Mapping[Rendezvous, Sequence[Participant]]
 
 
-def meetings_of(run: LaunchTrace) -> AllMeetings:
-    """Who comes to which meeting."""
-    found: dict[Rendezvous, list[Comer]] = {}
-    for meeting, one in _comers(run):
-        found.setdefault(meeting, []).append(one)
-    return found
+def meetings_of(run: LaunchTrace) -> Meetings:
+    """The participants of each meeting."""
+    meetings: dict[Rendezvous, list[Participant]] = {}
+    for meeting, participant in _participants(run):
+        meetings.setdefault(meeting, []).append(participant)
+    return meetings
 
 
-class Joints:
+class PeriodInsertion:
     """The meetings of a run, cut at a site."""
 
     def __init__(
-        self, run: LaunchTrace, meetings: AllMeetings, body: Sequence[PtxInstruction],
+        self, run: LaunchTrace, meetings: Meetings, body: Sequence[PtxInstruction],
         visits: Mapping[int, Sequence[RoundEnd]], site: Site,
     ) -> None:  # fmt: skip
         self._run, self._body, self.meetings = run, body, meetings
@@ -63,53 +65,60 @@ class Joints:
         self._settle()
 
     def part(self, thread: int, order: int) -> int:
-        """Where an event is."""
+        """The part of the run that an event is in."""
         return sum(order >= cut for cut in self._cuts.get(thread, (0, 0, 0)))
 
     def _settle(self) -> None:
-        """Threads that do not run the loops are cut once: behind all that others wait for before the third cut."""
+        """Cut threads that do not run the loops once: after all that others wait for before the third cut."""
         changed = True
         while changed:
             changed = False
             for sides in self.meetings.values():
-                if any(one.waits and self.part(one.thread, one.order) < AFTER for one in sides):
-                    for one in sides:
+                if any(
+                    participant.waits and self.part(participant.thread, participant.order) < AFTER
+                    for participant in sides
+                ):
+                    for participant in sides:
                         if (
-                            not one.waits
-                            and self.part(one.thread, one.order) == AFTER
-                            and one.thread not in self._looping
+                            not participant.waits
+                            and self.part(participant.thread, participant.order) == AFTER
+                            and participant.thread not in self._looping
                         ):
-                            self._cuts[one.thread] = (one.order + 1,) * 3
+                            self._cuts[participant.thread] = (participant.order + 1,) * 3
                             changed = True
 
     def late(self) -> tuple[set[int], str]:
-        """The threads that come to a meeting behind a cut before which others wait for them; where these wait."""
-        found, at = set[int](), -1
+        """The threads that arrive after a cut although others wait for them before it, and where these wait."""
+        late_threads, at = set[int](), -1
         for sides in self.meetings.values():
-            waits = [one for one in sides if one.waits]
-            first = min((self.part(one.thread, one.order) for one in waits), default=AFTER)
-            late = {one.thread for one in sides if not one.waits and self.part(one.thread, one.order) > first}
-            found, at = found | late, waits[0].at if late else at
-        return found, f"what threads wait for, {self._at(at)}, comes in a later round"
+            waits = [participant for participant in sides if participant.waits]
+            first = min((self.part(participant.thread, participant.order) for participant in waits), default=AFTER)
+            late = {
+                participant.thread
+                for participant in sides
+                if not participant.waits and self.part(participant.thread, participant.order) > first
+            }
+            late_threads, at = late_threads | late, waits[0].at if late else at
+        return late_threads, f"what threads wait for, {self._at(at)}, comes in a later round"
 
     def why_not(self) -> str | None:
-        """What stands against one period more between the second one and what follows it."""
+        """Why no period can be inserted between the second one and what follows it; None if one can."""
         for thread in self._looping:
             first, _, third = self._cuts[thread]
             for event in self._run.threads[thread].events[first:third]:
-                if isinstance(event.label, Allocates) or any(_meets(one) for one in (event, *event.signals)):
+                if isinstance(event.label, Allocates) or any(_meets(access) for access in (event, *event.signals)):
                     return f"{self._at(event.at)} may meet others in each round"
         shifts, why = self._shifts()
         return why or self._crossing(shifts)
 
     def _shifts(self) -> tuple[dict[object, int], str | None]:
-        """By how many phases or generations each thing goes on in a period."""
-        listed: dict[int, dict[int, list[tuple[Rendezvous, Comer]]]] = {}
+        """By how many phases or generations each object and barrier advances in a period."""
+        listed: dict[int, dict[int, list[tuple[Rendezvous, Participant]]]] = {}
         for meeting, sides in self.meetings.items():
-            for one in sides:
-                part = self.part(one.thread, one.order)
+            for participant in sides:
+                part = self.part(participant.thread, participant.order)
                 if part in (ONE, OTHER):
-                    listed.setdefault(one.thread, {}).setdefault(part, []).append((meeting, one))
+                    listed.setdefault(participant.thread, {}).setdefault(part, []).append((meeting, participant))
         shifts: dict[object, int] = {}
         for parts in listed.values():
             pairs = [sorted(parts.get(part, ()), key=lambda pair: pair[1].order) for part in (ONE, OTHER)]
@@ -122,57 +131,65 @@ class Joints:
         return shifts, None
 
     def _crossing(self, shifts: Mapping[object, int]) -> str | None:
-        """What reaches over a cut does so from one part to the next one only, and what hardware tells is heard in the
-        loop by all threads that hear of it behind.
+        """Why a meeting forbids another period. A meeting may reach from one part only to the next one, and what
+        hardware signals must be waited for in the loop by all threads that wait for it after the loop.
         """
         for meeting, sides in self.meetings.items():
             shift = shifts.get(meeting.what)
             if shift is None:
                 continue
-            parts = {self.part(one.thread, one.order) for one in sides}
-            comes = {self.part(one.thread, one.order) for one in sides if not one.waits}
+            parts = {self.part(participant.thread, participant.order) for participant in sides}
+            comes = {self.part(participant.thread, participant.order) for participant in sides if not participant.waits}
             at = self._at(sides[0].at)
             if shift == 0:
                 if comes & {ONE, OTHER}:
                     return f"each round adds to one phase, {at}"
                 continue
-            if shift % 2 and any(self._by_parity(one) for one in sides):
+            if shift % 2 and any(self._by_parity(participant) for participant in sides):
                 return f"the parity of a phase is another one in longer loops, {at}"
             if max(parts) - min(parts) > 1:
                 return f"a phase lasts for more than a period, {at}"
-            heard = {one.thread for one in sides if one.waits and self.part(one.thread, one.order) == AFTER}
-            if OTHER in comes and heard and any(one.hardware for one in sides):
+            heard = {
+                participant.thread
+                for participant in sides
+                if participant.waits and self.part(participant.thread, participant.order) == AFTER
+            }
+            if OTHER in comes and heard and any(participant.hardware for participant in sides):
                 earlier = self.meetings.get(Rendezvous(meeting.what, meeting.turn - shift), ())
-                if not heard <= {one.thread for one in earlier if one.waits}:
+                if not heard <= {participant.thread for participant in earlier if participant.waits}:
                     return f"the end of a copy is waited for behind the loop only, {at}"
         return None
 
-    def _by_parity(self, one: Comer) -> bool:
-        """Is it a test of a parity behind the loop?"""
-        return one.waits and "parity" in self._body[one.at].words and self.part(one.thread, one.order) == AFTER
+    def _by_parity(self, participant: Participant) -> bool:
+        """True for a test of a parity after the loop."""
+        return (
+            participant.waits
+            and "parity" in self._body[participant.at].words
+            and self.part(participant.thread, participant.order) == AFTER
+        )
 
     def _at(self, at: int) -> str:
         return f"{self._body[at].opcode} at line {self._body[at].line}"
 
 
-def _meets(one: TraceEvent) -> bool:
-    """Is it a strong access, or a fence that is ordered with all of its kind?"""
-    label = one.label
-    return (isinstance(label, Access) and one.block is not None) or (isinstance(label, Fence) and label.sem is Sem.SC)
+def _meets(event: TraceEvent) -> bool:
+    """True for a strong access, and for a fence that is ordered with all of its kind."""
+    label = event.label
+    return (isinstance(label, Access) and event.block is not None) or (isinstance(label, Fence) and label.sem is Sem.SC)
 
 
-def _comers(run: LaunchTrace) -> Iterator[tuple[Rendezvous, Comer]]:
-    """Who comes to phases of mbarrier objects and to generations of barriers, and who waits for their end."""
+def _participants(run: LaunchTrace) -> Iterator[tuple[Rendezvous, Participant]]:
+    """The threads that arrive at phases of mbarrier objects and generations of barriers, or wait for their end."""
     for (block, first), steps in run.objects.items():
         for step in steps:
             event = step.event
             of = event if event.order is not None or event.issue is None else event.issue
             what, turn = ("object", id(block), first, step.life), step.before if step.update else step.seen - 1
             hardware = event.order is None
-            yield Rendezvous(what, turn), Comer(of.thread, of.order or 0, not step.update, hardware, event.at)
+            yield Rendezvous(what, turn), Participant(of.thread, of.order or 0, not step.update, hardware, event.at)
     for thread in run.threads:
         for event in thread.events:
             if event.barrier is not None and isinstance(event.label, Barrier):
                 waits = event.label.half is Half.WAIT
                 meeting = Rendezvous(event.barrier, event.generation)
-                yield meeting, Comer(thread.number, event.order or 0, waits, hardware=False, at=event.at)
+                yield meeting, Participant(thread.number, event.order or 0, waits, hardware=False, at=event.at)

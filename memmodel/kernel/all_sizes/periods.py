@@ -1,4 +1,4 @@
-"""Where the rounds of loops repeat in a run: the period, and the cuts between which it is carried out.
+"""Where the rounds of loops repeat in a run: the period, and the cuts at its ends.
 
 In: trace, visits of the loops that a parameter decides. Out: `LoopRun`, `Site`: for each thread the visits at which one
 period ends and the next one begins. Source: docs/kernels-theorem.md, "Any trip count".
@@ -37,9 +37,9 @@ Site = Mapping[int, Cuts]
 
 
 class RoundKeys:
-    """What threads do in each round, as a number: the same for the same events and accesses.
+    """What threads do in each round, as a number: equal for equal events and accesses.
 
-    Where in global memory an access lies counts in some blocks only, those that are `fixed`.
+    The place of an access in global memory counts only in the blocks that are `fixed`.
     """
 
     def __init__(self, run: LaunchTrace, visits: Mapping[int, Sequence[RoundEnd]], fixed: Container[Block]) -> None:
@@ -54,21 +54,24 @@ class RoundKeys:
     def _collect(self) -> None:
         """The weak accesses of each thread, by the visit before which they lie."""
         ends = {
-            thread: ([one.single for one in seen], [one.many for one in seen]) for thread, seen in self._visits.items()
+            thread: ([visit.single for visit in seen], [visit.many for visit in seen])
+            for thread, seen in self._visits.items()
         }
         for thread, seen in self._visits.items():
             self._accesses[thread] = [[] for _ in range(len(seen) + 1)]
-        for n, one in enumerate(self._run.single):
-            if one.thread in ends:
-                self._accesses[one.thread][bisect_right(ends[one.thread][0], n)].append(self._access(one, one.first))
-        for n, row in enumerate(self._run.lanes):
+        for number, visit in enumerate(self._run.single):
+            if visit.thread in ends:
+                self._accesses[visit.thread][bisect_right(ends[visit.thread][0], number)].append(
+                    self._access(visit, visit.first)
+                )
+        for number, row in enumerate(self._run.lanes):
             for thread, first in zip(row.threads, row.firsts, strict=True):
                 if thread in ends:
-                    self._accesses[thread][bisect_right(ends[thread][1], n)].append(self._access(row, first))
+                    self._accesses[thread][bisect_right(ends[thread][1], number)].append(self._access(row, first))
 
-    def _access(self, one: WeakAccess | LaneAccesses, first: int) -> int:
-        part = one.part if isinstance(one, WeakAccess) else 0
-        return hash((one.at, one.label, one.size, one.scalar, part, *self._place(one.block, first)))
+    def _access(self, access: WeakAccess | LaneAccesses, first: int) -> int:
+        part = access.part if isinstance(access, WeakAccess) else 0
+        return hash((access.at, access.label, access.size, access.scalar, part, *self._place(access.block, first)))
 
     def _place(self, block: Block | None, first: int) -> tuple[object, ...]:
         if block is None:
@@ -76,32 +79,41 @@ class RoundKeys:
         fixed = block in self._fixed or block.instance.space is Space.SHARED
         return (id(block), first) if fixed else (id(block),)
 
-    def _event(self, one: TraceEvent) -> int:
-        done = [other.order for other in one.completes if other.order is not None and other.thread == one.thread]
-        behind = (one.order or 0) - max(done) if done else None
-        place = self._place(one.block, one.first)
-        named = None if one.range is None else (id(one.range[0]), *one.range[1:])
-        told = tuple((other.label, other.count, *self._place(other.block, other.first)) for other in one.signals)
-        return hash((one.at, one.label, one.size, one.count, one.barrier, *place, named, told, behind,
-                     self._tested.get(id(one))))  # fmt: skip
+    def _event(self, event: TraceEvent) -> int:
+        done = [other.order for other in event.completes if other.order is not None and other.thread == event.thread]
+        behind = (event.order or 0) - max(done) if done else None
+        place = self._place(event.block, event.first)
+        named = None if event.range is None else (id(event.range[0]), *event.range[1:])
+        signals = tuple((other.label, other.count, *self._place(other.block, other.first)) for other in event.signals)
+        return hash((event.at, event.label, event.size, event.count, event.barrier, *place, named, signals, behind,
+                     self._tested.get(id(event))))  # fmt: skip
 
     def of(self, thread: int, visit: int, following: int) -> int:
         """What a thread does between two visits."""
         begun, ended = self._visits[thread][visit], self._visits[thread][following]
-        events = [self._event(one) for one in self._run.threads[thread].events[begun.events : ended.events]]
-        accesses = [one for listed in self._accesses[thread][visit + 1 : following + 1] for one in sorted(listed)]
+        events = [self._event(event) for event in self._run.threads[thread].events[begun.events : ended.events]]
+        accesses = [
+            event for of_visit in self._accesses[thread][visit + 1 : following + 1] for event in sorted(of_visit)
+        ]
         return hash((tuple(events), tuple(accesses)))
 
 
 def written_blocks(run: LaunchTrace) -> frozenset[Block]:
     """The memory that is written in a run."""
-    weak = {one.block for one in run.single if _writes(one)} | {one.block for one in run.lanes if _writes(one)}
-    strong = {one.block for thread in run.threads for one in thread.strong() if one.block is not None and _writes(one)}
+    weak = {access.block for access in run.single if _writes(access)} | {
+        access.block for access in run.lanes if _writes(access)
+    }
+    strong = {
+        access.block
+        for thread in run.threads
+        for access in thread.strong()
+        if access.block is not None and _writes(access)
+    }
     return frozenset(weak | strong)
 
 
-class Left(NamedTuple):
-    """What a weak access writes: first byte, the one behind, who, and the value, if that is known."""
+class PeriodWrite(NamedTuple):
+    """What a weak access writes: first byte, the byte after the last, thread, instruction, the value if it is known."""
 
     first: int
     end: int
@@ -110,55 +122,55 @@ class Left(NamedTuple):
     value: int | None
 
 
-def left_in(
+def writes_in(
     run: LaunchTrace, visits: Mapping[int, Sequence[RoundEnd]], site: Site
-) -> dict[Block, tuple[list[Left], list[Left]]]:  # fmt: skip
+) -> dict[Block, tuple[list[PeriodWrite], list[PeriodWrite]]]:  # fmt: skip
     """What threads write in each of the two periods."""
-    cuts = {thread: [visits[thread][n] for n in mine] for thread, mine in site.items()}
-    found: dict[Block, tuple[list[Left], list[Left]]] = {}
+    cuts = {thread: [visits[thread][number] for number in numbers] for thread, numbers in site.items()}
+    writes: dict[Block, tuple[list[PeriodWrite], list[PeriodWrite]]] = {}
 
-    def note(block: Block, made: Left, places: Sequence[int], place: int) -> None:
+    def note(block: Block, write: PeriodWrite, places: Sequence[int], place: int) -> None:
         part = sum(place >= cut for cut in places)
         if part in (1, 2):
-            found.setdefault(block, ([], []))[part - 1].append(made)
+            writes.setdefault(block, ([], []))[part - 1].append(write)
 
-    for n, one in enumerate(run.single):
-        if _writes(one) and one.thread in cuts:
-            made = Left(one.first, one.first + one.size, one.thread, one.at, one.value)
-            note(one.block, made, [cut.single for cut in cuts[one.thread]], n)
-    for n, row in enumerate(run.lanes):
-        for each in row.each() if _writes(row) else ():
-            if each.thread in cuts:
-                made = Left(each.first, each.first + each.size, each.thread, each.at, each.value)
-                note(each.block, made, [cut.many for cut in cuts[each.thread]], n)
-    return found
-
-
-def order_in(left: Sequence[Left], first: int, size: int) -> dict[int, list[Left]]:
-    """What each thread leaves in some bytes, in its order."""
-    found: dict[int, list[Left]] = {}
-    for one in left:
-        if one.first < first + size and first < one.end:
-            found.setdefault(one.thread, []).append(one)
-    return found
+    for number, access in enumerate(run.single):
+        if _writes(access) and access.thread in cuts:
+            write = PeriodWrite(access.first, access.first + access.size, access.thread, access.at, access.value)
+            note(access.block, write, [cut.single for cut in cuts[access.thread]], number)
+    for number, row in enumerate(run.lanes):
+        for access in row.each() if _writes(row) else ():
+            if access.thread in cuts:
+                write = PeriodWrite(access.first, access.first + access.size, access.thread, access.at, access.value)
+                note(access.block, write, [cut.many for cut in cuts[access.thread]], number)
+    return writes
 
 
-def _writes(one: WeakAccess | LaneAccesses | TraceEvent) -> bool:
-    return isinstance(one.label, Access) and one.label.side is Side.WRITE
+def writes_by_thread(left: Sequence[PeriodWrite], first: int, size: int) -> dict[int, list[PeriodWrite]]:
+    """The writes of each thread to some bytes, in its order."""
+    by_thread: dict[int, list[PeriodWrite]] = {}
+    for write in left:
+        if write.first < first + size and first < write.end:
+            by_thread.setdefault(write.thread, []).append(write)
+    return by_thread
+
+
+def _writes(access: WeakAccess | LaneAccesses | TraceEvent) -> bool:
+    return isinstance(access.label, Access) and access.label.side is Side.WRITE
 
 
 def instances(seen: Sequence[RoundEnd], heads: frozenset[int]) -> list[list[int]]:
-    """The visits of a thread, by the times it ran one of these loops, in their order."""
-    found: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for number, one in enumerate(seen):
-        if one.head in heads:
-            found.setdefault((one.head, one.within), []).append(number)
-    return list(found.values())
+    """The visits of a thread, one list for each time it ran one of these loops, in their order."""
+    visits: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for number, visit in enumerate(seen):
+        if visit.head in heads:
+            visits.setdefault((visit.head, visit.within), []).append(number)
+    return list(visits.values())
 
 
 @dataclass(frozen=True, slots=True)
 class LoopRun:
-    """One time that threads run the loops. `rounds`: by thread its visits; `done`: what it does between two of them."""
+    """One time that threads run the loops. `rounds`: by thread its visits; `done`: what it does between them."""
 
     rounds: Mapping[int, Sequence[int]]
     done: Mapping[int, Sequence[int]]
@@ -169,44 +181,46 @@ class LoopRun:
         return min(map(len, self.rounds.values()))
 
     def cut(self, length: int, third: int, shifts: Mapping[int, int]) -> Site | None:
-        """Two periods of so many rounds up to a visit, in some threads a few rounds later; None if they differ."""
-        found = {}
-        for thread, mine in self.rounds.items():
+        """Two periods of so many rounds that end at a visit, in some threads some rounds later; None if they differ."""
+        site = {}
+        for thread, visits in self.rounds.items():
             last = third + shifts.get(thread, 0)
             first, second, done = last - 2 * length, last - length, self.done[thread]
-            if first < 0 or last >= len(mine) or done[first:second] != done[second:last]:
+            if first < 0 or last >= len(visits) or done[first:second] != done[second:last]:
                 return None
-            found[thread] = Cuts(mine[first], mine[second], mine[last])
-        return found
+            site[thread] = Cuts(visits[first], visits[second], visits[last])
+        return site
 
     def repeats(self, length: int) -> bool:
-        """May a period of so many rounds show twice?"""
+        """True if there may be two equal periods of so many rounds."""
         return any(self.cut(length, third, {}) is not None for third in self.thirds(length))
 
     def thirds(self, length: int) -> range:
-        """The visits up to which there may be two periods, the last ones first."""
+        """The visits at which two periods may end, the last ones first."""
         return range(self.least - 1, 2 * length - 1, -1)
 
 
 def turns(
     run: LaunchTrace, visits: Mapping[int, Sequence[RoundEnd]], heads: frozenset[int], fixed: Container[Block]
 ) -> list[LoopRun]:
-    """Each time that threads run some loops; none if some do so more often than others. `fixed`: as in `RoundKeys`."""
+    """Each time that threads run some loops; none if threads run them differently often. `fixed`: as in `RoundKeys`."""
     ran = {thread: listed for thread, seen in visits.items() if (listed := instances(seen, heads))}
     if len({len(listed) for listed in ran.values()}) != 1:
         return []
-    keys, found = RoundKeys(run, {thread: visits[thread] for thread in ran}, fixed), []
+    keys, loop_runs = RoundKeys(run, {thread: visits[thread] for thread in ran}, fixed), []
     for number in range(len(next(iter(ran.values())))):
         rounds = {thread: listed[number] for thread, listed in ran.items()}
-        done = {thread: [keys.of(thread, *pair) for pair in pairwise(mine)] for thread, mine in rounds.items()}
-        found.append(LoopRun(rounds, done))
-    return found
+        done = {
+            thread: [keys.of(thread, *pair) for pair in pairwise(of_thread)] for thread, of_thread in rounds.items()
+        }
+        loop_runs.append(LoopRun(rounds, done))
+    return loop_runs
 
 
 def repeated(
     run: LaunchTrace, visits: Mapping[int, Sequence[RoundEnd]], sites: Sequence[Site], fixed: Container[Block]
 ) -> bool:
-    """Do threads do the same in both periods, also where some blocks are concerned?"""
+    """True if threads do the same in both periods. `fixed`: as in `RoundKeys`."""
     keys = RoundKeys(run, {thread: visits[thread] for thread in sites[0]}, fixed)
     return all(
         keys.of(thread, cuts.first, cuts.second) == keys.of(thread, cuts.second, cuts.third)
@@ -216,23 +230,23 @@ def repeated(
 
 
 def apart(run: LaunchTrace, block: Block, moved: Mapping[Moved, int], rate: Fraction) -> bool:
-    """Does each period touch bytes of a block of its own, behind those of the one before it?
+    """True if each period touches its own bytes of a block, after those of the period before.
 
-    `moved`: how many accesses there are whose addresses drift. Those of the period that stands for all more lie further
-    by a step in each; those behind it by as many steps as there are periods more; and the bytes of a period reach no
-    further than a step. All others lie before those of the period.
+    `moved`: how many accesses have addresses that drift. In each added period they lie further by a step; after the
+    loop they lie further by as many steps as there are added periods; and the bytes of a period are not longer than a
+    step. All other accesses lie before those of the period.
     """
-    if any(one.block is block for thread in run.threads for one in thread.strong()):
+    if any(access.block is block for thread in run.threads for access in thread.strong()):
         return False
-    still = Counter((one.first, one.size) for one in run.weak((block,)))
-    for one, count in moved.items():
-        still[one.first, one.size] -= count
-    steps = {one.drift.moves for one in moved if one.drift is not None and one.drift.moves}
+    still = Counter((access.first, access.size) for access in run.weak((block,)))
+    for access, count in moved.items():
+        still[access.first, access.size] -= count
+    steps = {access.drift.moves for access in moved if access.drift is not None and access.drift.moves}
     step = next(iter(steps), 0)
-    period = [one for one in moved if one.drift == Drift(Fraction(0), step)]
-    after = [one for one in moved if one.drift is not None and one.drift == Drift(step / rate, 0)]
+    period = [access for access in moved if access.drift == Drift(Fraction(0), step)]
+    after = [access for access in moved if access.drift is not None and access.drift == Drift(step / rate, 0)]
     if len(steps) != 1 or step < 0 or len(period) + len(after) < len(moved):
         return False
-    begin, end = min(one.first for one in period), max(one.first + one.size for one in period)
+    begin, end = min(access.first for access in period), max(access.first + access.size for access in period)
     before = all(first + size <= begin for (first, size), count in still.items() if count)
-    return before and end - begin <= step and all(end <= one.first for one in after)
+    return before and end - begin <= step and all(end <= access.first for access in after)

@@ -1,8 +1,8 @@
-"""Does the verdict of a launch hold for any trip count? Or which loop stops that, and what decides how often it runs?
+"""Whether the verdict of a launch holds for any trip count, or which loop stops that, and what decides its trip count.
 
-In: entry, run, how to run the launch again. Out: a sentence. It is yes where the text shows that no loop which touches
-memory or orders something can run more or less often, or where the rounds of the loops that a parameter decides repeat,
-so that one period more says nothing new (docs/kernels-theorem.md, "Any trip count").
+In: entry, run, how to run the launch again. Out: a sentence. The answer is yes where the text shows that the trip count
+of no loop that touches memory or orders something can change, and where the rounds of the loops that a parameter
+decides repeat, so that another period adds nothing new (docs/kernels-theorem.md, "Any trip count").
 """
 
 from __future__ import annotations
@@ -24,8 +24,17 @@ from memmodel.kernel.all_sizes.loops import (
     parameters,
     targets_of,
 )
-from memmodel.kernel.all_sizes.period_insertion import AllMeetings, Joints, meetings_of
-from memmodel.kernel.all_sizes.periods import LoopRun, Site, apart, left_in, order_in, repeated, turns, written_blocks
+from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion, meetings_of
+from memmodel.kernel.all_sizes.periods import (
+    LoopRun,
+    Site,
+    apart,
+    repeated,
+    turns,
+    writes_by_thread,
+    writes_in,
+    written_blocks,
+)
 from memmodel.kernel.flow.registers import liveness
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -46,13 +55,15 @@ MOST_LENGTH = 64
 
 
 def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] = frozenset()) -> str:
-    """`yes: …` or `not shown: …`. `again`: for each schedule that is judged; none where what happens depends on it.
-    `equal`: stores that are no finding because others store the same.
+    """`yes: …` or `not shown: …`. `again`: runs the launch, one for each schedule that is judged; none where the run
+    depends on the schedule. `equal`: stores that are no finding because others store the same.
     """
     body = entry.body or ()
-    for one in body:
-        if (one.words[0] == "brx" and not targets_of(entry, one)) or (one.words[0] == "call" and _back(entry, one)):
-            return f"not shown: where {one.opcode} at line {one.line} goes was not followed"
+    for instruction in body:
+        if (instruction.words[0] == "brx" and not targets_of(entry, instruction)) or (
+            instruction.words[0] == "call" and _back(entry, instruction)
+        ):
+            return f"not shown: where {instruction.opcode} at line {instruction.line} goes was not followed"
     for name, called in entry.callees.items():  # they would come from an earlier call
         if liveness(entry)[called.start]:
             return f"not shown: {name} reads registers that it has not written"
@@ -65,26 +76,26 @@ def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] 
     if not open_:
         return "yes: no trip count depends on a parameter"
     why = "" if again else "what it does depends on the schedule"
-    shown: list[Longer] = []
+    shown: list[LongerLoops] = []
     for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if again else ():
-        longer = [Longer(entry, loops, param, one, equal) for one in again]
-        if longer[0].heads & open_.keys() - {head for each in shown for head in each.heads}:
-            reasons = [reason for each in longer if (reason := each.why_not()) is not None]
+        longer = [LongerLoops(entry, loops, param, instruction, equal) for instruction in again]
+        if longer[0].heads & open_.keys() - {head for growth in shown for head in growth.heads}:
+            reasons = [reason for growth in longer if (reason := growth.why_not()) is not None]
             why = reasons[0] if reasons else why
             shown += [] if reasons else [_joined(longer)]
-    still = depending(entry, loops, [each.param for each in shown])
-    left = [head for head in open_ if head in still and not any(head in each.heads for each in shown)]
-    said = ["yes, " + str(one) for one in shown[:1]] + list(map(str, shown[1:]))
+    still = depending(entry, loops, [growth.param for growth in shown])
+    left = [head for head in open_ if head in still and not any(head in growth.heads for growth in shown)]
+    sentences = ["yes, " + str(instruction) for instruction in shown[:1]] + list(map(str, shown[1:]))
     if left:
         reason = f"; {why}" if why else ""
         more = f", and {len(left) - 1} more like it" if len(left) > 1 else ""
         term = origin(body, open_[left[0]])
-        said.append(f"not shown: how often {_name(body, loops[left[0]])} runs depends on {term}{reason}{more}")
-    return "; ".join(said)
+        sentences.append(f"not shown: how often {_name(body, loops[left[0]])} runs depends on {term}{reason}{more}")
+    return "; ".join(sentences)
 
 
-def _joined(longer: Sequence[Longer]) -> Longer:
-    """What holds for each of several schedules."""
+def _joined(longer: Sequence[LongerLoops]) -> LongerLoops:
+    """What holds in each of several schedules."""
     first = longer[0]
     first.step = lcm(*(each.step for each in longer))
     first.most = min(each.most * each.step // first.step for each in longer)
@@ -96,7 +107,7 @@ def _name(body: Sequence[PtxInstruction], loop: LoopText) -> str:
 
 
 @dataclass
-class Longer:
+class LongerLoops:
     """Larger values of one parameter, in one schedule: the loops that run longer then, and what their rounds do."""
 
     entry: PtxFunction
@@ -113,12 +124,12 @@ class Longer:
     _visits: Mapping[int, Sequence[RoundEnd]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """The run as it is: which loops does the parameter decide?"""
+        """Find the loops that the parameter decides, in the run as it is."""
         followed = FollowedRounds(self.loops, self.entry, self.param)
         self._run = self.again(followed)
         self._visits, self.value, body = followed.visits, followed.value, self.entry.body or ()
         self.heads = frozenset(
-            head for head, one in self.loops.items() if any(at.number in followed.leaves for at in leaving(body, one))
+            head for head, loop in self.loops.items() if any(at.number in followed.leaves for at in leaving(body, loop))
         )
 
     def why_not(self) -> str | None:
@@ -137,12 +148,12 @@ class Longer:
     def _shown(self, fixed: frozenset[Block]) -> str | None:
         """Why nothing is shown, where accesses to some blocks are at the same places in each period."""
         ran, meetings = turns(self._run, self._visits, self.heads, fixed), meetings_of(self._run)
-        lengths = [one for one in range(1, MOST_LENGTH) if ran and all(turn.repeats(one) for turn in ran)]
+        lengths = [rounds for rounds in range(1, MOST_LENGTH) if ran and all(turn.repeats(rounds) for turn in ran)]
         why = ""
         for length in lengths[:MOST_PERIODS]:
-            found = [self._cut(turn, length, meetings) for turn in ran]
-            reasons = [one for one in found if isinstance(one, str)]
-            sites = [one for one in found if not isinstance(one, str)]
+            cuts = [self._cut(turn, length, meetings) for turn in ran]
+            reasons = [cut for cut in cuts if isinstance(cut, str)]
+            sites = [cut for cut in cuts if not isinstance(cut, str)]
             reason = reasons[0] if reasons else self._repeats(sites, fixed)
             if reason is None:
                 self.length = length
@@ -151,15 +162,17 @@ class Longer:
         rounds = min((turn.least for turn in ran), default=0) + 1
         return why or f"{NO_STATE} in {rounds} rounds, and in more of them one may"
 
-    def _cut(self, turn: LoopRun, length: int, meetings: AllMeetings) -> Site | str:
-        """Where two periods end and begin; threads that others wait for are cut some rounds later. Or why not."""
+    def _cut(self, turn: LoopRun, length: int, meetings: Meetings) -> Site | str:
+        """The site where two periods begin and end, or why there is none. Threads that others wait for are cut some
+        rounds later.
+        """
         why = ""
         for third in islice(turn.thirds(length), MOST_CUTS):
             shifts: Counter[int] = Counter()
             while (site := turn.cut(length, third, shifts)) is not None:
-                joints = Joints(self._run, meetings, self.entry.body or (), self._visits, site)
-                late, said = joints.late()
-                reason = said if late else joints.why_not()
+                insertion = PeriodInsertion(self._run, meetings, self.entry.body or (), self._visits, site)
+                late, text = insertion.late()
+                reason = text if late else insertion.why_not()
                 if reason is None:
                     return site
                 why = why or reason
@@ -169,7 +182,9 @@ class Longer:
         return why or NO_STATE
 
     def _repeats(self, sites: Sequence[Site], fixed: frozenset[Block]) -> str | None:
-        """Does a period lead to the same state, whatever the parameter, in each time that the loops are run?"""
+        """Why a period does not lead back to the same state, whatever the parameter, each time that the loops are run;
+        None if it does.
+        """
         stretches = {
             thread: [Stretch(site[thread].second, site[thread].third) for site in sites] for thread in sites[0]
         }
@@ -192,21 +207,22 @@ class Longer:
         step, rate, written = followed.drifts.step(), followed.drifts.rate, written_blocks(run)
         if step is None or rate is None:
             return "the end of its rounds does not go with the parameter"
-        for block, one in followed.wandering.items():
+        for block, instruction in followed.wandering.items():
             if block in written:
-                return f"{one.opcode} at line {one.line} reads elsewhere in longer loops, where something is written"
-        moved = {block: found for block, found in followed.placed.items() if block in written}
-        for block, found in moved.items():
-            if not apart(run, block, found, rate):
+                where = f"{instruction.opcode} at line {instruction.line}"
+                return f"{where} reads elsewhere in longer loops, where something is written"
+        moved = {block: accesses for block, accesses in followed.placed.items() if block in written}
+        for block, accesses in moved.items():
+            if not apart(run, block, accesses, rate):
                 return f"the bytes of {block.instance.name} that longer loops touch may not lie apart"
         if not fixed and not repeated(run, followed.visits, sites, written - moved.keys()):
             return NO_STATE
         for site in sites:
-            inside = left_in(run, followed.visits, site)
-            for (block, first, size), one in followed.cells.loaded.items():
+            inside = writes_in(run, followed.visits, site)
+            for (block, first, size), instruction in followed.cells.loaded.items():
                 parts = inside.get(block, ([], []))
-                if order_in(parts[0], first, size) != order_in(parts[1], first, size):
-                    return f"what {one.opcode} at line {one.line} loads is another number in each round"
+                if writes_by_thread(parts[0], first, size) != writes_by_thread(parts[1], first, size):
+                    return f"what {instruction.opcode} at line {instruction.line} loads is another number in each round"
         self.step, self.most = step, int(followed.drifts.periods() * rate / step)
         return None if self.most else "a number wraps in the next rounds"
 
@@ -227,6 +243,6 @@ def _global(block: Block) -> bool:
 
 
 def _back(entry: PtxFunction, call: PtxInstruction) -> bool:
-    """Does a call lead back, or to a function that is not known from the text?"""
-    named = [one.name for one in call.operands if isinstance(one, Sym) and one.name in entry.callees]
+    """True if a call leads back, or to a function that is not known from the text."""
+    named = [operand.name for operand in call.operands if isinstance(operand, Sym) and operand.name in entry.callees]
     return not named or any(entry.callees[name].start <= call.number for name in named)

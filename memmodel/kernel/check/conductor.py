@@ -1,6 +1,8 @@
-"""From files to a verdict.
+"""From files to a verdict: the passes over one launch, in their order.
 
-In: paths. Out: `KernelVerdict`; `entry_of` chooses the entry. What is wrong with the files raises InputError.
+In: paths. Out: `KernelVerdict`. Each pass takes values and returns one. What it finds on the way it puts into a
+`VerdictSoFar`, so that a budget that runs out leaves the verdict so far. Raises InputError for what is wrong with the
+files.
 """
 
 from __future__ import annotations
@@ -9,21 +11,30 @@ import os
 from collections.abc import Sequence
 
 from memmodel.answer import Budget
-from memmodel.cat.decisions import decisions
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
-from memmodel.errors import BudgetSpent, InputError, nearest
-from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
+from memmodel.errors import BudgetSpent
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.choices import open_choices
+from memmodel.kernel.check.executions import OtherExecutions
+from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
+from memmodel.kernel.check.inputs import chosen_ctas, entry_of, reading_models
+from memmodel.kernel.check.judged_runs import judged_run, ready_run
+from memmodel.kernel.check.sizes import other_sizes
+from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
+from memmodel.kernel.check.undecided import judge_beginning, reason
+from memmodel.kernel.executions.settled_waits import settled_waits
+from memmodel.kernel.flow.timeouts import notes as notes_on_timeouts
 from memmodel.kernel.launch import Launch, read_launch
+from memmodel.kernel.order.conditions import residents
+from memmodel.kernel.order.polled_words import Polls
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.trace.problems import Refused
 from memmodel.limits import Limits, rarely_collecting
-from memmodel.ptx.module.linking import linked
 from memmodel.ptx.module.reader import read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 DEFAULT_MODEL = "ptx-9.3"
-SMALL = 8192
-"""Threads of a launch whose CTAs are all run."""
 
 
 def check_kernel(
@@ -49,20 +60,19 @@ def check_kernel(
     the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
     verdict holds for any grid and any trip count.
     """
-    given = launch if isinstance(launch, Launch) else read_launch(launch)
+    read = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
-    others = reading_models() if readings else ()
-    options = ExploreOptions(
-        schedules, chosen(given, ctas), tuple(assume_pure), others, any_grid=any_grid, any_trips=any_trips
-    )
-    chosen_entry = entry_of(module, entry or given.kernel)
-    work = LaunchJudge(module, chosen_entry, given, load_model(model), options)
-    verdict = judged(work, budget)
+    options = CheckOptions(
+        schedules, chosen_ctas(read, ctas), tuple(assume_pure), reading_models() if readings else (),
+        any_grid=any_grid, any_trips=any_trips,
+    )  # fmt: skip
+    case = KernelCase(module, entry_of(module, entry or read.kernel), read, load_model(model), options)
+    kernel = judged(case, budget)
     if litmus is not None:
-        from memmodel.kernel.export.litmus import cut  # loads the engines of litmus tests
+        from memmodel.kernel.export.litmus import write_tests  # loads the engines of litmus tests
 
-        verdict.notes += cut(verdict.findings, work.made, litmus)
-    return verdict
+        kernel.verdict.notes += write_tests(kernel.verdict.findings, kernel.runs, litmus)
+    return kernel.verdict
 
 
 def judge(
@@ -70,70 +80,72 @@ def judge(
     entry: PtxFunction,
     launch: Launch,
     model: Model,
-    options: ExploreOptions | None = None,
+    options: CheckOptions | None = None,
     budget: Budget | None = None,
 ) -> KernelVerdict:
     """Judge a launch."""
-    return judged(LaunchJudge(module, entry, launch, model, options or ExploreOptions()), budget)
+    return judged(KernelCase(module, entry, launch, model, options or CheckOptions()), budget).verdict
 
 
-def judged(work: LaunchJudge, budget: Budget | None) -> KernelVerdict:
-    """The verdict. A budget that runs out leaves it open."""
+def judged(case: KernelCase, budget: Budget | None = None) -> JudgedKernel:
+    """The verdict on a launch, and what it was made from. A budget that runs out leaves the verdict open."""
+    report = VerdictSoFar(case)
     if budget is None:
         with rarely_collecting():
-            return work.judge()
+            _journey(case, report)
+        return report.judged()
     try:
         with Limits(budget):
-            return work.judge()
+            _journey(case, report)
     except BudgetSpent as spent:
-        work.verdict.open.append(str(spent))
-        work.verdict.spent = True
-        return work.verdict
+        report.spent(str(spent))
+    return report.judged()
 
 
-def reading_models() -> tuple[tuple[str, str, Model], ...]:
-    """Every reading of the documents: its name, its answer, its model."""
-    return tuple(
-        (f"{one.number} {side.name}", side.answer, load_model(side.model))
-        for one in decisions()
-        for side in one.readings
-        if side.model is not None
-    )
+def _journey(case: KernelCase, report: VerdictSoFar) -> None:
+    """The passes over a launch, in their order."""
+    verdict = report.verdict
+    first: FirstRun | None = None
+    try:
+        # Run: one schedule, the polling loops that are waits in every execution, and what else the schedule decides.
+        first = first_run(case)
+        report.ran(first.trace)
+        run = first = with_failing_tests(case, first)
+        polls = Polls(case.module, case.entry, case.launch)
+        waits = settled_waits(case.entry, case.model, polls, run.trace, lambda: case.run(run.schedule))
+        choices = open_choices(case, run, waits)
 
+        # Order and conflicts of the representative run, and what the model says of them.
+        ready = ready_run(case, choices.judged, waits, choices.chosen)
+        report.waits_are_sure &= ready.sure
+        report.represented(ready)
+        representative = judged_run(case, ready, choices.chosen)
+        report.add(representative, choices.chosen)
+        report.representative = representative
+        if report.enough:
+            return
 
-def chosen(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
-    """The numbers of the CTAs to run, with all CTAs of their clusters; empty: all."""
-    grid, size = launch.grid, launch.cluster
-    count = grid[0] * grid[1] * grid[2]
-    if not wanted:
-        if count * launch.threads <= SMALL or count <= 2 * size[0] * size[1] * size[2]:
-            return ()
-        near = size[0] if grid[0] > size[0] else 0
-        wanted = [(0, 0, 0), (near, 0 if near else size[1] if grid[1] > size[1] else 0, 0)]
-    found: set[int] = set()
-    for index in wanted:
-        if any(not 0 <= i < g for i, g in zip(index, grid, strict=True)):
-            raise InputError(f"the grid {'×'.join(map(str, grid))} has no CTA {','.join(map(str, index))}")
-        first = [i // c * c for i, c in zip(index, size, strict=True)]
-        for n in range(size[0] * size[1] * size[2]):
-            inside = n % size[0], n // size[0] % size[1], n // (size[0] * size[1])
-            x, y, z = (a + b for a, b in zip(first, inside, strict=True))
-            found.add(x + grid[0] * (y + grid[1] * z))
-    return tuple(sorted(found)) if len(found) < count else ()
+        # Other sizes: grids and trip counts.
+        decided = not (choices.reasons or choices.trace.cancels or verdict.open)
+        verdict.beyond |= other_sizes(case, choices, verdict.equal_stores, decided=decided)
 
-
-def entry_of(module: PtxModule, name: str | None) -> PtxFunction:
-    """The entry of that name, without a name the only one, with the functions that it calls."""
-    entries = [one for one in module.entries if one.body is not None]
-    names = [one.name for one in entries]
-    for one in entries:
-        if one.name == name:
-            return linked(module, one)
-    if name is None and len(entries) == 1:
-        return linked(module, entries[0])
-    if not entries:
-        raise InputError(f"{module.source.name}: no entry is defined there")
-    if name is None:
-        raise InputError(f"{module.source.name}: has {len(entries)} entries", hint="--entry NAME: " + ", ".join(names))
-    close = nearest(name, names)
-    raise InputError(f"{module.source.name}: has no entry {name}", hint=f"did you mean {close}?" if close else None)
+        # Other executions, where something depends on the schedule or a condition does not hold.
+        verdict.choices = list(choices.reasons)
+        verdict.notes += residents(choices.trace, case.body, choices.chosen)
+        verdict.notes += notes_on_timeouts(case.entry, choices.trace.tests, waits.loads)
+        others = OtherExecutions(case, waits, report)
+        others.other_lane_elected(choices)
+        others.clusters_cancelled(choices)
+        if choices.reasons and not report.enough:
+            choices = others.explored(choices, representative)
+        elif not report.waits_are_sure:
+            report.leave_open(["what ends a loop that polls is not known in every schedule"])
+        if verdict.open and not report.found:
+            others.some_warps_late(choices)
+    except Refused as error:
+        report.leave_open([reason(case, error)])
+        if first is None:
+            judge_beginning(case, error, report)
+        elif report.representative is None:
+            report.add_problems(first.trace)
+    report.end()

@@ -1,9 +1,9 @@
-"""Is a run in which reads return other writes than the last ones in time an execution of the model?
+"""Runs in which reads return other writes than the last ones in time: which of them are executions of the model.
 
 In: Model, `RunJudge` of such a run, with every thread for itself. Out: the flags of an execution, or None. Settled
-here: coherence of strong writes is their order in time, that of others follows causality. The axioms of the model must
-hold. What is not in the graph, the values that weak accesses read, is right as long as conflicting accesses that
-causality orders happened in that order: then a read that finds the last write in time finds one that it may.
+here: coherence of strong writes is their order in time; that of weak writes follows causality. The axioms of the model
+must hold. The values that weak accesses read are not in the graph. They are consistent as long as conflicting accesses
+that causality orders happened in that order: then a read of the last write in time reads a write that it may read.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from memmodel.memory.bytes import Cell
 from memmodel.referee.flags import Flags, bits
 
 ChosenPair = tuple[TraceEvent, TraceEvent | None]
-"""A read, and the write that it reads from; None for what was there before all strong writes."""
+"""A read, and the write that it reads from; None for the value before all strong writes."""
 MOST_EVENTS = 3_000
 """Events of an execution that is checked."""
 MOST_ORDERS = 12
 """Orders of fence.sc that are tried."""
 ORDERS = (CAUSALITY, "tensor-before")
-"""The definitions of a model that say which of two writes is the later one."""
+"""The definitions of a model that order two writes."""
 
 
-def execution_of(model: Model, made: RunJudge) -> Flags | None:
-    """The flags of the execution that the run is, if it is one."""
-    graph, run = made.graph, made.run
+def execution_of(model: Model, judge: RunJudge) -> Flags | None:
+    """The flags of the run, if it is an execution of the model."""
+    graph, run = judge.graph, judge.run
     known = all(id(read) in graph.number and _one_place(run, read) for read, _ in run.chosen)
     if run.infeasible or not known or len(graph.points) > MOST_EVENTS:
         return None
-    if any(one.order is not None for one in model.definitions):
+    if any(definition.order is not None for definition in model.definitions):
         return None
     reads = _with_inserted(run)
     _first_values(graph, {(read.block, read.first) for read, _ in run.chosen})
     execution = graph.execution(fences=True)
     early = [(read, source) for read, source in reads if source is not None and source.time > read.time]
-    if len(reads) != len({id(read) for read, _ in reads}) or (early and _out_of_thin_air(made, early)):
+    if len(reads) != len({id(read) for read, _ in reads}) or (early and _out_of_thin_air(judge, early)):
         return None
     for number, rows in enumerate(_fence_orders(model, execution, graph)):
         flags = Flags(model, with_fences(execution, rows))
@@ -65,10 +65,10 @@ def execution_of(model: Model, made: RunJudge) -> Flags | None:
 
 
 def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
-    """The chosen reads with what they read from, and those whose place an atomic operation takes: it comes right after
-    an older write, so that the operation that read from that one reads from it.
+    """The chosen reads with what they read from, and the reads that a chosen atomic operation displaces: it comes right
+    after an older write, so the operation that read from that write reads from the chosen one instead.
     """
-    found = list(run.chosen)
+    reads = list(run.chosen)
     for read, source in run.chosen:
         if read.partner is None:
             continue
@@ -77,18 +77,18 @@ def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
                 like = (other.block, other.first, other.source) == (read.block, read.first, source)
                 if like and other.partner is not None and side_of(other.label) is Side.READ and other is not read:
                     other.source = read.partner
-                    found.append((other, read.partner))
-    return found
+                    reads.append((other, read.partner))
+    return reads
 
 
-def _out_of_thin_air(made: RunJudge, early: Sequence[ChosenPair]) -> bool:
-    """May a write that is read before it is made depend on that read? The graph has no dependencies."""
-    loads_of, pairs = flows(made.run), {(read.at, write.at) for read, write in early if write is not None}
-    return loads_of is None or any(write in dependent(made.entry, read, loads_of) for read, write in pairs)
+def _out_of_thin_air(judge: RunJudge, early: Sequence[ChosenPair]) -> bool:
+    """True if a write that is read before it is performed may depend on that read. The graph has no dependencies."""
+    loads_of, pairs = flows(judge.run), {(read.at, write.at) for read, write in early if write is not None}
+    return loads_of is None or any(write in dependent(judge.entry, read, loads_of) for read, write in pairs)
 
 
 def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
-    """Do all accesses of the bytes of a read touch just these, and is there at most one weak write, before them all?"""
+    """True if all accesses of the bytes of a read touch exactly these bytes, after at most one weak write."""
     assert read.block is not None
     end = read.first + read.size
     times = []
@@ -99,23 +99,23 @@ def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
                     return False
                 times.append(event.time)
     weak = [
-        one
-        for one in run.weak({read.block})
-        if one.first < end
-        and read.first < one.first + one.size
-        and isinstance(one.label, Access)
-        and one.label.side is Side.WRITE
+        write
+        for write in run.weak({read.block})
+        if write.first < end
+        and read.first < write.first + write.size
+        and isinstance(write.label, Access)
+        and write.label.side is Side.WRITE
     ]
     if not weak:
         return True
-    one = weak[0]
-    after = run.threads[one.thread].events[one.epoch : one.epoch + 1]
-    whole = one.first <= read.first and end <= one.first + one.size and one.issue is None
+    write = weak[0]
+    after = run.threads[write.thread].events[write.epoch : write.epoch + 1]
+    whole = write.first <= read.first and end <= write.first + write.size and write.issue is None
     return len(weak) == 1 and whole and bool(after) and after[0].time < min(times)
 
 
 def _first_values(graph: Graph, places: set[tuple[Block | None, int]]) -> None:
-    """What strong reads at some places find before all strong writes: a weak write, or the initial one."""
+    """Add what strong reads at some places return before all strong writes: a weak write, or the initial one."""
     first: dict[Cell, int] = {}
     for number, read in list(graph.events.items()):
         label = read.label
@@ -130,7 +130,7 @@ def _first_values(graph: Graph, places: set[tuple[Block | None, int]]) -> None:
             first[cell] = len(graph.points)
             graph.points.append(Point(first[cell], InitialWrite(), cell=cell, name=cell.instance.name))
             graph.behind.append(Judged(read.at, read.thread))
-        graph.given.append((first[cell], number))
+        graph.initial_reads.append((first[cell], number))
 
 
 def _weak_write(graph: Graph, cell: Cell) -> int:
@@ -143,7 +143,7 @@ def _weak_write(graph: Graph, cell: Cell) -> int:
 
 
 def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[Rows]:
-    """Orders of fence.sc, that of time first, then those in which few of them change places."""
+    """Orders of fence.sc, the order in time first, then those in which few fences are exchanged."""
     fences, related = tuple(graph.fences()), execution.relation("sr")
     after = forced(model, execution).relation(FORCED) if len(fences) > 1 else None
     waiting, seen = [fences], {fences}
@@ -155,39 +155,40 @@ def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[
             later |= 1 << fence
         yield rows
         for place in range(len(order) - 1):
-            one, other = order[place : place + 2]
-            changed = (*order[:place], other, one, *order[place + 2 :])
-            if changed not in seen and len(seen) < MOST_ORDERS and (after is None or not after[one] >> other & 1):
+            earlier, next_ = order[place : place + 2]
+            changed = (*order[:place], next_, earlier, *order[place + 2 :])
+            if changed not in seen and len(seen) < MOST_ORDERS and (after is None or not after[earlier] >> next_ & 1):
                 seen.add(changed)
                 waiting.append(changed)
 
 
 def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[dict[int, float]]:
-    """Other ranks of strong writes than their times: first those of atomic operations that come right after an older
-    write, then those that the reads of each thread ask for, at the places of chosen reads.
+    """Ranks of strong writes other than their times: first of atomic operations that come right after an older write,
+    then the ranks that the reads of each thread require at the places of chosen reads.
     """
     atomic = [(read.partner, source) for read, source in run.chosen if read.partner is not None]
-    yield {graph.number[id(one)]: 0 if source is None else source.time + 0.5 for one, source in atomic}
+    yield {graph.number[id(access)]: 0 if source is None else source.time + 0.5 for access, source in atomic}
     if atomic:
         return
     places = dict.fromkeys((read.block, read.first, read.size) for read, _ in run.chosen)
     ranks: dict[int, float] = {}
     for block, first, size in places:
         assert block is not None
-        if any(one.first < first + size and first < one.first + one.size for one in run.weak({block})):
+        if any(access.first < first + size and first < access.first + access.size for access in run.weak({block})):
             return
-        here = [one for one in graph.events.values() if (one.block, one.first, one.size) == (block, first, size)]
-        writes = sorted((one for one in here if side_of(one.label) is Side.WRITE), key=lambda one: one.time)
-        numbers = [graph.number[id(one)] for one in writes]
-        after: dict[int, set[int]] = {one: {two for two in numbers if causality[one] >> two & 1} for one in numbers}
+        place = block, first, size
+        strong = [event for event in graph.events.values() if (event.block, event.first, event.size) == place]
+        writes = sorted((event for event in strong if side_of(event.label) is Side.WRITE), key=lambda event: event.time)
+        numbers = [graph.number[id(write)] for write in writes]
+        after = {write: {later for later in numbers if causality[write] >> later & 1} for write in numbers}
         seen: dict[int, int] = {}
-        for one in sorted(here, key=lambda one: (one.thread, one.order or 0)):
-            found = one if side_of(one.label) is Side.WRITE else one.source
-            number = -1 if found is None else graph.number.get(id(found), -1)
-            last = seen.get(one.thread, -1)
+        for access in sorted(strong, key=lambda access: (access.thread, access.order or 0)):
+            source = access if side_of(access.label) is Side.WRITE else access.source
+            number = -1 if source is None else graph.number.get(id(source), -1)
+            last = seen.get(access.thread, -1)
             if last >= 0 and number >= 0 and number != last:
                 after[last].add(number)
-            seen[one.thread] = number
+            seen[access.thread] = number
         try:
             order = list(TopologicalSorter(after).static_order())[::-1]
         except CycleError:
@@ -198,8 +199,8 @@ def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[d
 
 
 def _coherence(flags: Flags, graph: Graph, ranks: dict[int, float]) -> Rows:
-    """Strong writes in the order of time, or of other ranks, after what was there before them; others as causality
-    has it.
+    """Strong writes in the order of time, or of other ranks, after the first values; other writes as causality orders
+    them.
     """
     points = graph.points
     writes = flags.execution.set("W")
@@ -207,33 +208,33 @@ def _coherence(flags: Flags, graph: Graph, ranks: dict[int, float]) -> Rows:
     rows = [0] * len(points)
     for name in ORDERS:
         known = flags.relation(name)
-        for one in bits(writes) if known is not None else ():
+        for write in bits(writes) if known is not None else ():
             assert known is not None
-            rows[one] |= known[one] & place[one] & writes
-    firsts = {number for number, _ in graph.given}
-    for one in bits(writes):
-        event = graph.events.get(one)
-        for other in bits(place[one] & writes):
-            later = graph.events.get(other)
-            if one == other or later is None:
+            rows[write] |= known[write] & place[write] & writes
+    firsts = {number for number, _ in graph.initial_reads}
+    for write in bits(writes):
+        event = graph.events.get(write)
+        for rival in bits(place[write] & writes):
+            later = graph.events.get(rival)
+            if write == rival or later is None:
                 continue
-            if one in firsts or isinstance(points[one].label, InitialWrite):
-                rows[one] |= 1 << other
+            if write in firsts or isinstance(points[write].label, InitialWrite):
+                rows[write] |= 1 << rival
             elif event is not None:
-                mine, theirs = ranks.get(one, event.time), ranks.get(other, later.time)
-                rows[one] = rows[one] | 1 << other if mine < theirs else rows[one] & ~(1 << other)
+                earlier_rank, rank = ranks.get(write, event.time), ranks.get(rival, later.time)
+                rows[write] = rows[write] | 1 << rival if earlier_rank < rank else rows[write] & ~(1 << rival)
     return rows
 
 
 def _in_time(flags: Flags, graph: Graph, reads: list[ChosenPair]) -> bool:
-    """Did conflicting accesses of two threads that causality orders happen in that order?"""
+    """True if conflicting accesses of two threads that causality orders happened in that order."""
     conflict, mine = flags.relation(CONFLICT), flags.relation(CAUSALITY)
     if conflict is None or mine is None:
         return False
     own = flags.execution.relation("po")
     chosen = {(graph.number[id(source)], graph.number[id(read)]) for read, source in reads if source is not None}
     return not any(
-        (one, other) not in chosen and ended(graph, one) > begun(graph, other)
-        for one, row in enumerate(conflict)
-        for other in bits(row & mine[one] & ~own[one])
+        (first, second) not in chosen and ended(graph, first) > begun(graph, second)
+        for first, row in enumerate(conflict)
+        for second in bits(row & mine[first] & ~own[first])
     )

@@ -1,8 +1,8 @@
 """What may depend on the result of a load: values, addresses, guards, and whether an instruction is executed at all.
 
 In: a function, a load, a run. Out: numbers of instructions. Settled here: registers and branches are followed along the
-ways through the text, memory from the stores of a run to the loads of the same bytes, and nothing is known of other
-effects, so that too much is said to depend, and not too little.
+paths through the text, memory from the stores of a run to the loads of the same bytes. Of other effects nothing is
+known, so the result is an over-approximation.
 """
 
 from __future__ import annotations
@@ -28,83 +28,84 @@ JUMPS = ("bra", *ENDS)
 
 
 def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -> frozenset[int]:
-    """The instructions that may depend on what a load returns. `loads_of`: for a store, what loads its bytes."""
+    """The instructions that may depend on what a load returns. `loads_of`: by a store the loads of its bytes."""
     body = entry.body or ()
-    everything = frozenset(one.number for one in body)
-    if any(one.words[0] in ("call", "brx") for one in body):
+    everything = frozenset(instruction.number for instruction in body)
+    if any(instruction.words[0] in ("call", "brx") for instruction in body):
         return everything
-    used, makes = [_used(one) for one in body], [set(written(one)) for one in body]
+    used, makes = [_used(instruction) for instruction in body], [set(written(instruction)) for instruction in body]
     tainted, loaded = {load}, set(loads_of.get(load, ()))
     behind = {load: _after(body, load)}
     values, jumps = {slot: [load] for slot in makes[load]}, list[int]()
     changed = True
     while changed:
         changed = False
-        for one in body:
-            at = one.number
+        for instruction in body:
+            at = instruction.number
             if at in tainted:
                 continue
             by_value = at in loaded or any(at in behind[maker] for slot in used[at] for maker in values.get(slot, ()))
             if not (by_value or any(at in behind[jump] for jump in jumps)):
                 continue
-            if one.words[0] not in TO_REGISTERS and one.words[0] not in (*STORES, *ENDS, "fence", "membar"):
+            head = instruction.words[0]
+            if head not in TO_REGISTERS and head not in (*STORES, *ENDS, "fence", "membar"):
                 return everything
             tainted.add(at)
             behind[at] = _after(body, at)
             for slot in makes[at]:
                 values.setdefault(slot, []).append(at)
-            jumps += [at] if one.words[0] in JUMPS else []
+            jumps += [at] if head in JUMPS else []
             loaded |= loads_of.get(at, set())
             changed = True
     return frozenset(tainted - ({load} if load not in behind[load] else set()))
 
 
 def flows(run: LaunchTrace) -> dict[int, set[int]] | None:
-    """For each instruction that stores, those that load what it stored: of strong accesses, as they read; of others,
-    and where that is not known, some of its bytes. None if there are too many bytes.
+    """For each instruction that stores, the instructions that load its value: strong accesses by their sources; others,
+    and those without a known source, if they touch its bytes. None if there are too many bytes.
     """
-    found: dict[int, set[int]] = {}
+    loads_of: dict[int, set[int]] = {}
     stores: dict[tuple[Block, int], set[tuple[int, bool]]] = {}
     loads: dict[tuple[Block, int], set[tuple[int, bool]]] = {}
     chosen, count = {id(read) for read, _ in run.chosen}, 0
     strong: list[TraceEvent | WeakAccess] = [event for thread in run.threads for event in thread.strong()]
-    for one in (*strong, *run.weak()):
-        if one.block is None or not isinstance(one.label, Access):
+    for access in (*strong, *run.weak()):
+        if access.block is None or not isinstance(access.label, Access):
             continue
-        if isinstance(one, TraceEvent) and one.source is not None:
-            found.setdefault(one.source.at, set()).add(one.at)
-        writes = one.label.side is Side.WRITE
-        exact = isinstance(one, TraceEvent) and (writes or one.source is not None or id(one) in chosen)
+        if isinstance(access, TraceEvent) and access.source is not None:
+            loads_of.setdefault(access.source.at, set()).add(access.at)
+        writes = access.label.side is Side.WRITE
+        exact = isinstance(access, TraceEvent) and (writes or access.source is not None or id(access) in chosen)
         into = stores if writes else loads
-        count += one.size
+        count += access.size
         if count > MOST_BYTES:
             return None
-        for byte in range(one.first, one.first + one.size):
-            into.setdefault((one.block, byte), set()).add((one.at, exact))
+        for byte in range(access.first, access.first + access.size):
+            into.setdefault((access.block, byte), set()).add((access.at, exact))
     for place, makers in stores.items():
         for maker, is_strong in makers:
-            there = {at for at, other in loads.get(place, ()) if not (is_strong and other)}
-            found.setdefault(maker, set()).update(there)
-    return found
+            loaders = {at for at, other in loads.get(place, ()) if not (is_strong and other)}
+            loads_of.setdefault(maker, set()).update(loaders)
+    return loads_of
 
 
-def _used(one: PtxInstruction) -> set[int]:
-    operands = one.operands[1:] if written(one) else one.operands
-    found = {slot for operand in operands for slot in registers(operand)}
-    return found if one.guard is None else found | {one.guard.slot}
+def _used(instruction: PtxInstruction) -> set[int]:
+    operands = instruction.operands[1:] if written(instruction) else instruction.operands
+    used = {slot for operand in operands for slot in registers(operand)}
+    return used if instruction.guard is None else used | {instruction.guard.slot}
 
 
 def _after(body: tuple[PtxInstruction, ...], at: int) -> set[int]:
-    """The instructions that a thread may come to after one."""
-    waiting, found = [at], set[int]()
+    """The instructions that a thread may reach after an instruction."""
+    waiting, after = [at], set[int]()
     while waiting:
-        one = body[waiting.pop()]
-        target = one.operands[0] if one.words[0] == "bra" and one.operands else None
+        instruction = body[waiting.pop()]
+        target = instruction.operands[0] if instruction.words[0] == "bra" and instruction.operands else None
         following = [target.at] if isinstance(target, JumpTarget) else []
-        if one.guard is not None or one.words[0] not in ("bra", *ENDS):
-            following.append(one.number + 1)
-        for other in following:
-            if other < len(body) and other not in found:
-                found.add(other)
-                waiting.append(other)
-    return found
+        if instruction.guard is not None or instruction.words[0] not in ("bra", *ENDS):
+            following.append(instruction.number + 1)
+        for later in following:
+            if later < len(body) and later not in after:
+                after.add(later)
+                waiting.append(later)
+    return after

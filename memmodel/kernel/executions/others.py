@@ -25,11 +25,11 @@ from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.ptx.operands import Imm
 
 Again = Callable[[TraceEvent, int | None], bool]
-"""Does a load that finds this value lead back to itself?"""
+"""True if a load that returns this value leads back to itself."""
 
 
 class _Other(NamedTuple):
-    """A schedule, and how soon it is looked at."""
+    """A schedule, and its rank in the queue."""
 
     rank: int
     number: int
@@ -48,7 +48,7 @@ class OtherReads:
         self._dependent: dict[int, frozenset[int]] = {}
 
     def note(self, schedule: Schedule, graph: Graph, base: Rows | None, looked: Container[int]) -> None:
-        """What a run under a schedule leaves to be looked at: reads with the instructions `looked`."""
+        """Queue the schedules in which one more read of a run, by the instructions `looked`, returns another write."""
         already = {id(read) for read, _ in graph.run.chosen}
         writes: dict[object, list[TraceEvent]] = {}
         reads = []
@@ -64,30 +64,30 @@ class OtherReads:
             return
         self._noted.add(run)
         for read in reads:
-            there = sorted(writes.get((read.block, read.first, read.size), ()), key=_time)
-            for write in _possible(read, there, graph, base):
+            earlier = sorted(writes.get((read.block, read.first, read.size), ()), key=_time)
+            for write in _possible(read, earlier, graph, base):
                 if self._matters(read, write):
                     self._wait(schedule, read, write)
 
     @staticmethod
     def _like(reads: list[TraceEvent], writes: dict[object, list[TraceEvent]]) -> object:
-        """What tells runs apart: who reads from whom, and the order of writes."""
-        sources = frozenset((_key(one), None if one.source is None else _key(one.source)) for one in reads)
-        places = (tuple(_key(one) for one in sorted(there, key=_time)) for there in writes.values())
+        """Reads-from and the order of writes, equal for runs that need not be looked at twice."""
+        sources = frozenset((_key(event), None if event.source is None else _key(event.source)) for event in reads)
+        places = (tuple(_key(event) for event in sorted(ordered, key=_time)) for ordered in writes.values())
         return sources, frozenset(places)
 
     def _only_reads(self, event: TraceEvent, *, rmw: bool) -> bool:
-        """Is it a load, or an atomic operation that stands for one, as it leaves what it finds?"""
-        one = (self._entry.body or ())[event.at]
-        if one.words[0] == "ld":
+        """True for a load, and for an atomic operation that leaves what it reads."""
+        instruction = (self._entry.body or ())[event.at]
+        if instruction.words[0] == "ld":
             return True
-        given = [operand.value if isinstance(operand, Imm) else None for operand in one.operands[2:]]
-        zero = given == [0] and any(word in ("add", "or", "xor") for word in one.words)
-        same = "cas" in one.words and len(given) == 2 and None not in given and given[0] == given[1]
+        operands = [operand.value if isinstance(operand, Imm) else None for operand in instruction.operands[2:]]
+        zero = operands == [0] and any(word in ("add", "or", "xor") for word in instruction.words)
+        same = "cas" in instruction.words and len(operands) == 2 and None not in operands and operands[0] == operands[1]
         return rmw and (zero or same)
 
     def _matters(self, read: TraceEvent, write: TraceEvent | None) -> bool:
-        """Would the thread do something else, and may it return that write?"""
+        """True if the read may return that write, and its thread would do something else then."""
         if write is None:
             return True
         atomic = isinstance(read.label, Access) and read.label.rmw
@@ -110,7 +110,8 @@ class OtherReads:
         self._classes[kind] += 1
         bits = NOTHING if write is None or write.bits is None else write.bits
         chosen = ChosenRead(_key(read), None if write is None else _key(write), bits)
-        other = replace(schedule, reads=tuple(sorted((*schedule.reads, chosen), key=lambda one: one.read)))
+        reads = sorted((*schedule.reads, chosen), key=lambda choice: choice.read)
+        other = replace(schedule, reads=tuple(reads))
         if other not in self._seen:
             self._seen.add(other)
             heapq.heappush(self._waiting, _Other(rank, len(self._seen), other))
@@ -133,18 +134,20 @@ def _possible(read: TraceEvent, writes: list[TraceEvent], graph: Graph, base: Ro
     """The other writes that a read may return, as far as base causality to and from its thread says."""
     number = graph.number[id(read)]
     own = graph.run.threads[read.thread].events[: read.order]
-    before = sum(1 << graph.number[id(one)] for one in own if id(one) in graph.number)
-    earlier = [one for one in writes if one.time < read.time]
+    before = sum(1 << graph.number[id(write)] for write in own if id(write) in graph.number)
+    earlier = [write for write in writes if write.time < read.time]
     # The last one that the read has to return, or a later one.
     known = [
-        place for place, one in enumerate(earlier) if one.thread == read.thread or base[graph.number[id(one)]] & before
+        place
+        for place, write in enumerate(earlier)
+        if write.thread == read.thread or base[graph.number[id(write)]] & before
     ]
     least = max(known, default=-1)
     if least < 0 and read.source is not None:
         yield None
-    for one in earlier[max(0, least) :]:
-        if one is not read.source:
-            yield one
-    for one in writes[len(earlier) :]:
-        if one.thread != read.thread and not base[number] >> graph.number[id(one)] & 1:
-            yield one
+    for write in earlier[max(0, least) :]:
+        if write is not read.source:
+            yield write
+    for write in writes[len(earlier) :]:
+        if write.thread != read.thread and not base[number] >> graph.number[id(write)] & 1:
+            yield write

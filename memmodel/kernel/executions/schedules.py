@@ -1,7 +1,7 @@
 """The schedules that are explored where something depends on the schedule.
 
 In: Schedule, LaunchTrace of one run, the instructions on whose results runs depend. Out: Schedules, the most different
-first; are they all there are?
+first, and whether they are all there are.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ ALL = 24
 
 
 def complete(run: LaunchTrace, real: set[int], wanted: int) -> bool:
-    """Are all orders of atomic operations the schedules, and all of them within the bound?"""
+    """True if schedules differ only in the order of atomic operations, and all of these orders are within the bound."""
     orders = _orders(run, real)
     only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
     once = all(len(set(threads)) == len(threads) for threads in orders.values())
     size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
     atomic = not stores_matter(run, real)
     # What asynchronous instructions do has no place in these orders.
-    atomic &= real <= {one.at for events in run.atomics.values() for one in events}
+    atomic &= real <= {event.at for events in run.atomics.values() for event in events}
     return only and once and atomic and not run.elected and size <= max(ALL, wanted)
 
 
 def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:
-    """Schedules that make the choices otherwise, the most different first."""
+    """Schedules that make the choices `real` otherwise, the most different first. `real` may grow meanwhile."""
     orders = _orders(run, real)
     if complete(run, real, wanted):
         for chosen in product(*(permutations(threads) for threads in orders.values())):
@@ -48,8 +48,8 @@ def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> 
     if lonely:
         yield replace(base, split=True)
     shuffle = random.Random(0)
-    how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
-    how += [lambda one: shuffle.sample(one, len(one))] * wanted
+    how: list[Callable[[list[int]], list[int]]] = [lambda threads: threads[::-1]]
+    how += [lambda threads: shuffle.sample(threads, len(threads))] * wanted
     how = how if looks == [""] else [list, *how]
     for number, change in enumerate(how if orders or looks != [""] else ()):
         order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
@@ -60,17 +60,17 @@ def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> 
 def atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:
     """Who makes which atomic operations, and how often, at places where their order matters."""
     return Counter(
-        (block.instance.name, at, one.thread, one.at)
+        (block.instance.name, at, event.thread, event.at)
         for (block, at), events in run.atomics.items()
-        if any(one.at in real for one in events)
-        for one in events
+        if any(event.at in real for event in events)
+        for event in events
     )
 
 
 def _orders(run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
     """The threads that make atomic operations whose order matters, by location, as they were made."""
-    found: dict[tuple[str, int], list[int]] = {}
+    orders: dict[tuple[str, int], list[int]] = {}
     for (block, at), events in run.atomics.items():
-        if len(events) > 1 and any(one.at in real for one in events):
-            found[block.instance.name, at] = [one.thread for one in events]
-    return found
+        if len(events) > 1 and any(event.at in real for event in events):
+            orders[block.instance.name, at] = [event.thread for event in events]
+    return orders

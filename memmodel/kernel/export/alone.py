@@ -1,6 +1,6 @@
-"""Findings about one event, or about one instruction that a thread could not carry out, as a story of a few lines.
+"""Findings about one event, or about one instruction that a thread could not execute, as a story of a few lines.
 
-In: RunJudge, KernelFinding. Out: `CutStory`, or raises `NotCut`. Source: PTX ISA "mbarrier", "tcgen05.alloc,
+In: RunJudge, KernelFinding. Out: `FindingStory`, or raises `NotExported`. Source: PTX ISA "mbarrier", "tcgen05.alloc,
 tcgen05.dealloc", "barrier.cluster".
 """
 
@@ -10,7 +10,17 @@ import re
 from itertools import takewhile
 
 from memmodel.base.labels import Action, Allocates, Allocation, Family, Issue, Label, Mark, Marker
-from memmodel.kernel.export.story import ALIGN, CutStory, Deed, Lack, NotCut, action_of, add_deed, tell_phase, width
+from memmodel.kernel.export.story import (
+    ALIGN,
+    Deed,
+    FindingStory,
+    Lack,
+    NotExported,
+    action_of,
+    add_deed,
+    add_phase,
+    width,
+)
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.trace.blocks import Block
@@ -33,113 +43,115 @@ WHY = {
 """Why a finding is about the run alone."""
 
 
-def alone(made: RunJudge, finding: KernelFinding) -> CutStory:
+def alone(judge: RunJudge, finding: KernelFinding) -> FindingStory:
     """The story of a finding about one event, or about none."""
-    found = CutStory(made, finding)
-    event = made.graph.events.get(finding.events[0]) if finding.events else None
+    story = FindingStory(judge, finding)
+    event = judge.graph.events.get(finding.events[0]) if finding.events else None
     if event is not None and finding.rule == "undefined-mbarrier":
-        _counts(found, event)
+        _counts(story, event)
     elif event is not None and isinstance(event.label, Allocates):
-        _allocation(found, event)
+        _allocation(story, event)
     elif finding.sides and finding.rule == "undefined-cluster-barrier":
-        _twice(found, finding)
+        _twice(story, finding)
     elif finding.sides and finding.rule == "undefined-tensor-memory-freed":
         at = finding.sides[0].instruction.number
-        every = (one for thread in made.run.threads for one in thread.events if one.at == at)
-        _allocation(found, next(one for one in every if isinstance(one.label, Allocates) and not one.owners))
+        every = (event for thread in judge.run.threads for event in thread.events if event.at == at)
+        _allocation(story, next(event for event in every if isinstance(event.label, Allocates) and not event.owners))
     elif finding.sides and finding.rule == "undefined-address":
-        _bad_address(found, finding)
+        _bad_address(story, finding)
     elif finding.sides and finding.rule == "undefined-tensor-memory":
-        _not_allocated(found, finding)
+        _not_allocated(story, finding)
     else:
-        raise NotCut(WHY.get(finding.rule, "it is about the run, not about what threads do to one another"))
-    for deeds in found.threads.values():
-        deeds.sort(key=lambda one: one.order)
-    return found
+        raise NotExported(WHY.get(finding.rule, "it is about the run, not about what threads do to one another"))
+    for deeds in story.threads.values():
+        deeds.sort(key=lambda event: event.order)
+    return story
 
 
-def _counts(found: CutStory, event: TraceEvent) -> None:
-    """An update that an object does not allow: it is not initialised, it is already, or it has no more arrivals."""
+def _counts(story: FindingStory, event: TraceEvent) -> None:
+    """An update that an object does not allow: it is not initialised, is initialised twice, or has no arrivals left."""
     assert event.block is not None
     place = event.block, event.first
-    log = found.made.run.objects[place]
+    log = story.judge.run.objects[place]
     number = next(n for n, step in enumerate(log) if step.event is event)
     at = log[number]
     if action_of(event) is Action.INIT:
-        found.one_object = True
+        story.one_object = True
         before = [step.event for step in log[:number] if action_of(step.event) is Action.INIT]
-        for one in (*before[-1:], event):
-            add_deed(found, one.thread, _deed(found, one))
+        for init in (*before[-1:], event):
+            add_deed(story, init.thread, _deed(story, init))
         return
     whole = event if event.issue is None else event.issue
-    add_deed(found, whole.thread, _deed(found, whole))
-    found.signals.append(event)
+    add_deed(story, whole.thread, _deed(story, whole))
+    story.signals.append(event)
     if not _live([action_of(step.event) for step in log[:number]]):
-        found.lacks[(*place, at.before)] = Lack(0, 0, live=False)
+        story.lacks[(*place, at.before)] = Lack(0, 0, live=False)
         return
-    tell_phase(found, [step for step in log[: number + 1] if step.life == at.life], at.before)
-    found.lacks[(*place, at.before)] = Lack(-1, 1)
+    add_phase(story, [step for step in log[: number + 1] if step.life == at.life], at.before)
+    story.lacks[(*place, at.before)] = Lack(-1, 1)
 
 
 def _live(actions: list[Action | None]) -> bool:
-    """Is an object initialised after these?"""
-    last = next((one for one in reversed(actions) if one in (Action.INIT, Action.INVAL)), None)
+    """True if an object is initialised after these actions."""
+    last = next((action for action in reversed(actions) if action in (Action.INIT, Action.INVAL)), None)
     return last is Action.INIT
 
 
-def _deed(found: CutStory, event: TraceEvent) -> Deed:
-    return Deed(found.made.body[event.at], float(event.order or 0), event)
+def _deed(story: FindingStory, event: TraceEvent) -> Deed:
+    return Deed(story.judge.body[event.at], float(event.order or 0), event)
 
 
-def _allocation(found: CutStory, event: TraceEvent) -> None:
+def _allocation(story: FindingStory, event: TraceEvent) -> None:
     """Tensor memory that is never freed, or is freed and not allocated."""
-    label, thread = event.label, found.of(event.thread)
+    label, thread = event.label, story.of(event.thread)
     assert isinstance(label, Allocates)
-    add_deed(found, thread.number, _deed(found, event))
+    add_deed(story, thread.number, _deed(story, event))
     if label.what is Allocation.ALLOC:
-        exits = (one for one in thread.events if isinstance(one.label, Mark) and one.label.what is Marker.EXIT)
-        for one in exits:
-            add_deed(found, thread.number, _deed(found, one))
+        exits = (other for other in thread.events if isinstance(other.label, Mark) and other.label.what is Marker.EXIT)
+        for other in exits:
+            add_deed(story, thread.number, _deed(story, other))
         return
-    earlier = takewhile(lambda one: one is not event, thread.events)
-    for one in earlier:
-        if isinstance(one.label, Allocates) and one.label.what is not Allocation.RELINQUISH:
-            add_deed(found, thread.number, _deed(found, one))
+    earlier = takewhile(lambda other: other is not event, thread.events)
+    for other in earlier:
+        if isinstance(other.label, Allocates) and other.label.what is not Allocation.RELINQUISH:
+            add_deed(story, thread.number, _deed(story, other))
 
 
-def _not_allocated(found: CutStory, finding: KernelFinding) -> None:
-    """Tensor memory that is used and was not allocated. Where a test allocates nothing, it has its tensor memory from
-    the start, so that a piece of its own is allocated.
+def _not_allocated(story: FindingStory, finding: KernelFinding) -> None:
+    """Tensor memory that is used and was not allocated. A test that allocates nothing has its tensor memory from the
+    start, so another piece is allocated.
     """
     instruction = finding.sides[0].instruction
     family = FAMILIES.get(instruction.words[1])
     if "not all allocated" not in finding.message:
-        raise NotCut("a test does not say which lanes of tensor memory a warp uses, nor how many columns there are")
-    if family is None or not found.made.run.threads:
-        raise NotCut(f"{instruction.opcode} is not put into a test")
+        raise NotExported(
+            "a test does not say which lanes of tensor memory a warp uses, nor how many columns there are"
+        )
+    if family is None or not story.judge.run.threads:
+        raise NotExported(f"{instruction.opcode} is not put into a test")
     group = 2 if "cta_group::2" in instruction.words else 1
-    thread = found.made.run.threads[0].number
+    thread = story.judge.run.threads[0].number
     labels: tuple[Label, ...] = (Allocates(Allocation.ALLOC, group), Issue(family, group=group))
     for order, label in enumerate(labels):
-        add_deed(found, thread, Deed(instruction, float(order), TraceEvent(thread, order, instruction.number, label)))
+        add_deed(story, thread, Deed(instruction, float(order), TraceEvent(thread, order, instruction.number, label)))
 
 
-def _bad_address(found: CutStory, finding: KernelFinding) -> None:
-    """An access that is misaligned, or outside of all memory: to a variable, and so many bytes beside it."""
+def _bad_address(story: FindingStory, finding: KernelFinding) -> None:
+    """An access that is misaligned, or outside of all memory: at a distance from a variable."""
     instruction, message = finding.sides[0].instruction, finding.message
     words = instruction.words
     size = width(instruction) if words[0] in ("ld", "st") else _atomic(words)
     misaligned = re.search(r"(0x[0-9a-f]+) is misaligned for (\d+) bytes", message)
     if size is None or not (misaligned or "outside every object" in message or "reach beyond" in message):
-        raise NotCut(WHY[finding.rule])
+        raise NotExported(WHY[finding.rule])
     space = Space.SHARED if any(word.startswith("shared") for word in words) or "shared" in message else Space.GLOBAL
-    thread = found.made.run.threads[0]
+    thread = story.judge.run.threads[0]
     owner = thread.place.cta_id if space is Space.SHARED else None
     whole = max(ALIGN, size)
     block = Block(Instance("x", owner, space, whole), 0, whole)
     off = int(misaligned[1], 16) % int(misaligned[2]) if misaligned else whole
     deed = Deed(instruction, 0.0, None, (block, 0, size), words[0] != "ld", off)
-    add_deed(found, thread.number, deed)
+    add_deed(story, thread.number, deed)
 
 
 def _atomic(words: tuple[str, ...]) -> int | None:
@@ -148,24 +160,24 @@ def _atomic(words: tuple[str, ...]) -> int | None:
     return int(kind) // 8 if words[0] in ("atom", "red") and "async" not in words and kind.isdigit() else None
 
 
-def _twice(found: CutStory, finding: KernelFinding) -> None:
+def _twice(story: FindingStory, finding: KernelFinding) -> None:
     """A thread arrives at a barrier of its cluster, and arrives again."""
     if "twice" not in finding.message:
-        raise NotCut("a wait without an arrive does not end in a test, and is no undefined behaviour there")
+        raise NotExported("a wait without an arrive does not end in a test, and is no undefined behaviour there")
     at = finding.sides[0].instruction.number
-    for thread in found.made.run.threads:
-        second = next((one for one in thread.events if one.at == at and _again(thread.events, one)), None)
+    for thread in story.judge.run.threads:
+        second = next((other for other in thread.events if other.at == at and _again(thread.events, other)), None)
         if second is not None:
-            for one in thread.events:
-                if one.barrier == second.barrier and one.generation == second.generation:
-                    add_deed(found, thread.number, _deed(found, one))
+            for other in thread.events:
+                if other.barrier == second.barrier and other.generation == second.generation:
+                    add_deed(story, thread.number, _deed(story, other))
             return
 
 
-def _again(events: list[TraceEvent], one: TraceEvent) -> bool:
-    """Has the thread arrived in this generation before?"""
-    before = takewhile(lambda other: other is not one, events)
-    return any((other.barrier, other.generation) == (one.barrier, one.generation) for other in before)
+def _again(events: list[TraceEvent], event: TraceEvent) -> bool:
+    """True if the thread has arrived in this generation before."""
+    before = takewhile(lambda other: other is not event, events)
+    return any((other.barrier, other.generation) == (event.barrier, event.generation) for other in before)
 
 
 __all__ = ["alone"]

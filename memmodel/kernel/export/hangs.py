@@ -1,8 +1,9 @@
-"""What of a run a hang needs: who waits for ever, what has come to the barrier or to the phase, who else is held up.
+"""What a hang needs of a run: the threads that wait for ever, what has come to the barrier or the phase, and the other
+threads that are blocked.
 
-In: RunJudge, KernelFinding. Out: `CutStory`. Settled here: of arrivals by one instruction in one phase or generation
-one is kept, and of those that did not come one. A thread that came in the phase before, and waits for ever elsewhere,
-is told with that wait, and what it did then stands behind it. Source: PTX ISA "mbarrier", "bar, barrier",
+In: RunJudge, KernelFinding. Out: `FindingStory`. Settled here: of the arrivals by one instruction in one phase or
+generation one is kept, and one of those that are missing. A thread that arrived in the phase before and is blocked
+elsewhere is added with that wait; its missing arrival follows the wait. Source: PTX ISA "mbarrier", "bar, barrier",
 "barrier.cluster", "bar.warp.sync".
 """
 
@@ -15,14 +16,14 @@ from memmodel.base.labels import Access, Action, Allocates, Allocation, Barrier,
 from memmodel.base.points import BarrierId
 from memmodel.kernel.export.story import (
     COUNTED,
-    CutStory,
     Deed,
+    FindingStory,
     Lack,
-    NotCut,
+    NotExported,
     action_of,
     add_deed,
+    add_phase,
     meet_in_clusters,
-    tell_phase,
 )
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelFinding
@@ -39,197 +40,207 @@ ALLOCATIONS = {
     "relinquish_alloc_permit": Allocation.RELINQUISH,
 }
 MISSED = 2
-"""Phases by which a thread that waits by parity is late: it takes the present one for the one that it waits for."""
+"""Phases by which a thread that waits by parity is late: by its parity it cannot tell them apart."""
 
 
-def hang(made: RunJudge, finding: KernelFinding, *, missed: bool = True, bare: bool = False) -> CutStory:
+def hang(judge: RunJudge, finding: KernelFinding, *, missed: bool = True, bare: bool = False) -> FindingStory:
     """The story of a hang. `missed`: with the phases that a thread missed before it waits; `bare`: one wait, and what
-    came to its phase, not where the others are held up.
+    came to its phase, without the other blocked threads.
     """
     at = finding.sides[0].instruction.number if finding.sides else -1
-    first = next((one for one in made.run.stuck if one.at == at), None)
+    first = next((lanes for lanes in judge.run.stuck if lanes.at == at), None)
     if first is None:
-        raise NotCut("nobody waits there where the run ends")
-    told = _HangStory(made, finding, missed=missed and not bare, bare=bare)
-    told.tell(first)
-    return told.found
+        raise NotExported("nobody waits there where the run ends")
+    hanging = _HangStory(judge, finding, missed=missed and not bare, bare=bare)
+    hanging.tell(first)
+    return hanging.story
 
 
 class _HangStory:
-    """Tells one wait after the other."""
+    """Builds the story of a hang, one wait after the other."""
 
-    def __init__(self, made: RunJudge, finding: KernelFinding, *, missed: bool, bare: bool) -> None:
-        self.made, self.run, self.missed, self.bare = made, made.run, missed, bare
-        self.found = CutStory(made, finding)
-        self.stuck = {thread: one for one in made.run.stuck for thread in one.threads}
+    def __init__(self, judge: RunJudge, finding: KernelFinding, *, missed: bool, bare: bool) -> None:
+        self.judge, self.run, self.missed, self.bare = judge, judge.run, missed, bare
+        self.story = FindingStory(judge, finding)
+        self.stuck = {thread: lanes for lanes in judge.run.stuck for thread in lanes.threads}
         self._waiting: list[StuckLanes] = []
         self._again: dict[int, TraceEvent] = {}
-        """What threads would have done again, by what they did."""
+        """The missing arrivals, by the arrivals that threads did make."""
 
     def tell(self, first: StuckLanes) -> None:
-        """All that is needed for the lanes to wait for ever."""
+        """Add all that is needed for the lanes to wait for ever."""
         if first.awaits is not None and not first.awaits.live:
             # A test of an object that nothing initialises.
-            self.found.asked, self.found.flag = "undefined", "undefined-mbarrier"
+            self.story.asked, self.story.flag = "undefined", "undefined-mbarrier"
         self._waiting.append(first)
         known = set()
-        for one in self._waiting:  # grows
-            place = None if one.awaits is None else one.awaits[:2]
-            if (key := (one.at, place, one.awaits is None and self.run.threads[one.threads[0]].place.cta_id)) in known:
+        for lanes in self._waiting:  # grows
+            place = None if lanes.awaits is None else lanes.awaits[:2]
+            if (
+                key := (lanes.at, place, lanes.awaits is None and self.run.threads[lanes.threads[0]].place.cta_id)
+            ) in known:
                 continue
             known.add(key)
-            self._wait(one)
-        meet_in_clusters(self.found, exits=True)
-        for deeds in self.found.threads.values():
-            deeds.sort(key=lambda one: one.order)
+            self._wait(lanes)
+        meet_in_clusters(self.story, exits=True)
+        for deeds in self.story.threads.values():
+            deeds.sort(key=lambda lanes: lanes.order)
 
-    def _wait(self, one: StuckLanes) -> None:
-        thread = self.run.threads[self._of(one.threads)]
-        instruction = self.made.body[one.at]
+    def _wait(self, lanes: StuckLanes) -> None:
+        thread = self.run.threads[self._of(lanes.threads)]
+        instruction = self.judge.body[lanes.at]
         words, last = instruction.words, thread.events[-1] if thread.events else None
-        if one.awaits is not None:
-            self._test(thread, one.at, one.awaits)
+        if lanes.awaits is not None:
+            self._test(thread, lanes.at, lanes.awaits)
         elif words[:2] == ("barrier", "cluster") and "wait" in words:
             arrived = (event for event in reversed(thread.events) if _domain(event) is Domain.CLUSTER)
             if (meeting := next(arrived, None)) is not None:
                 self._do(meeting)
                 wait = Barrier(Half.WAIT, Domain.CLUSTER)
-                self._made(thread, one.at, replace(meeting, at=one.at, label=wait))
+                self._add_missing(thread, lanes.at, replace(meeting, at=lanes.at, label=wait))
                 self._meet(meeting, thread)
-        elif last is not None and last.at == one.at and isinstance(last.label, Barrier):
+        elif last is not None and last.at == lanes.at and isinstance(last.label, Barrier):
             self._do(last)
             self._meet(last, thread)
         elif words[0] in TOGETHER and "sync" in words:
             label = Barrier(Half.ARRIVE, Domain.WARP)
-            barrier = BarrierId(Domain.WARP, (thread.place.cta_id, thread.warp), (one.at,))
-            self._made(thread, one.at, event := TraceEvent(thread.number, 0, one.at, label, barrier=barrier))
+            barrier = BarrierId(Domain.WARP, (thread.place.cta_id, thread.warp), (lanes.at,))
+            self._add_missing(thread, lanes.at, event := TraceEvent(thread.number, 0, lanes.at, label, barrier=barrier))
             self._meet(event, thread)
         elif words[0] == "tcgen05" and words[1] in ALLOCATIONS and "cta_group::2" in words:
-            self._pair(thread, one.at, ALLOCATIONS[words[1]])
-        elif last is not None and last.at == one.at and _reads(last):
+            self._pair(thread, lanes.at, ALLOCATIONS[words[1]])
+        elif last is not None and last.at == lanes.at and _reads(last):
             self._poll(last)
         else:
-            raise NotCut(f"it waits at {instruction.opcode}, which waits for nothing in a test")
+            raise NotExported(f"it waits at {instruction.opcode}, which waits for nothing in a test")
 
     def _of(self, threads: Iterable[int]) -> int:
-        """The thread of some that do the same: one that is told of already, if any is."""
+        """One of some threads that do the same, of the story if one is."""
         some = list(threads)
-        return next((one for one in some if one in self.found.threads), some[0])
+        return next((thread for thread in some if thread in self.story.threads), some[0])
 
     def _do(self, event: TraceEvent) -> None:
         whole = event if event.issue is None else event.issue
-        add_deed(self.found, whole.thread, Deed(self.made.body[whole.at], float(whole.order or 0), whole))
+        add_deed(self.story, whole.thread, Deed(self.judge.body[whole.at], float(whole.order or 0), whole))
 
-    def _made(self, thread: TraceThread, at: int, event: TraceEvent, later: int = 0) -> None:
-        """Something that the thread did not come to do."""
+    def _add_missing(self, thread: TraceThread, at: int, event: TraceEvent, later: int = 0) -> None:
+        """Add an event that did not happen in the run."""
         event.order = len(thread.events) + later
-        add_deed(self.found, thread.number, Deed(self.made.body[at], float(event.order), event))
+        add_deed(self.story, thread.number, Deed(self.judge.body[at], float(event.order), event))
 
     # ---- mbarrier objects ------------------------------------------------------------------------------------
 
     def _test(self, thread: TraceThread, at: int, awaits: AwaitedPhase) -> None:
-        """A test that never returns true, what came to its phase, and what did not."""
+        """Add a test that never returns true, what came to its phase, and what did not."""
         place = awaits.block, awaits.first
         log = self.run.objects.get(place, []) if awaits.live else []
         steps = [step for step in log if step.life == log[-1].life]
         event = TraceEvent(thread.number, 0, at, Mbarrier(Action.TEST), *place, 8)
-        self.found.phases[id(event)] = awaits.phase
-        self._made(thread, at, event)
+        self.story.phases[id(event)] = awaits.phase
+        self._add_missing(thread, at, event)
         seen = max((step.seen for step in steps if not step.update and step.event.thread == thread.number), default=0)
         if self.missed and awaits.phase - seen >= MISSED and (awaits.phase - seen) % 2 == 0:
-            self.found.joined[place] = awaits.phase - MISSED
+            self.story.joined[place] = awaits.phase - MISSED
             for phase in range(awaits.phase - MISSED, awaits.phase):
-                tell_phase(self.found, steps, phase)
-        tell_phase(self.found, steps, awaits.phase)
+                add_phase(self.story, steps, phase)
+        add_phase(self.story, steps, awaits.phase)
         later = self._later(steps, awaits, thread) if not self.bare else []
-        actions = {action_of(event) for one in later for event in (one, *one.signals)}
+        actions = {action_of(event) for issue in later for event in (issue, *issue.signals)}
         lacks = int(awaits.pending > 0 and Action.ARRIVE not in actions)
         tx = 0 if Action.COMPLETE_TX in actions else (awaits.tx > 0) - (awaits.tx < 0)
-        self.found.lacks[(*place, awaits.phase)] = Lack(lacks, tx, live=awaits.live)
+        self.story.lacks[(*place, awaits.phase)] = Lack(lacks, tx, live=awaits.live)
 
     def _later(self, steps: list[ObjectStep], awaits: AwaitedPhase, thread: TraceThread) -> list[TraceEvent]:
-        """What came to the phase before from threads that wait for ever elsewhere, as if they had gone on."""
+        """Add the arrivals of threads that are blocked elsewhere, as they made them in the phase before."""
         came = {(step.event.thread, step.event.at) for step in steps if step.update and step.before == awaits.phase}
-        found: dict[int, TraceEvent] = {}
+        arrivals: dict[int, TraceEvent] = {}
         for step in steps:
             event = step.event
             other = self.stuck.get(event.thread)
             before = step.update and step.before == awaits.phase - 1 and action_of(event) in COUNTED
             same = other is not None and other.awaits is not None and other.awaits[:2] == awaits[:2]
             if before and other is not None and not same and (event.thread, event.at) not in came:
-                found.setdefault(event.at, event)
-        made = []
-        for event in found.values():
+                arrivals.setdefault(event.at, event)
+        repeated = []
+        for event in arrivals.values():
             whole = event if event.issue is None else event.issue
             again = self._again.get(id(whole))
             if again is None:
                 again = self._again[id(whole)] = replace(whole, signals=())
-                self._made(self.run.threads[whole.thread], whole.at, again, later=1 + (whole.order or 0))
+                self._add_missing(self.run.threads[whole.thread], whole.at, again, later=1 + (whole.order or 0))
                 self._waiting.append(self.stuck[whole.thread])
             if whole is not event:
                 again.signals += (replace(event),)
-                self.found.signals.append(again.signals[-1])
-            self.found.phases[id(again.signals[-1] if again.signals else again)] = awaits.phase
-            made.append(again)
-        return made
+                self.story.signals.append(again.signals[-1])
+            self.story.phases[id(again.signals[-1] if again.signals else again)] = awaits.phase
+            repeated.append(again)
+        return repeated
 
     # ---- words that are polled -------------------------------------------------------------------------------
 
     def _poll(self, last: TraceEvent) -> None:
-        """A load that finds the same value again and again, and the store that left it."""
-        stores = (one for thread in self.run.threads for one in thread.strong() if _writes(one, last))
-        for one in (max(stores, key=lambda one: one.time, default=None), last):
-            if one is not None:
-                self._do(one if one.partner is None else min(one, one.partner, key=lambda each: each.order or 0))
-        self.found.polls.add(id(last))
+        """Add a load that returns the same value in every round, and the store that it reads from."""
+        stores = (store for thread in self.run.threads for store in thread.strong() if _writes(store, last))
+        for store in (max(stores, key=lambda store: store.time, default=None), last):
+            if store is not None:
+                self._do(
+                    store if store.partner is None else min(store, store.partner, key=lambda access: access.order or 0)
+                )
+        self.story.polls.add(id(last))
 
     # ---- pairs of CTAs ---------------------------------------------------------------------------------------
 
     def _pair(self, thread: TraceThread, at: int, what: Allocation) -> None:
-        """What CTAs of a pair do together, and the peer CTA does not: somebody there is held up, or nobody is left."""
+        """Add an instruction that CTAs of a pair execute together and the peer CTA does not: a thread of the peer is
+        blocked, or all have exited.
+        """
         event = TraceEvent(thread.number, 0, at, Allocates(what, 2))
-        self._made(thread, at, event)
+        self._add_missing(thread, at, event)
         mine, rank = thread.place, thread.place.cta ^ 1
-        there = [one for one in self.run.threads if one.place.cluster == mine.cluster and one.place.cta == rank]
+        peers = [
+            event_ for event_ in self.run.threads if event_.place.cluster == mine.cluster and event_.place.cta == rank
+        ]
         if what is Allocation.DEALLOC:
-            both = [one for each in (thread, *there) for one in each.events if isinstance(one.label, Allocates)]
-            first = {self.run.threads[one.thread].cta: one for one in reversed(both) if one.owners}
-            for one in first.values():
-                self._do(one)
-        absent = next((one for one in there if one.number in self.stuck), None)
+            both = [
+                event_ for each in (thread, *peers) for event_ in each.events if isinstance(event_.label, Allocates)
+            ]
+            first = {self.run.threads[event_.thread].cta: event_ for event_ in reversed(both) if event_.owners}
+            for event_ in first.values():
+                self._do(event_)
+        absent = next((event_ for event_ in peers if event_.number in self.stuck), None)
         if absent is not None and not self.bare:
             self._waiting.append(replace_lanes(self.stuck[absent.number], absent.number))
-        elif there:
-            self.found.threads.setdefault(there[0].number, [])
+        elif peers:
+            self.story.threads.setdefault(peers[0].number, [])
 
     # ---- barriers --------------------------------------------------------------------------------------------
 
     def _meet(self, meeting: TraceEvent, thread: TraceThread) -> None:
-        """Who came to a generation of a barrier, and where those are held up who did not."""
-        there = {event.thread: event for event in self._arrivals(meeting, meeting.generation)}
+        """Add the arrivals of a generation of a barrier, and the threads that are blocked elsewhere."""
+        arrived = {event.thread: event for event in self._arrivals(meeting, meeting.generation)}
         came: dict[int, dict[int, TraceEvent]] = {}
-        for number, event in there.items():
+        for number, event in arrived.items():
             came.setdefault(event.at, {})[number] = event
         for events in came.values():
             self._do(events[self._of([*([thread.number] if thread.number in events else []), *events])])
         before = {event.thread: event for event in self._arrivals(meeting, meeting.generation - 1)}
         absent: dict[object, int] = {}
-        for number, one in self.stuck.items() if not self.bare else ():
-            away = number not in there and self.stuck.get(thread.number) is not one
+        for number, lanes in self.stuck.items() if not self.bare else ():
+            away = number not in arrived and self.stuck.get(thread.number) is not lanes
             if away and self._belongs(number, meeting, thread) and (meeting.count is None or number in before):
-                absent.setdefault((one.at, before[number].at if number in before else None), number)
-        if self.bare and _domain(meeting) is Domain.CLUSTER:  # somebody who never comes
-            some = (number for number in self.stuck if number not in there and self._belongs(number, meeting, thread))
-            self.found.threads.setdefault(next(some, thread.number), [])
+                absent.setdefault((lanes.at, before[number].at if number in before else None), number)
+        if self.bare and _domain(meeting) is Domain.CLUSTER:  # a thread that never arrives
+            some = (number for number in self.stuck if number not in arrived and self._belongs(number, meeting, thread))
+            self.story.threads.setdefault(next(some, thread.number), [])
         later = 0
         for number in absent.values():
             self._waiting.append(replace_lanes(self.stuck[number], number))
             if number in before:
                 again = replace(before[number], generation=meeting.generation)
-                self._made(self.run.threads[number], again.at, again, later=1 + (again.order or 0))
+                self._add_missing(self.run.threads[number], again.at, again, later=1 + (again.order or 0))
                 later += 1
         assert meeting.barrier is not None
-        self.found.absent[meeting.barrier, meeting.generation] = 0 if later else 1
+        self.story.absent[meeting.barrier, meeting.generation] = 0 if later else 1
 
     def _arrivals(self, meeting: TraceEvent, generation: int) -> Iterator[TraceEvent]:
         for thread in self.run.threads:
@@ -238,16 +249,16 @@ class _HangStory:
                     yield event
 
     def _belongs(self, number: int, meeting: TraceEvent, thread: TraceThread) -> bool:
-        """Is a thread of the CTA, cluster or warp that meets?"""
+        """True if a thread is in the CTA, cluster or warp of the barrier."""
         other, domain = self.run.threads[number], _domain(meeting)
         if domain is Domain.CLUSTER:
             return other.place.cluster_id == thread.place.cluster_id
         return other.cta == thread.cta and (domain is Domain.CTA or other.warp == thread.warp)
 
 
-def replace_lanes(one: StuckLanes, thread: int) -> StuckLanes:
-    """The same, with a thread of it in front."""
-    return one._replace(threads=(thread, *one.threads))
+def replace_lanes(lanes: StuckLanes, thread: int) -> StuckLanes:
+    """The same lanes, with one of their threads in front."""
+    return lanes._replace(threads=(thread, *lanes.threads))
 
 
 def _reads(event: TraceEvent) -> bool:
@@ -256,7 +267,7 @@ def _reads(event: TraceEvent) -> bool:
 
 
 def _writes(event: TraceEvent, read: TraceEvent) -> bool:
-    """Does an event leave what a later read finds?"""
+    """True if an event writes the place of a later read."""
     label = event.label
     same = event.block is read.block and event.first == read.first and event.time < read.time
     return same and isinstance(label, Access) and label.side is Side.WRITE

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from memmodel.base.labels import Family, Issue
 from memmodel.kernel.export.objects import ObjectLayout, remote
-from memmodel.kernel.export.story import COPIED, CutStory, Deed, NotCut
+from memmodel.kernel.export.story import COPIED, Deed, FindingStory, NotExported
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.ptx.vocabulary import Sem, Space
@@ -20,7 +20,7 @@ NO_MATTER = (
     "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs",
     "multicast::cluster", "L2::cache_hint",
 )  # fmt: skip
-"""Words of a copy that say nothing of its order."""
+"""Words of a copy that do not affect its order."""
 SHAPE, WIDER = 0x8100010, 1 << 18
 """An instruction descriptor for tcgen05.mma of .kind::f16, and what is added to it for another number of columns."""
 
@@ -28,7 +28,7 @@ SHAPE, WIDER = 0x8100010, 1 << 18
 class Names(Protocol):
     """What the writer of a test offers."""
 
-    told: CutStory
+    story: FindingStory
     layout: ObjectLayout
 
     def beside(self, space: str, size: int = COPIED) -> str: ...
@@ -38,7 +38,7 @@ class Names(Protocol):
     def left(self, event: TraceEvent) -> int: ...
 
 
-def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
+def issued(names: Names, deed: Deed, issue: TraceEvent, thread: int) -> list[str]:
     """The lines of an asynchronous instruction."""
     label = issue.label
     assert isinstance(label, Issue)
@@ -47,41 +47,41 @@ def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]
         many, mask = (".multicast::cluster", f", {ranks}") if ranks else ("", "")
         opcode = f"tcgen05.commit.cta_group::{label.group or 1}.mbarrier::arrive::one.shared::cluster{many}.b64"
         return [f"{opcode} {where}{mask};"]
-    if label.family is Family.CP_ASYNC and "mbarrier" in one.instruction.words:
+    if label.family is Family.CP_ASYNC and "mbarrier" in deed.instruction.words:
         return [f"cp.async.mbarrier.arrive.noinc.shared::cta.b64 {_object(names, issue, thread)};"]
     if label.family in (Family.BULK, Family.BULK_REDUCTION, Family.CP_ASYNC):
-        return [*names.layout.before(one, thread), *_copy(names, one, issue, thread)]
+        return [*names.layout.before(deed, thread), *_copy(names, deed, issue, thread)]
     if releases(issue):
-        return [_released(names, one, issue, thread)]
+        return [_released(names, deed, issue, thread)]
     if label.family is Family.ST_ASYNC:
         where, kind = _object(names, issue, thread), "shared::cluster.mbarrier::complete_tx::bytes"
-        reduces = one.instruction.words[0] == "red"
+        reduces = deed.instruction.words[0] == "red"
         opcode = f"red.async.relaxed.cluster.{kind}.add.u32" if reduces else f"st.async.{kind}.u32"
         mine = f"[{names.beside('shared')}{_there(names, issue, thread)}]"
-        if one.touched is not None:
-            block, at, _ = one.touched
+        if deed.touched is not None:
+            block, at, _ = deed.touched
             mine = names.address(block, at // 4 * 4, thread)
-        return [*names.layout.before(one, thread), f"{opcode} {mine}, 1, {where};"]
+        return [*names.layout.before(deed, thread), f"{opcode} {mine}, 1, {where};"]
     if label.family is Family.WGMMA:
-        return _wgmma(names, one, thread)
+        return _wgmma(names, deed, thread)
     if label.family in (Family.MMA, Family.TCGEN_CP, Family.TCGEN_LD, Family.TCGEN_ST):
-        return _tensor(names, one, label, thread)
-    raise NotCut(f"{one.instruction.opcode} is not put into a test")
+        return _tensor(names, deed, label, thread)
+    raise NotExported(f"{deed.instruction.opcode} is not put into a test")
 
 
 def releases(issue: TraceEvent) -> bool:
-    """Is it st.async.release or red.async.release?"""
+    """True for st.async.release and red.async.release."""
     label = issue.label
     return isinstance(label, Issue) and label.family is Family.ST_ASYNC and label.sem is Sem.RELEASE
 
 
-def _released(names: Names, one: Deed, issue: TraceEvent, thread: int) -> str:
-    words, label = one.instruction.words, issue.label
+def _released(names: Names, deed: Deed, issue: TraceEvent, thread: int) -> str:
+    words, label = deed.instruction.words, issue.label
     assert isinstance(label, Issue) and label.scope is not None
     reduces, opcode = words[0] == "red", f"{words[0]}.async.release.{label.scope.name.lower()}.global"
-    if one.touched is None:
+    if deed.touched is None:
         return f"{opcode}{'.add' if reduces else ''}.u32 [{names.beside('global')}], 1;"
-    block, at, size = one.touched
+    block, at, size = deed.touched
     where, bits = names.address(block, at, thread), 8 * size
     return f"{opcode}.add.u{bits} {where}, 1;" if reduces else f"{opcode}.u{bits} {where}, {names.left(issue)};"
 
@@ -89,50 +89,50 @@ def _released(names: Names, one: Deed, issue: TraceEvent, thread: int) -> str:
 def _object(names: Names, issue: TraceEvent, thread: int) -> str:
     signals = names.layout.signals(issue)
     if not signals:
-        raise NotCut("a signal of the finding is not known")
+        raise NotExported("a signal of the finding is not known")
     where = names.layout.named(names.layout.place(signals[0]), thread)
     return f"[{_own(where)}]" if names.layout.ranks(issue) else where
 
 
 def _own(where: str) -> str:
-    """The same in the CTA of the thread, from which a multicast takes the offset."""
+    """The same place in the CTA of the thread, from which a multicast takes the offset."""
     return where.strip("[]").split("@")[0]
 
 
-def _kind(one: Deed) -> str:
-    return "shared" if one.touched is not None and one.touched[0].instance.space is Space.SHARED else "global"
+def _kind(deed: Deed) -> str:
+    return "shared" if deed.touched is not None and deed.touched[0].instance.space is Space.SHARED else "global"
 
 
 def _there(names: Names, issue: TraceEvent, thread: int) -> str:
-    """What a name has behind it that means the memory beside the object that is signalled."""
-    block = next((one.block for one in names.layout.signals(issue)), None)
-    return "" if block is None else remote(names.told, block, thread)
+    """The suffix of a name for memory in the CTA of the object that is signalled."""
+    block = next((signal.block for signal in names.layout.signals(issue)), None)
+    return "" if block is None else remote(names.story, block, thread)
 
 
-def _target(names: Names, one: Deed, thread: int) -> str:
+def _target(names: Names, deed: Deed, thread: int) -> str:
     """The address of the bytes that the story is about."""
-    assert one.touched is not None
-    block, at, _ = one.touched
+    assert deed.touched is not None
+    block, at, _ = deed.touched
     return names.address(block, at // COPIED * COPIED if block.instance.space is not Space.TENSOR else at, thread)
 
 
-def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
-    words = [word for word in one.instruction.words if word not in NO_MATTER and not word.startswith("cta_group")]
+def _copy(names: Names, deed: Deed, issue: TraceEvent, thread: int) -> list[str]:
+    words = [word for word in deed.instruction.words if word not in NO_MATTER and not word.startswith("cta_group")]
     ranks = names.layout.ranks(issue)
     spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
     if len(spaces) != 2:
-        raise NotCut(f"{one.instruction.opcode} is not put into a test")
-    size = names.layout.size(one)
-    there = _there(names, issue, thread)
-    mine = "" if one.touched is None else _target(names, one, thread)
+        raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+    size = names.layout.size(deed)
+    beside_object = _there(names, issue, thread)
+    mine = "" if deed.touched is None else _target(names, deed, thread)
     kinds, ends = [space.split("::")[0] for space in spaces], []
     for writes, space, kind in zip((True, False), spaces, kinds, strict=True):
-        # A reduction reads and writes what it goes to, so that the state space tells more.
-        if mine and (writes is one.writes if kinds[0] == kinds[1] else kind == _kind(one)):
+        # A reduction reads and writes its destination, so the state space decides.
+        if mine and (writes is deed.writes if kinds[0] == kinds[1] else kind == _kind(deed)):
             ends.append(mine)
         else:
             beside = names.beside(kind, size)
-            ends.append(f"[{beside}{there if space == 'shared::cluster' else ''}]")
+            ends.append(f"[{beside}{beside_object if space == 'shared::cluster' else ''}]")
     if ranks:
         words, ends[0] = [*words, "multicast::cluster"], f"[{_own(ends[0])}]"
     elif "@" in mine and "shared::cluster" not in words:
@@ -145,9 +145,9 @@ def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
     return [f"{text};", "cp.async.bulk.commit_group;" if "bulk" in words else "cp.async.commit_group;"]
 
 
-def _wgmma(names: Names, one: Deed, thread: int) -> list[str]:
+def _wgmma(names: Names, deed: Deed, thread: int) -> list[str]:
     number = names.next()
-    mine = names.beside("shared") if one.touched is None else _target(names, one, thread)[1:-1]
+    mine = names.beside("shared") if deed.touched is None else _target(names, deed, thread)[1:-1]
     result = ", ".join(f"%d{number}_{place}" for place in range(4))
     opcode = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
     return [
@@ -159,17 +159,17 @@ def _wgmma(names: Names, one: Deed, thread: int) -> list[str]:
     ]
 
 
-def _tensor(names: Names, one: Deed, label: Issue, thread: int) -> list[str]:
+def _tensor(names: Names, deed: Deed, label: Issue, thread: int) -> list[str]:
     """tcgen05.mma, cp, ld and st."""
     group, number = f"cta_group::{label.group or 1}", names.next()
-    inside = one.touched is not None and one.touched[0].instance.space is Space.TENSOR
-    mine = f"[{names.beside('tensor')}]" if one.touched is None else _target(names, one, thread)
+    inside = deed.touched is not None and deed.touched[0].instance.space is Space.TENSOR
+    mine = f"[{names.beside('tensor')}]" if deed.touched is None else _target(names, deed, thread)
     if label.family is Family.TCGEN_LD:
         return [f"tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%v{number}}}, {mine};"]
     if label.family is Family.TCGEN_ST:
         return [f"mov.u32 %v{number}, 1;", f"tcgen05.st.sync.aligned.32x32b.x1.b32 {mine}, {{%v{number}}};"]
-    where = mine if inside or one.touched is None else f"[{names.beside('tensor')}]"
-    operand = mine[1:-1] if one.touched is not None and not inside else names.beside("shared")
+    where = mine if inside or deed.touched is None else f"[{names.beside('tensor')}]"
+    operand = mine[1:-1] if deed.touched is not None and not inside else names.beside("shared")
     if label.family is Family.TCGEN_CP:
         return [f"mov.u64 %da{number}, {operand};", f"tcgen05.cp.{group}.128x256b {where}, %da{number};"]
     return [

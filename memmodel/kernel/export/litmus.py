@@ -1,6 +1,6 @@
-"""Each finding cut down to a litmus test that still shows it, confirmed by the exact engines.
+"""Each finding as a litmus test that still shows it, confirmed by the exact engines.
 
-In: findings, the runs that they were found in, a folder. Out: files, and a sentence for each finding.
+In: findings, the runs that show them, a folder. Out: files, and a sentence for each finding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memmodel.answer import HANG, Budget
 from memmodel.errors import InputError
 from memmodel.kernel.export.alone import WHY, alone
 from memmodel.kernel.export.hangs import hang
-from memmodel.kernel.export.story import CutStory, NotCut, about_lines, story
+from memmodel.kernel.export.story import FindingStory, NotExported, about_lines, story_of
 from memmodel.kernel.export.write import Writer
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelFinding
@@ -24,60 +24,62 @@ SECONDS = 20.0
 UNJUDGED = "the run was not judged to its end"
 
 
-def cut(findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge], folder: str | os.PathLike[str]) -> list[str]:
-    """Write the tests; what became of each finding. `runs`: by the identity of a finding the run that shows it."""
+def write_tests(
+    findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge], folder: str | os.PathLike[str]
+) -> list[str]:
+    """Write the tests, and say what became of each finding. `runs`: the run that shows a finding, by its identity."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    said = []
+    sentences = []
     for number, finding in enumerate(findings, 1):
-        made = runs.get(id(finding))
+        run = runs.get(id(finding))
         name = f"{number:02}-{finding.rule}"
         about = about_lines(finding)
-        text, why = (None, WHY.get(finding.rule, UNJUDGED)) if made is None else best(made, finding, name)
+        text, why = (None, WHY.get(finding.rule, UNJUDGED)) if run is None else best(run, finding, name)
         if text is None:
-            said.append(f"{about}: no litmus test: {why}")
+            sentences.append(f"{about}: no litmus test: {why}")
             continue
         path = target / f"{name}.litmus"
         path.write_text(text, encoding="utf-8", newline="\n")
-        said.append(f"{about}: {path}" + (f" ({why})" if why else ""))
-    return said
+        sentences.append(f"{about}: {path}" + (f" ({why})" if why else ""))
+    return sentences
 
 
-def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
-    """The test with all that matters, or with less that the engines confirm; and what is to be said of it."""
+def best(run: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
+    """The largest test that the engines confirm, and a remark; None if they confirm none."""
     why, known = "", set()
-    for said, told in _tries(made, finding):
+    for note, make in _tries(run, finding):
         try:
-            story_ = told()
-            text = Writer(story_, name).text()
-        except NotCut as error:
+            story = make()
+            text = Writer(story, name).text()
+        except NotExported as error:
             why = why or str(error)
             continue
         if text in known:
             continue
         known.add(text)
-        if confirmed(text, story_.flag):
-            return text, f"{said}; {why}" if said and why else ""
+        if confirmed(text, story.flag):
+            return text, f"{note}; {why}" if note and why else ""
         why = why or "the engines do not confirm more"
     return None, why.replace("more", "it") if why.endswith("confirm more") else why
 
 
-def _tries(made: RunJudge, finding: KernelFinding) -> list[tuple[str, Callable[[], CutStory]]]:
-    """Stories of a finding, the whole one first, each with what is said of it."""
+def _tries(run: RunJudge, finding: KernelFinding) -> list[tuple[str, Callable[[], FindingStory]]]:
+    """Stories of a finding, the whole story first, each with a remark."""
     if finding.rule == HANG:
         return [
-            ("", lambda: hang(made, finding)),
-            ("without the phases that a thread missed", lambda: hang(made, finding, missed=False)),
-            ("the wait alone", lambda: hang(made, finding, bare=True)),
+            ("", lambda: hang(run, finding)),
+            ("without the phases that a thread missed", lambda: hang(run, finding, missed=False)),
+            ("the wait alone", lambda: hang(run, finding, bare=True)),
         ]
     if len(set(finding.events)) == 2 or finding.rule == "undefined-unobserved-phase":
-        whole = ("", lambda: story(made, finding))
-        return [whole, ("the accesses alone", lambda: story(made, finding, bare=True))]
-    return [("", lambda: alone(made, finding))]
+        whole = ("", lambda: story_of(run, finding))
+        return [whole, ("the accesses alone", lambda: story_of(run, finding, bare=True))]
+    return [("", lambda: alone(run, finding))]
 
 
 def confirmed(text: str, flag: str = "") -> bool:
-    """Do the exact engines find it? `flag`: the one that has to be raised."""
+    """True if the exact engines find it. `flag`: the flag that has to be raised."""
     try:
         report = api.check(text, budget=Budget(seconds=SECONDS))
     except InputError:
@@ -85,11 +87,11 @@ def confirmed(text: str, flag: str = "") -> bool:
     return report.holds is True and (not flag or flag in report.answer.flags)
 
 
-def cuts(
+def litmus_tests(
     findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge]
 ) -> Iterator[tuple[KernelFinding, str | None, str]]:
-    """The test of each finding that is about two events."""
+    """The test of each finding that a run shows, with a remark."""
     for number, finding in enumerate(findings, 1):
-        made = runs.get(id(finding))
-        if made is not None:
-            yield finding, *best(made, finding, f"{number:02}-{finding.rule}")
+        run = runs.get(id(finding))
+        if run is not None:
+            yield finding, *best(run, finding, f"{number:02}-{finding.rule}")

@@ -1,6 +1,6 @@
 """The mbarrier objects of a story: each phase of an object becomes an object of its own, in its first phase.
 
-In: CutStory. Out: their declarations, and the lines of what threads do with them.
+In: FindingStory. Out: their declarations, and the lines of what threads do with them.
 """
 
 from __future__ import annotations
@@ -8,156 +8,156 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
-from memmodel.kernel.export.story import COPIED, CutStory, Deed, NotCut, action_of
+from memmodel.kernel.export.story import COPIED, Deed, FindingStory, NotExported, action_of
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 
 Place = tuple[Block, int, int]
-"""The memory of an object, its first byte, and a phase: of what becomes an object of its own the first one."""
+"""The memory of an object, its first byte, and a phase: the first phase of what becomes an object of its own."""
 
 
-def remote(told: CutStory, block: Block, thread: int) -> str:
-    """What a name has behind it that means the memory of another CTA."""
-    owner, mine = block.instance.owner, told.of(thread).place
+def remote(story: FindingStory, block: Block, thread: int) -> str:
+    """The suffix of a name for the memory of another CTA; empty for the thread's own."""
+    owner, mine = block.instance.owner, story.of(thread).place
     if owner is None or owner == mine.cta_id:
         return ""
-    there = next(one.place for one in told.made.run.threads if one.place.cta_id == owner)
-    return f"@cta{there.cta}"
+    owner_place = next(thread_.place for thread_ in story.judge.run.threads if thread_.place.cta_id == owner)
+    return f"@cta{owner_place.cta}"
 
 
 class ObjectLayout:
     """The objects of a story, with their names."""
 
-    def __init__(self, told: CutStory, fresh: Callable[[], str]) -> None:
-        self.told = told
+    def __init__(self, story: FindingStory, fresh: Callable[[], str]) -> None:
+        self.story = story
         self.phase: dict[int, int] = {}
-        for log in told.made.run.objects.values():
+        for log in story.judge.run.objects.values():
             for step in log:
                 phase = step.before if step.update else step.seen - 1
-                self.phase[id(step.event)] = 0 if told.one_object else phase
-        self.phase |= told.phases
-        events = [one.event for one in told.deeds() if one.event is not None]
-        tests = [one for one in events if action_of(one) is Action.TEST]
-        self._tested = {self._round(one): one for one in reversed(tests)}
-        """The test of a phase that the first of its threads makes first."""
+                self.phase[id(step.event)] = 0 if story.one_object else phase
+        self.phase |= story.phases
+        events = [deed.event for deed in story.deeds() if deed.event is not None]
+        tests = [deed for deed in events if action_of(deed) is Action.TEST]
+        self._tested = {self._round(deed): deed for deed in reversed(tests)}
+        """The first test of each phase, by the first thread that tests it."""
         self._awaited = {self._round(event) for event in events if isinstance(event.label, Mbarrier)}
         self.names: dict[Place, str] = {}
         self.begun: set[Place] = set()
         self.counts: dict[Place, int] = {}
         self.bytes: dict[Place, int] = {}
         self.expecting: dict[Place, TraceEvent] = {}
-        for one in told.deeds():
-            for event in self._about(one):
+        for deed in story.deeds():
+            for event in self._about(deed):
                 self.names.setdefault(self.place(event), "")
-                self._count(one, event)
+                self._count(deed, event)
         self._together = self._multicasts()
         for place in self.names:
             same = next((self.names[other] for other in self._tied(place) if self.names[other]), "")
             self.names[place] = same or fresh()
 
     def _multicasts(self) -> list[set[Place]]:
-        """Objects at one offset in several CTAs, which one instruction signals: they have one name."""
-        found: list[set[Place]] = []
-        for one in self.told.deeds():
-            places = {self.place(signal) for signal in self._about(one)}
+        """Objects at one offset in several CTAs that one instruction signals; they have one name."""
+        groups: list[set[Place]] = []
+        for deed in self.story.deeds():
+            places = {self.place(signal) for signal in self._about(deed)}
             if len(places) > 1:
-                joined = [other for other in found if other & places]
-                found = [other for other in found if other not in joined] + [places.union(*joined)]
-        return found
+                joined = [other for other in groups if other & places]
+                groups = [other for other in groups if other not in joined] + [places.union(*joined)]
+        return groups
 
     def _tied(self, place: Place) -> set[Place]:
-        return next((one for one in self._together if place in one), {place})
+        return next((group for group in self._together if place in group), {place})
 
     def place(self, event: TraceEvent) -> Place:
         """The object of the test that an event is about."""
         block, first, phase = self._round(event)
-        return block, first, min(phase, self.told.joined.get((block, first), phase))
+        return block, first, min(phase, self.story.joined.get((block, first), phase))
 
     def _round(self, event: TraceEvent) -> Place:
         """The phase of an object that an event is about."""
         assert event.block is not None
         return event.block, event.first, max(0, self.phase[id(event)])
 
-    def _about(self, one: Deed) -> list[TraceEvent]:
-        """What a deed does to objects."""
-        event = one.event
+    def _about(self, deed: Deed) -> list[TraceEvent]:
+        """The events of a deed on objects."""
+        event = deed.event
         if event is None:
             return []
-        return [event] if isinstance(event.label, Mbarrier) else self.signals(event, one)
+        return [event] if isinstance(event.label, Mbarrier) else self.signals(event, deed)
 
-    def signals(self, event: TraceEvent, one: Deed | None = None) -> list[TraceEvent]:
+    def signals(self, event: TraceEvent, deed: Deed | None = None) -> list[TraceEvent]:
         """The signals of an asynchronous instruction that the story is about: of a multicast those to objects that
         threads of the story test or arrive on, and the one in the CTA of the bytes; else the first one.
         """
-        told = [signal for signal in event.signals if isinstance(signal.label, Signal)]
-        if not isinstance(event.label, Issue) or len(told) < 2:
-            return told if isinstance(event.label, Issue) else []
-        one = one or next((deed for deed in self.told.deeds() if deed.event is event), None)
-        there = None if one is None or one.touched is None else one.touched[0]
-        known = [signal for signal in told if any(signal is other for other in self.told.signals)]
-        about = [signal for signal in told if signal in known or signal.block is there
+        signals = [signal for signal in event.signals if isinstance(signal.label, Signal)]
+        if not isinstance(event.label, Issue) or len(signals) < 2:
+            return signals if isinstance(event.label, Issue) else []
+        deed = deed or next((deed for deed in self.story.deeds() if deed.event is event), None)
+        touched = None if deed is None or deed.touched is None else deed.touched[0]
+        known = [signal for signal in signals if any(signal is other for other in self.story.signals)]
+        about = [signal for signal in signals if signal in known or signal.block is touched
                  or self._round(signal) in self._awaited]  # fmt: skip
-        return about or told[:1]
+        return about or signals[:1]
 
     def ranks(self, event: TraceEvent) -> int:
         """The CTAs of a multicast that reaches several CTAs of the story, as a mask; else 0."""
-        owners = {one.block.instance.owner for one in self.signals(event) if one.block is not None}
-        threads = self.told.made.run.threads
-        ranks = {one.place.cta for one in threads if one.place.cta_id in owners}
+        owners = {signal.block.instance.owner for signal in self.signals(event) if signal.block is not None}
+        threads = self.story.judge.run.threads
+        ranks = {signal.place.cta for signal in threads if signal.place.cta_id in owners}
         return sum(1 << rank for rank in ranks) if len(owners) > 1 else 0
 
-    def _count(self, one: Deed, event: TraceEvent) -> None:
+    def _count(self, deed: Deed, event: TraceEvent) -> None:
         label, phase = event.label, self._round(event)
         if action_of(event) is Action.ARRIVE:
             self.counts[phase] = self.counts.get(phase, 0) + 1
         elif action_of(event) is Action.COMPLETE_TX:
-            self.bytes[phase] = self.bytes.get(phase, 0) + self.size(one)
+            self.bytes[phase] = self.bytes.get(phase, 0) + self.size(deed)
         elif isinstance(label, Mbarrier) and label.action is Action.INIT:
             self.begun.add(self.place(event))
-        if isinstance(label, Mbarrier) and _expects(one):
+        if isinstance(label, Mbarrier) and _expects(deed):
             self.expecting.setdefault(phase, event)
 
     def arrivals(self, place: Place) -> int:
-        """The count of an object, and of those that have the same name."""
-        return max(self._arrivals(one) for one in self._tied(place))
+        """The count of an object and of those with the same name."""
+        return max(self._arrivals(tied) for tied in self._tied(place))
 
     def _arrivals(self, place: Place) -> int:
-        """The arrivals of the story, and those that go with copies that nobody announces."""
-        if self.told.late:
+        """The arrivals of the story, and those that announce the bytes of copies that nobody else announces."""
+        if self.story.late:
             return max(1, self.counts.get(place, 0) - 1)
-        found: dict[Place, int] = {}
-        for one in self.told.deeds():
-            for event in self._about(one):
+        counts: dict[Place, int] = {}
+        for deed in self.story.deeds():
+            for event in self._about(deed):
                 if self.place(event) == place:
                     phase = self._round(event)
-                    lack = self.told.lacks.get(phase)
-                    found.setdefault(phase, self.counts.get(phase, 0) + (0 if lack is None else lack.arrivals))
-                    found[phase] += self.announces(event) and phase not in self._tested
+                    lack = self.story.lacks.get(phase)
+                    counts.setdefault(phase, self.counts.get(phase, 0) + (0 if lack is None else lack.arrivals))
+                    counts[phase] += self.announces(event) and phase not in self._tested
         return max(
-            1, *(count + (phase in self._tested and self._unannounced(phase) > 0) for phase, count in found.items())
+            1, *(count + (phase in self._tested and self._unannounced(phase) > 0) for phase, count in counts.items())
         )
 
     def _unannounced(self, phase: Place) -> int:
         """The bytes of asynchronous instructions that no thread of the story announces."""
-        told = ((one, event) for one in self.told.deeds() for event in self._about(one))
-        return sum(self.size(one) for one, event in told if self._round(event) == phase and self.announces(event))
+        deeds = ((deed, event) for deed in self.story.deeds() for event in self._about(deed))
+        return sum(self.size(deed) for deed, event in deeds if self._round(event) == phase and self.announces(event))
 
     def announces(self, signal: TraceEvent) -> bool:
-        """Are there bytes to be announced for a signal, since no thread of the story does it?"""
+        """True if the bytes of a signal have to be announced, since no thread of the story does it."""
         phase = self._round(signal)
-        told = phase in self.expecting or phase in self.told.lacks
-        return action_of(signal) is Action.COMPLETE_TX and not told
+        known = phase in self.expecting or phase in self.story.lacks
+        return action_of(signal) is Action.COMPLETE_TX and not known
 
     def _announced(self, event: TraceEvent) -> int:
         """The bytes that an expect-tx announces: the first one of a phase announces them all."""
         phase = self._round(event)
         if self.expecting.get(phase) is not event:
             return 0
-        lack = self.told.lacks.get(phase)
+        lack = self.story.lacks.get(phase)
         return max(0, self.bytes.get(phase, 0) + (0 if lack is None else COPIED * lack.tx))
 
     def declarations(self) -> list[str]:
-        """The objects, those that no thread of the story initialises with their counts."""
+        """The declarations of the objects; those that no thread of the story initialises have their counts."""
         return [
             f".shared .align 8 .b64 {name}"
             + ("" if place in self.begun or not self._live(place) else f" = mbarrier({self.arrivals(place)})")
@@ -165,42 +165,42 @@ class ObjectLayout:
             for name, place in {name: place for place, name in reversed(self.names.items())}.items()
         ][::-1]
 
-    def size(self, one: Deed) -> int:
-        """The bytes of which an asynchronous instruction of the story tells. It is twice as many where some are left
-        over in a phase for which others were announced, so that these do not end it.
+    def size(self, deed: Deed) -> int:
+        """The bytes that an asynchronous instruction of the story signals. They are twice as many in a phase to which
+        more bytes came than were announced, so that they do not complete it.
         """
-        event = one.event
+        event = deed.event
         if event is None or not isinstance(event.label, Issue):
             return COPIED
         if event.label.family is Family.ST_ASYNC:
             return 4
-        lacks = (self.told.lacks.get(self._round(signal)) for signal in self.signals(event))
+        lacks = (self.story.lacks.get(self._round(signal)) for signal in self.signals(event))
         return 2 * COPIED if any(lack is not None and lack.tx < 0 for lack in lacks) else COPIED
 
     def _live(self, place: Place) -> bool:
-        lack = self.told.lacks.get(place)
+        lack = self.story.lacks.get(place)
         return lack is None or lack.live
 
     def named(self, place: Place, thread: int) -> str:
         """The address of an object, as a thread names it."""
-        return f"[{self.names[place]}{remote(self.told, place[0], thread)}]"
+        return f"[{self.names[place]}{remote(self.story, place[0], thread)}]"
 
-    def before(self, one: Deed, thread: int) -> list[str]:
-        """What stands before an asynchronous instruction: the bytes that it announces, if nobody waits for them."""
-        event = one.event
+    def before(self, deed: Deed, thread: int) -> list[str]:
+        """The lines before an asynchronous instruction: they announce its bytes, if nobody waits for them."""
+        event = deed.event
         assert event is not None
-        found = []
+        lines = []
         for signal in self.signals(event):
             if self.announces(signal) and self._round(signal) not in self._tested:
                 where = self.named(self.place(signal), thread)
                 space = "shared::cluster" if "@" in where else "shared::cta"
                 scope = "cluster" if "@" in where else "cta"
-                found.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {self.size(one)};")
-        return found
+                lines.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {self.size(deed)};")
+        return lines
 
-    def lines(self, one: Deed, thread: int, label: str) -> list[str]:
+    def lines(self, deed: Deed, thread: int, label: str) -> list[str]:
         """What a thread does with an object."""
-        event, words = one.event, one.instruction.words
+        event, words = deed.event, deed.instruction.words
         assert event is not None and isinstance(event.label, Mbarrier)
         action, place = event.label.action, self.place(event)
         where = self.named(place, thread)
@@ -211,7 +211,7 @@ class ObjectLayout:
             kept = _kept(words, "mbarrier", "try_wait", "test_wait", "parity")
             opcode = ".".join(["mbarrier.try_wait.parity", *kept, "shared::cta.b64"])
             parity = (self._round(event)[2] - place[2]) % 2
-            # Who waits announces what nobody else does: an arrive of another thread could order more than it did.
+            # The waiting thread announces what nobody else does: an arrive of another thread could order more.
             size = self._unannounced(self._round(event)) if self._tested.get(self._round(event)) is event else 0
             first = [f"mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, {where}, {size};"] if size else []
             return [*first, f"{label}:", f"{opcode} %p, {where}, {parity};", f"@!%p bra {label};"]
@@ -225,12 +225,12 @@ class ObjectLayout:
             return [f"{'.'.join(['mbarrier.expect_tx', *kept, space, 'b64'])} {where}, {size};"] if size else []
         if action is Action.COMPLETE_TX:
             kept = _kept(words, "mbarrier", "complete_tx")
-            return [f"{'.'.join(['mbarrier.complete_tx', *kept, space, 'b64'])} {where}, {self.size(one)};"]
+            return [f"{'.'.join(['mbarrier.complete_tx', *kept, space, 'b64'])} {where}, {self.size(deed)};"]
         if action is Action.ARRIVE and "noComplete" not in words:
             kept = _kept(words, "mbarrier", "arrive", "arrive_drop", "expect_tx")
             form = ["mbarrier.arrive", *(["expect_tx"] if size else []), *kept, space, "b64"]
             return [f"{'.'.join(form)} _, {where}{f', {size}' if size else ''};"]
-        raise NotCut(f"{one.instruction.opcode} is not put into a test")
+        raise NotExported(f"{deed.instruction.opcode} is not put into a test")
 
 
 def _kept(words: tuple[str, ...], *left: str) -> list[str]:
@@ -238,8 +238,8 @@ def _kept(words: tuple[str, ...], *left: str) -> list[str]:
     return [word for word in words if word not in left and word != "b64" and not word.startswith("shared")]
 
 
-def _expects(one: Deed) -> bool:
-    return "expect_tx" in one.instruction.words
+def _expects(deed: Deed) -> bool:
+    return "expect_tx" in deed.instruction.words
 
 
 __all__ = ["ObjectLayout", "remote"]

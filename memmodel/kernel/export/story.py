@@ -1,7 +1,7 @@
-"""What of a run a finding needs: its two accesses, the way between them, the fences that stand on it.
+"""What a finding needs of a run: its two accesses, the way between them, the fences on that way.
 
-In: RunJudge, KernelFinding. Out: `CutStory`, threads with `Deed`s in their order. Raises `NotCut` for what no litmus
-test is made of here.
+In: RunJudge, KernelFinding. Out: `FindingStory`, threads with `Deed`s in their order. Raises `NotExported` for
+findings that do not become litmus tests.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ COMPLETING = (Action.ARRIVE, Action.COMPLETE_TX)
 COUNTED = (*COMPLETING, Action.EXPECT_TX)
 
 
-class NotCut(Exception):
-    """Why no litmus test is made of a finding."""
+class NotExported(Exception):
+    """Why a finding does not become a litmus test."""
 
 
 @dataclass(slots=True)
 class Deed:
     """One instruction of a thread of the story, at its place in program order.
 
-    `event`: what it left in the trace; None for a weak access of the finding. `touched`: of what the finding is about,
-    block, offset, bytes; `writes`: does it write them? `off`: so many bytes beside them, where an address is bad.
+    `event`: its event in the trace; None for a weak access of the finding. `touched`: of the bytes that the finding is
+    about, block, offset, size; `writes`: it writes them. `off`: the distance of a bad address from them.
     """
 
     instruction: PtxInstruction
@@ -71,7 +71,7 @@ class Deed:
 
 
 class Lack(NamedTuple):
-    """What a phase of an mbarrier object lacks for ever: arrivals, and bytes (-1: they came and nobody announced them).
+    """What a phase of an mbarrier object lacks for ever: arrivals, and bytes (-1: they came without an expect-tx).
 
     `live`: the object is initialised.
     """
@@ -81,19 +81,21 @@ class Lack(NamedTuple):
     live: bool = True
 
 
-class CutStory:
-    """`threads`: those that take part, by number, with what they do.
+class FindingStory:
+    """`threads`: the threads that take part, by number, with what they do.
 
     The graph has representatives; the story has the two threads that touch one byte, and the others beside them.
-    `one_object`: it is about the whole life of an mbarrier object; `late`: its last arrival is for the phase after.
-    `signals`: those of instructions with several that it is about. `asked`: the finding of the test, if its rule does
-    not say so; `flag`: the one that a model has to raise. Of a hang, `phases`: of events that the run did not come to
-    make; `joined`: objects that are one object from this phase on; `lacks`: what a phase lacks; `absent`: how many more
-    a generation of a barrier waits for; `polls`: the reads that are made again and again.
+    `one_object`: the story is about the whole life of an mbarrier object; `late`: its last arrival is for the phase
+    after. `signals`: the signals that it is about, of instructions with several. `asked`: the finding of the test, if
+    the rule does not name it; `flag`: the flag that a model has to raise.
+
+    Of a hang, `phases`: the phases of events that did not happen in the run; `joined`: objects that are one object from
+    this phase on; `lacks`: what a phase lacks; `absent`: how many more arrivals a generation of a barrier waits for;
+    `polls`: the reads that are repeated.
     """
 
-    def __init__(self, made: RunJudge, finding: KernelFinding) -> None:
-        self.made, self.finding = made, finding
+    def __init__(self, judge: RunJudge, finding: KernelFinding) -> None:
+        self.judge, self.finding = judge, finding
         self.threads: dict[int, list[Deed]] = {}
         self.uses: dict[int, Use] = {}
         self.one_object = finding.rule in OF_LIVES
@@ -106,27 +108,27 @@ class CutStory:
         self.joined: dict[tuple[Block, int], int] = {}
         self.lacks: dict[tuple[Block, int, int], Lack] = {}
         self.absent: dict[tuple[BarrierId, int], int] = {}
-        self._pair = made.graph.pair_of.get(ends_of(*finding.events)) if len(finding.events) == 2 else None
+        self._pair = judge.graph.pair_of.get(ends_of(*finding.events)) if len(finding.events) == 2 else None
         if self._pair is not None:
-            pair = made.graph.pairs[self._pair]
-            left = [pair.one, pair.other]
+            pair = judge.graph.pairs[self._pair]
+            uses = [pair.left, pair.right]
             for number in finding.events:
-                use = next((one for one in left if _fits(made, number, one)), left[0])
-                left.remove(use)
+                use = next((use for use in uses if _fits(judge, number, use)), uses[0])
+                uses.remove(use)
                 self.uses[number] = use
         for number in finding.events if self._pair is None else ():
-            alone = made.graph.behind[number].use
+            alone = judge.graph.behind[number].use
             if alone is not None and alone.parts:
                 self.uses[number] = alone
-        self._actual = {_owner(made, number): use.thread for number, use in self.uses.items()}
+        self._actual = {_owner(judge, number): use.thread for number, use in self.uses.items()}
 
     def deeds(self) -> Iterator[Deed]:
-        """All that is done, thread by thread."""
+        """All deeds, thread by thread."""
         for deeds in self.threads.values():
             yield from deeds
 
     def of(self, number: int) -> TraceThread:
-        return self.made.run.threads[number]
+        return self.judge.run.threads[number]
 
     def actual(self, number: int) -> int:
         """The thread of the story for a thread of the graph."""
@@ -136,16 +138,18 @@ class CutStory:
         for owner, target in self._actual.items():
             if self.of(owner).cta == thread.cta != self.of(target).cta:
                 wanted = self.of(target).cta, thread.warp, thread.lane
-                same = (one.number for one in self.made.run.threads if (one.cta, one.warp, one.lane) == wanted)
+                same = (
+                    other.number for other in self.judge.run.threads if (other.cta, other.warp, other.lane) == wanted
+                )
                 return next(same, number)
         return number
 
     def event(self, event: TraceEvent) -> TraceEvent:
-        """The event of the story for an event of the graph: it has the same place in its thread."""
+        """The event of the story for an event of the graph, at the same place in its thread."""
         events = self.of(self.actual(event.thread)).events
         assert event.order is not None
         if event.order >= len(events) or events[event.order].at != event.at:
-            raise NotCut("the threads that stand for others do not do the same")
+            raise NotExported("the threads that stand for others do not do the same")
         return events[event.order]
 
     def touched(self, number: int) -> tuple[Block, int, int]:
@@ -154,7 +158,7 @@ class CutStory:
         if self._pair is None:
             block, first = use.parts[0].block, use.first
         else:
-            pair = self.made.graph.pairs[self._pair]
+            pair = self.judge.graph.pairs[self._pair]
             block, first = pair.block, pair.first
         if use.issue is not None:
             if block.instance.space is Space.TENSOR:
@@ -162,11 +166,11 @@ class CutStory:
             if isinstance(use.label, Access) and use.label.family is Family.ST_ASYNC:
                 return block, first // 4 * 4, 4
             return block, first // COPIED * COPIED, COPIED
-        return _element(self.made.body[use.at], use.first, use.size, first, block)
+        return _element(self.judge.body[use.at], use.first, use.size, first, block)
 
 
-def _fits(made: RunJudge, number: int, use: Use) -> bool:
-    behind = made.graph.behind[number]
+def _fits(judge: RunJudge, number: int, use: Use) -> bool:
+    behind = judge.graph.behind[number]
     if use.event is not None:
         return behind.use is None and use.at == behind.at
     other = behind.use
@@ -181,92 +185,92 @@ def about_lines(finding: KernelFinding) -> str:
     return f"{finding.rule} of line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
 
 
-def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutStory:
+def story_of(judge: RunJudge, finding: KernelFinding, *, bare: bool = False) -> FindingStory:
     """The story of a finding. `bare`: the accesses alone."""
     if finding.rule == "undefined-unobserved-phase":
-        return _phases(made, finding)
-    found = CutStory(made, finding)
+        return _phases(judge, finding)
+    story = FindingStory(judge, finding)
     first, second = finding.events
     chain = [first, *(() if bare else finding.steps), second]
     for number in chain:
-        _tell(found, number)
+        _add_event(story, number)
     if not bare:
-        for one, other in pairwise(chain):
-            _fences(found, one, other)
-    _ends_of_phases(found)
-    meet_in_clusters(found)
-    _allocations(found)
-    for thread, deeds in found.threads.items():
-        _completions(found, thread, deeds)
-        deeds.sort(key=lambda one: one.order)
-    ends = {found.of(thread).cta for thread in found.threads}
+        for earlier, later in pairwise(chain):
+            _fences(story, earlier, later)
+    _ends_of_phases(story)
+    meet_in_clusters(story)
+    _allocations(story)
+    for thread, deeds in story.threads.items():
+        _completions(story, thread, deeds)
+        deeds.sort(key=lambda deed: deed.order)
+    ends = {story.of(thread).cta for thread in story.threads}
     if finding.rule == "undefined-after-exit" and len(ends) == 1:
-        raise NotCut("in a test what a CTA reads and writes itself may go on when it ends")
-    return found
+        raise NotExported("in a test what a CTA reads and writes itself may go on when it ends")
+    return story
 
 
-def _phases(made: RunJudge, finding: KernelFinding) -> CutStory:
-    """An arrive in a phase, and what completed the phase before."""
-    late = made.graph.events[finding.events[0]]
-    log = made.run.objects[late.block, late.first] if late.block is not None else []
+def _phases(judge: RunJudge, finding: KernelFinding) -> FindingStory:
+    """The story of an arrive in a phase, with what completed the phase before."""
+    late = judge.graph.events[finding.events[0]]
+    log = judge.run.objects[late.block, late.first] if late.block is not None else []
     at = next(step for step in log if step.event is late)
-    found = CutStory(made, finding)
-    found.one_object = found.late = True
+    story = FindingStory(judge, finding)
+    story.one_object = story.late = True
     whole = late if late.issue is None else late.issue
-    add_deed(found, whole.thread, Deed(made.body[whole.at], float(whole.order or 0), whole))
-    tell_phase(found, [step for step in log if step.life == at.life], at.before - 1)
-    for deeds in found.threads.values():
-        deeds.sort(key=lambda one: one.order)
-    return found
+    add_deed(story, whole.thread, Deed(judge.body[whole.at], float(whole.order or 0), whole))
+    add_phase(story, [step for step in log if step.life == at.life], at.before - 1)
+    for deeds in story.threads.values():
+        deeds.sort(key=lambda deed: deed.order)
+    return story
 
 
 def action_of(event: TraceEvent) -> Action | None:
-    """What an event does to an mbarrier object."""
+    """The action of an event on an mbarrier object; None for other events."""
     label = event.label
     return label.action if isinstance(label, Mbarrier | Signal) else None
 
 
-def _owner(made: RunJudge, number: int) -> int:
+def _owner(judge: RunJudge, number: int) -> int:
     """The thread that the graph has for an event: a representative."""
-    thread = made.graph.points[number].thread
+    thread = judge.graph.points[number].thread
     assert thread is not None
     return thread
 
 
-def _tell(found: CutStory, number: int) -> None:
-    made = found.made
-    instruction = made.body[made.graph.behind[number].at]
-    use = found.uses.get(number)
+def _add_event(story: FindingStory, number: int) -> None:
+    judge = story.judge
+    instruction = judge.body[judge.graph.behind[number].at]
+    use = story.uses.get(number)
     if use is not None and use.event is None:
         if use.issue is not None:
-            order, touched = float(use.issue.order or 0), found.touched(number)
-            add_deed(found, use.thread, Deed(instruction, order, use.issue, touched, use.writes))
+            order, touched = float(use.issue.order or 0), story.touched(number)
+            add_deed(story, use.thread, Deed(instruction, order, use.issue, touched, use.writes))
         else:
-            add_deed(found, use.thread, Deed(instruction, use.epoch - 0.5, None, found.touched(number), use.writes))
+            add_deed(story, use.thread, Deed(instruction, use.epoch - 0.5, None, story.touched(number), use.writes))
         return
-    event = made.graph.events.get(number)
+    event = judge.graph.events.get(number)
     if event is None:
-        raise NotCut(f"{instruction.opcode} is not put into a test")
+        raise NotExported(f"{instruction.opcode} is not put into a test")
     whole = event.issue if event.order is None and event.issue is not None else event
     if isinstance(whole.label, Access) and whole.partner is not None:
-        whole = min(whole, whole.partner, key=lambda one: one.order or 0)
-    actual = found.event(whole)
+        whole = min(whole, whole.partner, key=lambda access: access.order or 0)
+    actual = story.event(whole)
     deed = Deed(instruction, float(actual.order or 0), actual)
     if event.issue is whole and isinstance(event.label, Access):  # a strong access of an asynchronous instruction
         part = actual.signals[whole.signals.index(event)]
         assert part.block is not None
         deed.touched, deed.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
     elif event.issue is whole and isinstance(event.label, Signal) and event in whole.signals:
-        found.signals.append(actual.signals[whole.signals.index(event)])
+        story.signals.append(actual.signals[whole.signals.index(event)])
     elif isinstance(actual.label, Issue) and actual.label.family is Family.ST_ASYNC:
-        deed.touched, deed.writes = _sent(made.run, actual), True
-    add_deed(found, actual.thread, deed)
+        deed.touched, deed.writes = _sent(judge.run, actual), True
+    add_deed(story, actual.thread, deed)
 
 
 def _sent(run: LaunchTrace, issue: TraceEvent) -> tuple[Block, int, int] | None:
     """The bytes that st.async or red.async writes."""
-    parts = [(one.block, one.first, one.size) for one in issue.signals if isinstance(one.label, Access)]
-    weak = ((one.block, one.first, one.size) for one in run.single if one.issue is issue)
+    parts = [(access.block, access.first, access.size) for access in issue.signals if isinstance(access.label, Access)]
+    weak = ((access.block, access.first, access.size) for access in run.single if access.issue is issue)
     return next(((block, first, size) for block, first, size in (*parts, *weak) if block is not None), None)
 
 
@@ -287,9 +291,9 @@ def width(instruction: PtxInstruction) -> int | None:
     return int(kind[1:]) // 8 * many
 
 
-def add_deed(found: CutStory, thread: int, deed: Deed) -> None:
+def add_deed(story: FindingStory, thread: int, deed: Deed) -> None:
     """Something that a thread does, once."""
-    deeds = found.threads.setdefault(thread, [])
+    deeds = story.threads.setdefault(thread, [])
     for known in deeds:
         if known.event is deed.event and (deed.event is not None or known.order == deed.order):
             if deed.touched is not None:  # on the way, and an end of it
@@ -300,89 +304,89 @@ def add_deed(found: CutStory, thread: int, deed: Deed) -> None:
     deeds.append(deed)
 
 
-def _same_barrier(one: TraceEvent | None, other: TraceEvent | None) -> bool:
-    """Are these the two halves of one barrier instruction?"""
-    if one is None or other is None or not isinstance(one.label, Barrier) or not isinstance(other.label, Barrier):
+def _same_barrier(first: TraceEvent | None, second: TraceEvent | None) -> bool:
+    """True if these are the two halves of one barrier instruction."""
+    if first is None or second is None or not isinstance(first.label, Barrier) or not isinstance(second.label, Barrier):
         return False
-    return (one.at, one.barrier, one.generation) == (other.at, other.barrier, other.generation)
+    return (first.at, first.barrier, first.generation) == (second.at, second.barrier, second.generation)
 
 
-def tell_phase(found: CutStory, steps: Iterable[ObjectStep], phase: int) -> None:
-    """What came to a phase of an object, from each instruction once: from a thread that is told of, if any is."""
+def add_phase(story: FindingStory, steps: Iterable[ObjectStep], phase: int) -> None:
+    """Add what came to a phase of an object, one event of each instruction, if possible by a thread of the story."""
     came: dict[int, list[TraceEvent]] = {}
     for step in steps:
         if step.update and step.before == phase and action_of(step.event) in COUNTED:
             came.setdefault(step.event.at, []).append(step.event)
     for events in came.values():
-        event = next((one for one in events if one.thread in found.threads), events[0])
+        event = next((event for event in events if event.thread in story.threads), events[0])
         whole = event if event.issue is None else event.issue
-        add_deed(found, whole.thread, Deed(found.made.body[whole.at], float(whole.order or 0), whole))
+        add_deed(story, whole.thread, Deed(story.judge.body[whole.at], float(whole.order or 0), whole))
         if whole is not event:
-            found.signals.append(event)
+            story.signals.append(event)
 
 
-def _allocations(found: CutStory) -> None:
-    """What is freed in a story is allocated in it, by the thread that uses it: before its use."""
-    told = {id(one.event) for one in found.deeds()}
-    for one in list(found.deeds()):
-        event = one.event
+def _allocations(story: FindingStory) -> None:
+    """Add the allocation of what is freed in a story, before its use, by the thread that uses it."""
+    known = {id(deed.event) for deed in story.deeds()}
+    for deed in list(story.deeds()):
+        event = deed.event
         if event is None or not isinstance(event.label, Allocates) or event.label.what is not Allocation.DEALLOC:
             continue
-        uses = [(number, deed) for number, deeds in found.threads.items() for deed in deeds if deed.touched is not None]
-        users = [number for number, deed in uses if deed.touched and deed.touched[0].instance.space is Space.TENSOR]
+        uses = [(number, use.touched) for number, deeds in story.threads.items() for use in deeds]
+        users = [number for number, touched in uses if touched and touched[0].instance.space is Space.TENSOR]
         for owner in event.owners if users else ():
-            if id(owner) not in told:
-                add_deed(found, users[0], Deed(found.made.body[owner.at], -1.0, owner))
+            if id(owner) not in known:
+                add_deed(story, users[0], Deed(story.judge.body[owner.at], -1.0, owner))
 
 
-def _ends_of_phases(found: CutStory) -> None:
-    """What completes the phases for which threads of the story wait, where nothing of that is told."""
-    if found.one_object:
+def _ends_of_phases(story: FindingStory) -> None:
+    """Add what completes the phases for which threads of the story wait, if nothing in the story does."""
+    if story.one_object:
         return
-    told = [one.event for one in found.deeds() if one.event is not None]
-    updates = {id(part) for one in told for part in (one, *one.signals) if action_of(part) in COMPLETING}
-    for test in [one for one in told if action_of(one) is Action.TEST and one.block is not None]:
-        log = found.made.run.objects.get((test.block, test.first), []) if test.block is not None else []
+    events = [deed.event for deed in story.deeds() if deed.event is not None]
+    updates = {id(part) for event in events for part in (event, *event.signals) if action_of(part) in COMPLETING}
+    for test in [event for event in events if action_of(event) is Action.TEST and event.block is not None]:
+        log = story.judge.run.objects.get((test.block, test.first), []) if test.block is not None else []
         seen = next((step for step in log if step.event is test), None)
         steps = [step for step in log if seen is not None and step.life == seen.life]
         if seen is not None and not any(step.before == seen.seen - 1 and id(step.event) in updates for step in steps):
-            tell_phase(found, steps, seen.seen - 1)
+            add_phase(story, steps, seen.seen - 1)
 
 
-def meet_in_clusters(found: CutStory, *, exits: bool = False) -> None:
-    """A barrier of a cluster asks for every thread that has not exited: what those of the story did there, and between
-    two arrivals the wait. `exits`: their exits, too.
+def meet_in_clusters(story: FindingStory, *, exits: bool = False) -> None:
+    """Add what threads of the story did at cluster barriers, which need every thread that has not exited: the arrivals,
+    and the waits between two of them. `exits`: their exits, too.
     """
-    barriers = (one.event for one in found.deeds() if one.event is not None and isinstance(one.event.label, Barrier))
-    clusters = [one for one in barriers if isinstance(one.label, Barrier) and one.label.domain is Domain.CLUSTER]
-    meetings = {(one.barrier, one.generation) for one in clusters}
+    events = (deed.event for deed in story.deeds() if deed.event is not None)
+    clusters = [event for event in events if isinstance(event.label, Barrier) and event.label.domain is Domain.CLUSTER]
+    meetings = {(event.barrier, event.generation) for event in clusters}
     last = {barrier: max(turn for other, turn in meetings if other == barrier) for barrier, _ in meetings}
-    for number in list(found.threads) if meetings else ():
-        for event in found.of(number).events:
+    for number in list(story.threads) if meetings else ():
+        for event in story.of(number).events:
             label = event.label
             if isinstance(label, Barrier) and (event.barrier, event.generation) in meetings:
                 needed = label.half is Half.ARRIVE or event.generation < last[event.barrier]
             else:
                 needed = exits and isinstance(label, Mark) and label.what is Marker.EXIT
             if needed:
-                add_deed(found, number, Deed(found.made.body[event.at], float(event.order or 0), event))
+                add_deed(story, number, Deed(story.judge.body[event.at], float(event.order or 0), event))
 
 
-def _fences(found: CutStory, one: int, other: int) -> None:
-    """Fences of a thread between two events of it."""
-    points = found.made.graph.points
-    if points[one].thread != points[other].thread:
+def _fences(story: FindingStory, earlier: int, later: int) -> None:
+    """Add the fences of a thread between two of its events."""
+    points = story.judge.graph.points
+    if points[earlier].thread != points[later].thread:
         return
-    owner = _owner(found.made, one)
-    low, high = points[one].order or 0, points[other].order
-    for event in found.of(owner).events:
-        number = found.made.graph.number.get(id(event))
+    owner = _owner(story.judge, earlier)
+    low, high = points[earlier].order or 0, points[later].order
+    for event in story.of(owner).events:
+        number = story.judge.graph.number.get(id(event))
         if number is None or not _fence(event):
             continue
         order = points[number].order or 0
         if order > low and (high is None or order < high):
-            actual = found.event(event)
-            add_deed(found, actual.thread, Deed(found.made.body[event.at], float(actual.order or 0), actual))
+            actual = story.event(event)
+            add_deed(story, actual.thread, Deed(story.judge.body[event.at], float(actual.order or 0), actual))
 
 
 def _fence(event: TraceEvent) -> bool:
@@ -394,25 +398,25 @@ def _fence(event: TraceEvent) -> bool:
     return isinstance(label, Fence)
 
 
-def touched_by(one: Deed) -> list[tuple[Block, int, int]]:
+def touched_by(deed: Deed) -> list[tuple[Block, int, int]]:
     """The bytes of a deed that the test has variables for."""
-    if one.touched is not None:
-        return [one.touched]
-    event = one.event
+    if deed.touched is not None:
+        return [deed.touched]
+    event = deed.event
     if event is not None and isinstance(event.label, Access) and event.block is not None:
         return [(event.block, event.first, event.size)]
     return []
 
 
-def _completions(found: CutStory, thread: int, deeds: list[Deed]) -> None:
-    """For copies in groups: the commit and the waits of the thread after them."""
-    issues = [one for one in deeds if one.event is not None and isinstance(one.event.label, Issue)]
+def _completions(story: FindingStory, thread: int, deeds: list[Deed]) -> None:
+    """Add the waits of a thread for its groups of copies."""
+    issues = [deed for deed in deeds if deed.event is not None and isinstance(deed.event.label, Issue)]
     if not issues:
         return
-    last = max(one.order for one in deeds)
-    for event in found.of(thread).events:
+    last = max(deed.order for deed in deeds)
+    for event in story.of(thread).events:
         if isinstance(event.label, GroupWait) and issues[0].order < (event.order or 0) < last:
-            add_deed(found, thread, Deed(found.made.body[event.at], float(event.order or 0), event))
+            add_deed(story, thread, Deed(story.judge.body[event.at], float(event.order or 0), event))
 
 
-__all__ = ["ALIGN", "COPIED", "CutStory", "Deed", "Lack", "NotCut", "story", "touched_by", "width"]
+__all__ = ["ALIGN", "COPIED", "Deed", "FindingStory", "Lack", "NotExported", "story_of", "touched_by", "width"]

@@ -1,7 +1,8 @@
 """A story as a litmus test in block layout: registers replaced by numbers, bytes by variables.
 
-In: CutStory. Out: text. Settled here: a load that took part in the order goes on only with the value that it read; each
-phase of an mbarrier object is the first one of an object of its own; an asynchronous instruction keeps 16 bytes.
+In: FindingStory. Out: text. Settled here: the thread of a load that took part in the order continues only with the
+value that was read; each phase of an mbarrier object is the first phase of an object of its own; an asynchronous
+instruction touches 16 bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from memmodel.base.labels import (
 )
 from memmodel.kernel.export.issues import issued, releases
 from memmodel.kernel.export.objects import ObjectLayout, remote
-from memmodel.kernel.export.story import ALIGN, COPIED, CutStory, Deed, NotCut, about_lines, touched_by
+from memmodel.kernel.export.story import ALIGN, COPIED, Deed, FindingStory, NotExported, about_lines, touched_by
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.threads import TraceThread
@@ -53,7 +54,7 @@ class _Region:
 class Writer:
     """Writes one story."""
 
-    told: CutStory
+    story: FindingStory
     name: str
     regions: dict[Block, list[_Region]] = field(default_factory=dict)
     layout: ObjectLayout = field(init=False)
@@ -67,18 +68,18 @@ class Writer:
     _labels: int = 0
 
     def text(self) -> str:
-        """The test. Raises NotCut."""
+        """The test. Raises NotExported."""
         self._lay_out()
         self._replay()
-        threads = [self._thread(number, place) for place, number in enumerate(sorted(self.told.threads))]
+        threads = [self._thread(number, place) for place, number in enumerate(sorted(self.story.threads))]
         threads += self._idle()
-        finding = self.told.finding
+        finding = self.story.finding
         rule = finding.rule
-        asked = self.told.asked or ASKED.get(
+        asked = self.story.asked or ASKED.get(
             rule, "race" if rule.endswith("-race") else "undefined" if rule.startswith("undefined") else ""
         )
         if not asked:
-            raise NotCut(f"{rule} is no finding of a litmus test")
+            raise NotExported(f"{rule} is no finding of a litmus test")
         source = finding.sides[0].instruction.span.source.name.rsplit("/", 1)[-1]
         head = [f"PTX {self.name}", f'"{about_lines(finding)} of {source.replace(chr(34), "")}."']
         head += [f'"{finding.message}."'] if rule == HANG else []
@@ -90,8 +91,8 @@ class Writer:
 
     def _lay_out(self) -> None:
         touched: dict[Block, list[tuple[int, int]]] = {}
-        for one in self.told.deeds():
-            for block, first, size in touched_by(one):
+        for deed in self.story.deeds():
+            for block, first, size in touched_by(deed):
                 touched.setdefault(block, []).append((first, first + size))
         for block, spans in touched.items():
             spans.sort()
@@ -105,16 +106,16 @@ class Writer:
                 first = first // ALIGN * ALIGN
                 name = self.fresh(_word(block.instance))
                 self.regions.setdefault(block, []).append(_Region(name, first, -(-end // ALIGN) * ALIGN))
-        self.layout = ObjectLayout(self.told, lambda: self.fresh("bar"))
+        self.layout = ObjectLayout(self.story, lambda: self.fresh("bar"))
 
     def fresh(self, name: str) -> str:
         """A name that is not used yet."""
-        found, number = name, 1
-        while found in self._names:
+        unused, number = name, 1
+        while unused in self._names:
             number += 1
-            found = f"{name}{number}"
-        self._names.add(found)
-        return found
+            unused = f"{name}{number}"
+        self._names.add(unused)
+        return unused
 
     def beside(self, space: str, size: int = COPIED) -> str:
         """A variable of 16 bytes or more, or some tensor memory, for what the story is not about."""
@@ -126,40 +127,42 @@ class Writer:
         return name
 
     def _declarations(self) -> list[str]:
-        found = []
+        declarations = []
         for block, regions in self.regions.items():
             space = block.instance.space
             if space is Space.TENSOR:
-                found += [f".tensor .b32 {one.name};" for one in regions]
+                declarations += [f".tensor .b32 {region.name};" for region in regions]
                 continue
             named = ".shared" if space is Space.SHARED else ".global"
-            found += [f"{named} .align {ALIGN} .u32 {one.name}[{(one.end - one.first) // 4}];" for one in regions]
-        return [*found, *self._beside, *self.layout.declarations()]
+            declarations += [
+                f"{named} .align {ALIGN} .u32 {region.name}[{(region.end - region.first) // 4}];" for region in regions
+            ]
+        return [*declarations, *self._beside, *self.layout.declarations()]
 
     def address(self, block: Block, at: int, thread: int) -> str:
         """The address of a byte, as a thread names it."""
-        for one in self.regions[block]:
-            if one.first <= at < one.end:
-                name = one.name + remote(self.told, block, thread)
-                if block.instance.space is Space.TENSOR or at == one.first:
+        for region in self.regions[block]:
+            if region.first <= at < region.end:
+                name = region.name + remote(self.story, block, thread)
+                if block.instance.space is Space.TENSOR or at == region.first:
                     return f"[{name}]"
-                return f"[{name}+{at - one.first}]"
-        raise NotCut("its bytes are not known")
+                return f"[{name}+{at - region.first}]"
+        raise NotExported("its bytes are not known")
 
     # ---- values ----------------------------------------------------------------------------------------------
 
     def _replay(self) -> None:
-        """What strong accesses of the story read, if it begins with zeros, in the order of the run.
+        """Compute what strong accesses of the story read, if memory is zero at first, in the order of the run.
 
-        Each write leaves one more than it found, so that the story goes on only as the run did.
+        Each write adds one to what was there, so that the story continues only as the run did.
         """
-        events = [one for one in self.told.deeds() if one.event is not None]
-        for one in sorted(events, key=lambda one: one.event.time if one.event is not None else 0):
-            event, words = one.event, one.instruction.words
-            released = event is not None and releases(event) and one.touched is not None
+        events = [deed for deed in self.story.deeds() if deed.event is not None]
+        for deed in sorted(events, key=lambda deed: deed.event.time if deed.event is not None else 0):
+            event, words = deed.event, deed.instruction.words
+            released = event is not None and releases(event) and deed.touched is not None
             if event is None or not (released or isinstance(event.label, Access)):
                 continue
-            block, first, *_ = one.touched or (event.block, event.first)
+            block, first, *_ = deed.touched or (event.block, event.first)
             if block is None:
                 continue
             place = block, first
@@ -169,22 +172,22 @@ class Writer:
                 self._wrote[id(event)] = self._values[place] = old + 1
 
     def left(self, event: TraceEvent) -> int:
-        """What an instruction leaves, if the bytes that it touches begin with zeros."""
+        """The value that an instruction leaves, if memory is zero at first."""
         return self._wrote[id(event)] or 0
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
     def _thread(self, number: int, place: int) -> str:
-        deeds = self.told.threads[number]
+        deeds = self.story.threads[number]
         lines: list[str] = []
         guarded = False
-        for index, one in enumerate(deeds):
-            made, guards = self._deed(one, number, last=index + 1 == len(deeds))
-            lines += made
+        for index, deed in enumerate(deeds):
+            deed_lines, guards = self._deed(deed, number, last=index + 1 == len(deeds))
+            lines += deed_lines
             guarded |= guards
         if guarded:
             lines.append("END:")
-        return self._block(self.told.of(number), place, lines)
+        return self._block(self.story.of(number), place, lines)
 
     def _block(self, thread: TraceThread, place: int, lines: list[str]) -> str:
         where = [f"cta {thread.place.cta}"]
@@ -196,58 +199,64 @@ class Writer:
         return "\n".join([f"thread P{place} @ {', '.join([*where, 'gpu 0'])} {{", *indented, "}", ""])
 
     def _idle(self) -> list[str]:
-        """A thread in each CTA whose memory the story is about, and in which none of its threads is."""
+        """An idle thread in each CTA whose memory the story is about, and that has no thread of the story."""
         blocks = {place[0] for place in self.layout.names} | set(self.regions)
-        missing = {one.instance.owner for one in blocks} - {self.told.of(n).place.cta_id for n in self.told.threads}
-        found = {one.place.cta_id: one for one in reversed(self.told.made.run.threads) if one.place.cta_id in missing}
-        first = len(self.told.threads)
-        return [self._block(one, first + number, []) for number, one in enumerate(found.values())]
+        missing = {block.instance.owner for block in blocks} - {
+            self.story.of(n).place.cta_id for n in self.story.threads
+        }
+        owners = {
+            block.place.cta_id: block
+            for block in reversed(self.story.judge.run.threads)
+            if block.place.cta_id in missing
+        }
+        first = len(self.story.threads)
+        return [self._block(block, first + number, []) for number, block in enumerate(owners.values())]
 
-    def _deed(self, one: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
-        event, words = one.event, one.instruction.words
+    def _deed(self, deed: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
+        event, words = deed.event, deed.instruction.words
         if event is None:
-            return [self._weak(one, number)], False
+            return [self._weak(deed, number)], False
         label = event.label
         if isinstance(label, Fence | ProxyFence):
-            return [self._plain(one)], False
+            return [self._plain(deed)], False
         if isinstance(label, Mark):
-            return ["exit;" if label.what is Marker.EXIT else self._plain(one)], False
+            return ["exit;" if label.what is Marker.EXIT else self._plain(deed)], False
         if isinstance(label, Access):
-            return self._strong(one, number, last=last)
+            return self._strong(deed, number, last=last)
         if isinstance(label, Barrier):
-            return self._barrier(one), False
+            return self._barrier(deed), False
         if isinstance(label, Mbarrier):
-            return self.layout.lines(one, number, f"W{self.next()}"), False
+            return self.layout.lines(deed, number, f"W{self.next()}"), False
         if isinstance(label, Issue):
-            return issued(self, one, event, number), False
+            return issued(self, deed, event, number), False
         if isinstance(label, GroupWait):
-            return [self._group_wait(one, number)], False
+            return [self._group_wait(deed, number)], False
         if isinstance(label, Allocates):
             return self._allocation(label), False
-        raise NotCut(f"{'.'.join(words)} is not put into a test")
+        raise NotExported(f"{'.'.join(words)} is not put into a test")
 
-    def _plain(self, one: Deed) -> str:
-        if one.instruction.operands:
-            raise NotCut(f"{one.instruction.opcode} is not put into a test")
-        return f"{one.instruction.opcode};"
+    def _plain(self, deed: Deed) -> str:
+        if deed.instruction.operands:
+            raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+        return f"{deed.instruction.opcode};"
 
-    def _weak(self, one: Deed, number: int) -> str:
-        assert one.touched is not None
-        block, at, size = one.touched
+    def _weak(self, deed: Deed, number: int) -> str:
+        assert deed.touched is not None
+        block, at, size = deed.touched
         address = self.address(block, at, number)
-        if one.off:
-            address = f"{address[:-1]}+{one.off}]"
-        words = one.instruction.words
+        if deed.off:
+            address = f"{address[:-1]}+{deed.off}]"
+        words = deed.instruction.words
         if words[0] in ("atom", "red"):
-            given = "0, 1" if "cas" in words else "1"
+            operands = "0, 1" if "cas" in words else "1"
             register = "%v0, " if words[0] == "atom" else ""
-            return f"{_typed(words, block, away=False)} {register}{address}, {given};"
-        away = remote(self.told, block, number) != ""
+            return f"{_typed(words, block, away=False)} {register}{address}, {operands};"
+        away = remote(self.story, block, number) != ""
         if "bulk" in words:
             return f"st.bulk.weak.shared::cta {address}, {size}, 0;"
         if words[0] in ("ld", "st"):
             opcode = _typed(words, block, away=away)
-            vector = isinstance(one.instruction.operands[0 if words[0] == "ld" else 1], Vector)
+            vector = isinstance(deed.instruction.operands[0 if words[0] == "ld" else 1], Vector)
             many = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1) if vector else 1
             if words[0] == "ld":
                 what = "{" + ", ".join(f"%v{n}" for n in range(many)) + "}" if vector else "%v0"
@@ -256,16 +265,16 @@ class Writer:
             return f"{opcode} {address}, {what};"
         space = "global" if block.instance.space is not Space.SHARED else "shared::cluster" if away else "shared"
         unit = min(size, 4)
-        kind = "st" if one.writes else "ld"
-        return f"{kind}.{space}.b{8 * unit} " + (f"{address}, 1;" if one.writes else f"%v0, {address};")
+        kind = "st" if deed.writes else "ld"
+        return f"{kind}.{space}.b{8 * unit} " + (f"{address}, 1;" if deed.writes else f"%v0, {address};")
 
-    def _strong(self, one: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
-        event, words = one.event, one.instruction.words
+    def _strong(self, deed: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
+        event, words = deed.event, deed.instruction.words
         assert event is not None and event.block is not None
         address = self.address(event.block, event.first, number)
-        opcode = _typed(words, event.block, away=remote(self.told, event.block, number) != "")
+        opcode = _typed(words, event.block, away=remote(self.story, event.block, number) != "")
         if any(word in ("v2", "v4", "v8") for word in words):
-            raise NotCut(f"{one.instruction.opcode} is not put into a test")
+            raise NotExported(f"{deed.instruction.opcode} is not put into a test")
         old, new = self._reads[id(event)], self._wrote.get(id(event))
         if words[0] == "st":
             return [f"{opcode} {address}, {new};"], False
@@ -273,11 +282,11 @@ class Writer:
             return [f"{opcode} {address}, {_amount(words, new)};"], False
         register = f"%s{self.next()}"
         if "cas" in words:
-            given = f", {old}, {new}" if new is not None else f", {old + 100}, 0"
+            operands = f", {old}, {new}" if new is not None else f", {old + 100}, 0"
         else:
-            given = "" if words[0] == "ld" else f", {_amount(words, new)}"
-        lines = [f"{opcode} {register}, {address}{given};"]
-        if id(event) in self.told.polls:
+            operands = "" if words[0] == "ld" else f", {_amount(words, new)}"
+        lines = [f"{opcode} {register}, {address}{operands};"]
+        if id(event) in self.story.polls:
             label = f"W{self.next()}"
             return [
                 f"{label}:",
@@ -296,40 +305,44 @@ class Writer:
         return self._labels
 
     def _in_a_warp(self, thread: TraceThread) -> bool:
-        """Does the story have a barrier of its warp?"""
-        barriers = (one.event.barrier for one in self.told.deeds() if one.event is not None)
+        """True if the story has a barrier of the thread's warp."""
+        barriers = (barrier.event.barrier for barrier in self.story.deeds() if barrier.event is not None)
         mine = thread.place.cta_id, thread.warp
-        return any(one is not None and one.domain is Domain.WARP and one.where == mine for one in barriers)
+        return any(
+            barrier is not None and barrier.domain is Domain.WARP and barrier.where == mine for barrier in barriers
+        )
 
     def form(self, form: str | None) -> int:
         """A number for a kind and shape of tcgen05.mma: two of different ones are no pipelined pair."""
         return self._forms.setdefault(form, len(self._forms))
 
-    def _barrier(self, one: Deed) -> list[str]:
-        event = one.event
+    def _barrier(self, deed: Deed) -> list[str]:
+        event = deed.event
         assert event is not None and isinstance(event.label, Barrier) and event.barrier is not None
         if event.label.domain is Domain.CLUSTER:
-            return [f"{one.instruction.opcode.replace('.aligned', '')};"]
-        kind = "arrive" if "arrive" in one.instruction.words else "sync"
+            return [f"{deed.instruction.opcode.replace('.aligned', '')};"]
+        kind = "arrive" if "arrive" in deed.instruction.words else "sync"
         meeting = event.barrier, event.generation
-        there = self.told.absent.get(meeting, 0) + sum(
+        comers = self.story.absent.get(meeting, 0) + sum(
             any(other.event is not None and (other.event.barrier, other.event.generation) == meeting for other in deeds)
-            for deeds in self.told.threads.values()
+            for deeds in self.story.threads.values()
         )
         if event.label.domain is Domain.WARP and event.label.sem is not Sem.RELAXED:
-            return [f"bar.warp.sync {(1 << there) - 1};"]
+            return [f"bar.warp.sync {(1 << comers) - 1};"]
         if event.label.domain is not Domain.CTA:
-            raise NotCut(f"{one.instruction.opcode} is not put into a test")
-        return [f"bar.{kind} {event.barrier.key[0]}, {32 * there};"]
+            raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+        return [f"bar.{kind} {event.barrier.key[0]}, {32 * comers};"]
 
     def _allocation(self, label: Allocates) -> list[str]:
-        """tcgen05.alloc and its like. A test has one piece of tensor memory that is allocated, which is its first."""
+        """tcgen05.alloc, dealloc and relinquish. A test allocates one piece of tensor memory: its first."""
         group = f"cta_group::{label.group or 1}.sync.aligned"
         if label.what is Allocation.RELINQUISH:
             return [f"tcgen05.relinquish_alloc_permit.{group};"]
-        inside = [one for block, all_ in self.regions.items() if block.instance.space is Space.TENSOR for one in all_]
+        inside = [
+            region for block, all_ in self.regions.items() if block.instance.space is Space.TENSOR for region in all_
+        ]
         if len(inside) + len(self._tensors) > 1:
-            raise NotCut("it allocates one piece of tensor memory and uses another")
+            raise NotExported("it allocates one piece of tensor memory and uses another")
         if not inside and not self._tensors:
             self._tensors.append(self.beside("tensor"))
         if label.what is Allocation.ALLOC:
@@ -340,21 +353,21 @@ class Writer:
         name = inside[0].name if inside else self._tensors[0]
         return [f"mov.u32 {register}, {name};", f"tcgen05.dealloc.{group}.b32 {register}, {COLUMNS};"]
 
-    def _group_wait(self, one: Deed, number: int) -> str:
-        event = one.event
+    def _group_wait(self, deed: Deed, number: int) -> str:
+        event = deed.event
         assert event is not None and isinstance(event.label, GroupWait)
-        words, family = one.instruction.words, event.label.family
-        mine = [other.event for other in self.told.threads[number] if other.order < one.order]
+        words, family = deed.instruction.words, event.label.family
+        mine = [other.event for other in self.story.threads[number] if other.order < deed.order]
         issues = [other for other in mine if other is not None and isinstance(other.label, Issue)]
         issues = [other for other in issues if isinstance(other.label, Issue) and other.label.family is family]
         left = sum(issue not in event.completes for issue in issues)
         if "wait_all" in words or words[0] == "tcgen05":
-            return f"{one.instruction.opcode};"
-        return f"{one.instruction.opcode} {left};"
+            return f"{deed.instruction.opcode};"
+        return f"{deed.instruction.opcode} {left};"
 
 
 def _typed(words: tuple[str, ...], block: Block, *, away: bool) -> str:
-    """The opcode with a state space and without floating-point types, whose values are numbers here."""
+    """The opcode with a state space, and with bit types in place of floating-point types."""
     space = "global" if block.instance.space is not Space.SHARED else "shared::cluster" if away else "shared"
     kept = [FLOATS.get(word, word) if number == len(words) - 1 else word for number, word in enumerate(words)]
     kept = [word for word in kept if not word.startswith(("L1", "L2", "evict")) and word != "cache_hint"]
@@ -368,9 +381,9 @@ def _typed(words: tuple[str, ...], block: Block, *, away: bool) -> str:
 
 
 def _amount(words: tuple[str, ...], new: int | None) -> int:
-    """The operand with which an atomic operation adds one; the bound of .inc is far away."""
+    """The operand with which an atomic operation adds one; the bound of .inc is not reached."""
     if new is None or not {"add", "inc", "max", "exch"} & set(words):
-        raise NotCut(f"{'.'.join(words)} is not put into a test")
+        raise NotExported(f"{'.'.join(words)} is not put into a test")
     return 255 if "inc" in words else 1 if "add" in words else new
 
 

@@ -1,7 +1,7 @@
-"""What of a kernel's synchronization can be removed or weakened.
+"""The synchronization of a kernel that can be removed or weakened.
 
-In: PtxFunction. Out: `Mutation`s, each of which makes another function of it. Settled here: an instruction that is
-removed stays in its place as one that does nothing, so that labels and numbers stay.
+In: PtxFunction. Out: `Mutation`s, each of which gives another function. Settled here: a removed instruction is replaced
+by one that does nothing, so that labels and numbers stay.
 """
 
 from __future__ import annotations
@@ -45,176 +45,186 @@ class Mutation:
 
 def mutations(entry: PtxFunction) -> list[Mutation]:
     """All changes, in the order of the text."""
-    return [change for one in entry.body or () for change in _of(one)]
+    return [change for instruction in entry.body or () for change in _of(instruction)]
 
 
-def _of(one: PtxInstruction) -> Iterator[Mutation]:
-    words = one.words
+def _of(instruction: PtxInstruction) -> Iterator[Mutation]:
+    words = instruction.words
     head = words[0]
     if head in FENCES:
-        yield _removed(one)
-        yield from _fence(one)
+        yield _removed(instruction)
+        yield from _fence(instruction)
     elif head in ("bar", "barrier"):
-        yield _removed(one)
-        yield from _barrier(one)
+        yield _removed(instruction)
+        yield from _barrier(instruction)
     elif head == "mbarrier":
-        yield from _object(one)
+        yield from _object(instruction)
     elif head == "cp" and any(word in GROUPS for word in words):
-        yield _removed(one)
-        yield from _more_groups(one)
+        yield _removed(instruction)
+        yield from _more_groups(instruction)
     elif head == "cp" and words[2:4] == ("mbarrier", "arrive"):
-        yield _removed(one)
-    elif head == "wgmma" and one.kind != "mma_async":
-        yield _removed(one)
-        yield from _more_groups(one)
-    elif (head == "tcgen05" and one.kind in TENSOR) or head == "griddepcontrol":
-        yield _removed(one)
-    elif head == "multimem" and one.kind != "cp":
-        yield from _semantics(one)
-        yield from _scope(one)
-    elif head in ACCESSES and one.kind == "async":
+        yield _removed(instruction)
+    elif head == "wgmma" and instruction.kind != "mma_async":
+        yield _removed(instruction)
+        yield from _more_groups(instruction)
+    elif (head == "tcgen05" and instruction.kind in TENSOR) or head == "griddepcontrol":
+        yield _removed(instruction)
+    elif head == "multimem" and instruction.kind != "cp":
+        yield from _semantics(instruction)
+        yield from _scope(instruction)
+    elif head in ACCESSES and instruction.kind == "async":
         if "sys" in words and "mmio" not in words:
-            yield _worded(one, "sys", "gpu")
+            yield _worded(instruction, "sys", "gpu")
     elif head in ACCESSES:
-        yield from _semantics(one)
-        yield from _scope(one)
+        yield from _semantics(instruction)
+        yield from _scope(instruction)
 
 
-def _removed(one: PtxInstruction) -> Mutation:
-    return Mutation(one, "removed", replace(one, words=NOTHING, operands=(Imm(0),)))
+def _removed(instruction: PtxInstruction) -> Mutation:
+    return Mutation(instruction, "removed", replace(instruction, words=NOTHING, operands=(Imm(0),)))
 
 
-def _worded(one: PtxInstruction, old: str, new: str | None) -> Mutation:
+def _worded(instruction: PtxInstruction, old: str, new: str | None) -> Mutation:
     """One word of the opcode in place of another, or left out."""
-    words = tuple(word for word in (new if word == old else word for word in one.words) if word is not None)
-    return Mutation(one, f".{old} becomes .{new}" if new is not None else f"without .{old}", replace(one, words=words))
+    words = tuple(word for word in (new if word == old else word for word in instruction.words) if word is not None)
+    return Mutation(
+        instruction,
+        f".{old} becomes .{new}" if new is not None else f"without .{old}",
+        replace(instruction, words=words),
+    )
 
 
-def _semantics(one: PtxInstruction) -> Iterator[Mutation]:
-    for old in one.words[1:]:
+def _semantics(instruction: PtxInstruction) -> Iterator[Mutation]:
+    for old in instruction.words[1:]:
         for new in WEAKER.get(old, ()):
-            load, store = one.words[0] == "ld", one.words[0] in ("st", "red")
+            load, store = instruction.words[0] == "ld", instruction.words[0] in ("st", "red")
             if (load and new == "release") or (store and new in ("acquire", "acq_rel")):
                 continue
-            yield _worded(one, old, new)
+            yield _worded(instruction, old, new)
 
 
-def _scope(one: PtxInstruction) -> Iterator[Mutation]:
+def _scope(instruction: PtxInstruction) -> Iterator[Mutation]:
     """The next narrower scope, and the narrowest."""
-    for old in one.words[1:]:
+    for old in instruction.words[1:]:
         if old in SCOPES[1:]:
             wide = SCOPES.index(old)
             for new in dict.fromkeys((SCOPES[wide - 1], SCOPES[0])):
-                yield _worded(one, old, new)
+                yield _worded(instruction, old, new)
 
 
-def _fence(one: PtxInstruction) -> Iterator[Mutation]:
-    words = one.words
+def _fence(instruction: PtxInstruction) -> Iterator[Mutation]:
+    words = instruction.words
     if words[0] == "membar":
-        if one.kind in ("gl", "sys"):
-            yield _worded(one, one.kind, "cta")
+        if instruction.kind in ("gl", "sys"):
+            yield _worded(instruction, instruction.kind, "cta")
         return
     if "proxy" in words:
         space = next((word for word in words if word in PROXY_SPACES), None)
         if words[2:3] == ("async",) and space is None:
             for new in ("shared::cta", "global"):
-                yield Mutation(one, f"with .{new}", replace(one, words=(*words, new)))
+                yield Mutation(instruction, f"with .{new}", replace(instruction, words=(*words, new)))
         elif space is not None:
-            yield _worded(one, space, "global" if space.startswith("shared") else "shared::cta")
-        yield from _scope(one)
+            yield _worded(instruction, space, "global" if space.startswith("shared") else "shared::cta")
+        yield from _scope(instruction)
         return
     if "mbarrier_init" in words:
         return
     if "sc" in words:
-        yield _worded(one, "sc", "acq_rel")
+        yield _worded(instruction, "sc", "acq_rel")
     if "acq_rel" in words and len(words) == 3:
         scope = words[2]
         narrow = "shared::cta" if scope == "cta" else "shared::cluster"
         yield Mutation(
-            one, f"with .sync_restrict::{narrow}, acquire only",
-            replace(one, words=("fence", "acquire", f"sync_restrict::{narrow}", "cluster")),
+            instruction, f"with .sync_restrict::{narrow}, acquire only",
+            replace(instruction, words=("fence", "acquire", f"sync_restrict::{narrow}", "cluster")),
         )  # fmt: skip
-    yield from _scope(one)
+    yield from _scope(instruction)
 
 
-def _barrier(one: PtxInstruction) -> Iterator[Mutation]:
-    operands = one.operands
-    if "cluster" in one.words:
-        if "arrive" in one.words:
-            plain = "release" not in one.words and "relaxed" not in one.words
-            words = (*one.words[:3], "relaxed", *one.words[3:]) if plain else ()
+def _barrier(instruction: PtxInstruction) -> Iterator[Mutation]:
+    operands = instruction.operands
+    if "cluster" in instruction.words:
+        if "arrive" in instruction.words:
+            plain = "release" not in instruction.words and "relaxed" not in instruction.words
+            words = (*instruction.words[:3], "relaxed", *instruction.words[3:]) if plain else ()
             if plain:
-                yield Mutation(one, "with .relaxed", replace(one, words=words))
-            elif "release" in one.words:
-                yield _worded(one, "release", "relaxed")
+                yield Mutation(instruction, "with .relaxed", replace(instruction, words=words))
+            elif "release" in instruction.words:
+                yield _worded(instruction, "release", "relaxed")
         return
-    if len(operands) > 1 and isinstance(operands[-1], Imm) and "warp" not in one.words:
-        yield _with(one, len(operands) - 1, operands[-1].value + 32, "32 more threads")
+    if len(operands) > 1 and isinstance(operands[-1], Imm) and "warp" not in instruction.words:
+        yield _with(instruction, len(operands) - 1, operands[-1].value + 32, "32 more threads")
 
 
-def _with(one: PtxInstruction, place: int, value: int, what: str) -> Mutation:
-    operands: list[Operand] = list(one.operands)
+def _with(instruction: PtxInstruction, place: int, value: int, what: str) -> Mutation:
+    operands: list[Operand] = list(instruction.operands)
     operands[place] = Imm(value)
-    return Mutation(one, what, replace(one, operands=tuple(operands)))
+    return Mutation(instruction, what, replace(instruction, operands=tuple(operands)))
 
 
-def _object(one: PtxInstruction) -> Iterator[Mutation]:
-    kind = one.kind
+def _object(instruction: PtxInstruction) -> Iterator[Mutation]:
+    kind = instruction.kind
     if kind == "init":
-        yield _removed(one)
-        yield from _numbered(one, 1, "arrival")
+        yield _removed(instruction)
+        yield from _numbered(instruction, 1, "arrival")
     elif kind == "inval":
-        yield _removed(one)
+        yield _removed(instruction)
     elif kind in ("test_wait", "try_wait"):
-        target = one.operands[0].first if isinstance(one.operands[0], Pair) else one.operands[0]
+        target = instruction.operands[0].first if isinstance(instruction.operands[0], Pair) else instruction.operands[0]
         if isinstance(target, Register):
-            passes = replace(one, words=("mov", "pred"), operands=(target, Imm(1)))
-            yield Mutation(one, "removed", passes)
-        yield from _acquire(one)
-        if "parity" in one.words and len(one.operands) > 2 and isinstance(one.operands[2], Imm):
-            yield _with(one, 2, one.operands[2].value ^ 1, "the other parity")
+            passes = replace(instruction, words=("mov", "pred"), operands=(target, Imm(1)))
+            yield Mutation(instruction, "removed", passes)
+        yield from _acquire(instruction)
+        if "parity" in instruction.words and len(instruction.operands) > 2 and isinstance(instruction.operands[2], Imm):
+            yield _with(instruction, 2, instruction.operands[2].value ^ 1, "the other parity")
     elif kind in ("arrive", "arrive_drop"):
-        yield _removed(one)
-        if "expect_tx" in one.words:
-            yield from _numbered(one, len(one.operands) - 1, "byte", 16)
-        yield from _semantics(one)
-        if not any(word in WEAKER or word == "relaxed" for word in one.words):
+        yield _removed(instruction)
+        if "expect_tx" in instruction.words:
+            yield from _numbered(instruction, len(instruction.operands) - 1, "byte", 16)
+        yield from _semantics(instruction)
+        if not any(word in WEAKER or word == "relaxed" for word in instruction.words):
             words = (
-                *one.words[:2],
+                *instruction.words[:2],
                 "relaxed",
-                *(() if any(w in SCOPES for w in one.words) else ("cta",)),
-                *one.words[2:],
+                *(() if any(w in SCOPES for w in instruction.words) else ("cta",)),
+                *instruction.words[2:],
             )
-            yield Mutation(one, "with .relaxed", replace(one, words=words))
-        yield from _scope(one)
+            yield Mutation(instruction, "with .relaxed", replace(instruction, words=words))
+        yield from _scope(instruction)
     elif kind == "expect_tx":
-        yield _removed(one)
-        yield from _numbered(one, 1, "byte", 16)
+        yield _removed(instruction)
+        yield from _numbered(instruction, 1, "byte", 16)
 
 
-def _acquire(one: PtxInstruction) -> Iterator[Mutation]:
-    if "relaxed" in one.words:
+def _acquire(instruction: PtxInstruction) -> Iterator[Mutation]:
+    if "relaxed" in instruction.words:
         return
-    if "acquire" in one.words:
-        yield _worded(one, "acquire", "relaxed")
+    if "acquire" in instruction.words:
+        yield _worded(instruction, "acquire", "relaxed")
     else:
-        scope = () if any(word in SCOPES for word in one.words) else ("cta",)
-        yield Mutation(one, "with .relaxed", replace(one, words=(*one.words[:2], "relaxed", *scope, *one.words[2:])))
-    yield from _scope(one)
+        scope = () if any(word in SCOPES for word in instruction.words) else ("cta",)
+        yield Mutation(
+            instruction,
+            "with .relaxed",
+            replace(instruction, words=(*instruction.words[:2], "relaxed", *scope, *instruction.words[2:])),
+        )
+    yield from _scope(instruction)
 
 
-def _numbered(one: PtxInstruction, place: int, unit: str, step: int = 1) -> Iterator[Mutation]:
+def _numbered(instruction: PtxInstruction, place: int, unit: str, step: int = 1) -> Iterator[Mutation]:
     """A number one step up and one step down, where it is written."""
-    if place >= len(one.operands) or not isinstance(one.operands[place], Imm):
+    if place >= len(instruction.operands) or not isinstance(instruction.operands[place], Imm):
         return
-    operand = one.operands[place]
+    operand = instruction.operands[place]
     assert isinstance(operand, Imm)
     plural = "s" if step > 1 else ""
-    yield _with(one, place, operand.value + step, f"{step} more {unit}{plural}")
+    yield _with(instruction, place, operand.value + step, f"{step} more {unit}{plural}")
     if operand.value > step:
-        yield _with(one, place, operand.value - step, f"{step} fewer {unit}s" if step > 1 else f"1 fewer {unit}")
+        yield _with(
+            instruction, place, operand.value - step, f"{step} fewer {unit}s" if step > 1 else f"1 fewer {unit}"
+        )
 
 
-def _more_groups(one: PtxInstruction) -> Iterator[Mutation]:
-    if one.operands and isinstance(one.operands[0], Imm):
-        yield _with(one, 0, one.operands[0].value + 1, "one more group may be open")
+def _more_groups(instruction: PtxInstruction) -> Iterator[Mutation]:
+    if instruction.operands and isinstance(instruction.operands[0], Imm):
+        yield _with(instruction, 0, instruction.operands[0].value + 1, "one more group may be open")

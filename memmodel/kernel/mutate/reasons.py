@@ -1,8 +1,9 @@
-"""Why a change is not noticed: nothing lies on both sides of the instruction that has to be ordered, or what is left
-orders it.
+"""Why a change is not noticed: no accesses on both sides of the instruction have to be ordered, or what is left orders
+them.
 
-In: the judged run of a kernel, that of the mutant, the change. Out: a sentence. It is computed from the orders of both:
-two accesses that conflict lie on both sides of an instruction if something leads from the one over it to the other.
+In: the judged runs of the kernel and of the mutant, the change. Out: a sentence. It is computed from the orders of both
+runs: two accesses that conflict lie on both sides of an instruction if the order leads from one through the instruction
+to the other.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from memmodel.base.labels import Access, Action, Mbarrier
 from memmodel.concrete.execution import Rows
+from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.mutate.mutations import Mutation
-from memmodel.kernel.order.judging import Judgement, RunJudge
+from memmodel.kernel.order.judging import RunJudge
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy
 from memmodel.referee.flags import Flags, bits
@@ -28,10 +30,10 @@ Pair = tuple[int, int]
 
 
 class LaunchOrder:
-    """Which accesses of a judged run come before which, in base causality."""
+    """The accesses of a judged run in base causality."""
 
-    def __init__(self, made: RunJudge, flags: Flags, causes: Rows) -> None:
-        self.graph, self.body, self.after = made.graph, made.body, causes
+    def __init__(self, run: RunJudge, flags: Flags, causes: Rows) -> None:
+        self.graph, self.body, self.after = run.graph, run.body, causes
         self.before: Rows = flags.inverse(causes)
         self.program = flags.execution.relation("po")
         defined = [flags.relation(name) for name in DEFINED]
@@ -39,18 +41,18 @@ class LaunchOrder:
         self.steps = [sum_of(cells) for cells in zip(*rows, strict=True)]
 
     @classmethod
-    def of(cls, first: tuple[RunJudge, Judgement] | None) -> LaunchOrder | None:
+    def of(cls, judged: JudgedRun | None) -> LaunchOrder | None:
         """None if the run was not judged, or by a model without this order."""
-        if first is None or first[1].flags is None:
+        if judged is None or judged.judgement.flags is None:
             return None
-        causes = first[1].flags.relation("base-causality")
-        return None if causes is None else cls(first[0], first[1].flags, causes)
+        causes = judged.judgement.flags.relation("base-causality")
+        return None if causes is None else cls(judged.run, judged.judgement.flags, causes)
 
     def pairs(self, *, proxies: bool) -> Iterator[Pair]:
-        """What has to be ordered, as events in their order: accesses that conflict, of different threads or
+        """The pairs of events that have to be ordered, in their order: accesses that conflict, of different threads or
         asynchronous, and the init of an object with its uses.
 
-        `proxies`: those of which one is not made through the generic proxy.
+        `proxies`: only pairs with an access through another proxy than the generic one.
         """
         points = self.graph.points
         for ends in (*self.graph.pair_of, *(() if proxies else self._uses())):
@@ -61,41 +63,41 @@ class LaunchOrder:
                 continue
             if proxies and all(label.proxy is Proxy.GENERIC for label in accesses):
                 continue
-            one, other = ends
-            if self.after[one] >> other & 1:
-                yield one, other
-            elif self.after[other] >> one & 1:
-                yield other, one
+            first, second = ends
+            if self.after[first] >> second & 1:
+                yield first, second
+            elif self.after[second] >> first & 1:
+                yield second, first
 
     def _uses(self) -> Iterator[frozenset[int]]:
-        """The init of each mbarrier object with what is done with it."""
+        """The init of each mbarrier object with each operation on it."""
         for log in self.graph.run.objects.values():
             numbers = [self.graph.number[id(step.event)] for step in log if id(step.event) in self.graph.number]
             labels = [(number, self.graph.points[number].label) for number in numbers]
-            inits = [number for number, one in labels if isinstance(one, Mbarrier) and one.action is Action.INIT]
-            yield from (frozenset((one, other)) for one in inits for other in numbers)
+            inits = [number for number, init in labels if isinstance(init, Mbarrier) and init.action is Action.INIT]
+            yield from (frozenset((init, number)) for init in inits for number in numbers)
 
     def idle(self, number: int) -> bool:
-        """Is an instruction about mbarrier objects of which nobody waits for a phase?"""
+        """True if an instruction works on mbarrier objects, and no thread waits for a phase of them."""
         logs = [log for log in self.graph.run.objects.values() if any(step.event.at == number for step in log)]
         return bool(logs) and all(step.update for log in logs for step in log)
 
     def across(self, instruction: PtxInstruction) -> list[Pair]:
         """The pairs on both sides of an instruction; of a proxy fence, those that it may serve."""
         behind = enumerate(self.graph.behind)
-        mine = sum(1 << event for event, one in behind if one.at == instruction.number)
+        mine = sum(1 << event for event, origin in behind if origin.at == instruction.number)
         pairs = self.pairs(proxies="proxy" in instruction.words)
-        return [(one, other) for one, other in pairs if self.after[one] & self.before[other] & mine]
+        return [(first, second) for first, second in pairs if self.after[first] & self.before[second] & mine]
 
     def places(self, pair: Pair) -> Pair:
         """The instructions of a pair."""
-        one, other = (self.graph.behind[event].at for event in pair)
-        return one, other
+        first, second = (self.graph.behind[event].at for event in pair)
+        return first, second
 
     def alone(self, pair: Pair) -> bool:
-        """Is one thread behind both?"""
-        one, other = (self.graph.points[event].thread for event in pair)
-        return one == other
+        """True if both events are of one thread."""
+        first, second = (self.graph.points[event].thread for event in pair)
+        return first == second
 
     def way(self, places: Pair, *, alone: bool) -> list[int] | None:
         """The instructions that lead from one access to another one; None if there is no such pair."""
@@ -106,7 +108,7 @@ class LaunchOrder:
         return min(ways, key=len, default=None)
 
     def _way(self, first: int, second: int) -> list[int]:
-        """The instructions at which a shortest way in causality leaves or enters a thread."""
+        """The instructions at which a shortest path in causality leaves or enters a thread."""
         between = self.after[first] & self.before[second] | 1 << second
         came, queue = {first: first}, deque([first])
         while queue and second not in came:
@@ -115,20 +117,20 @@ class LaunchOrder:
                 if after not in came:
                     came[after] = at
                     queue.append(after)
-        found, at = [], came.get(second, first)
+        way, at = [], came.get(second, first)
         while at != first:
-            found.append(self.graph.behind[at].at)
+            way.append(self.graph.behind[at].at)
             at = came[at]
         ends = self.places((first, second))
-        return list(dict.fromkeys(one for one in found[::-1] if one not in ends))
+        return list(dict.fromkeys(instruction for instruction in way[::-1] if instruction not in ends))
 
 
 def sum_of(cells: Iterable[int]) -> int:
     """The union of masks."""
-    found = 0
+    union = 0
     for cell in cells:
-        found |= cell
-    return found
+        union |= cell
+    return union
 
 
 def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:
@@ -146,10 +148,10 @@ def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:
         return f"no {which} that conflict lie on both sides of it"
     between = {pair: (base.after[pair[0]] & base.before[pair[1]]).bit_count() for pair in across}
     chosen = min(across, key=lambda pair: (base.alone(pair), between[pair], pair))
-    one, other = base.places(chosen)
-    lines = f"lines {base.body[one].line} and {base.body[other].line}"
+    first, second = base.places(chosen)
+    lines = f"lines {base.body[first].line} and {base.body[second].line}"
     more = f" and {len(across) - 1} more pairs" if len(across) > 1 else ""
-    steps = mutant.way((one, other), alone=base.alone(chosen))
+    steps = mutant.way((first, second), alone=base.alone(chosen))
     if steps is None:
         return f"{lines}{more}, on both sides of it, do not meet then"
     if change.instruction.number in steps:

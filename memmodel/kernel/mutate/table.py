@@ -1,4 +1,4 @@
-"""Is it noticed if a part of the synchronization is missing? Every mutation of a kernel, judged.
+"""Every mutation of a kernel, judged: whether it is noticed if a part of the synchronization is missing.
 
 In: module, entry, launch, model. Out: `MutationTable`. One reading of the file serves all mutants; each costs one run,
 and more only where choices are to be explored.
@@ -18,8 +18,8 @@ from time import monotonic
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
+from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
-from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
@@ -45,7 +45,9 @@ class Noticed(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MutantResult:
-    """`how`: the rules that name it with their lines, what is not settled, or why it is not needed."""
+    """A mutant and its fate. `how`: the rules that it breaks with their lines, what is undecided, or why it is
+    redundant.
+    """
 
     mutation: Mutation
     noticed: Noticed
@@ -60,7 +62,7 @@ class MutationTable:
     results: list[MutantResult] = field(default_factory=list)
 
     def count(self, *words: Noticed) -> int:
-        return sum(one.noticed in words for one in self.results)
+        return sum(result.noticed in words for result in self.results)
 
     @property
     def judged(self) -> int:
@@ -104,19 +106,19 @@ def mutation_table(
     """Judge every mutant. `seconds`: of all together; what is left then is listed as not judged."""
     until = monotonic() + seconds
     each = budget or Budget(seconds=max(60.0, seconds / 4))
-    own = LaunchJudge(module, entry, launch, model, ExploreOptions(SCHEDULES))
-    base = judged(own, each)
-    work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(own.first))
+    kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES)), each)
+    base = kernel.verdict
+    work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(kernel.representative))
     changes = mutations(entry)
     if started is not None:
         started(len(changes))
     table = MutationTable(base)
-    found: dict[int, MutantResult] = {}
+    results: dict[int, MutantResult] = {}
     for number, result in _judged(work, changes, jobs, until):
-        found[number] = result
+        results[number] = result
         if progress is not None:
             progress(f"line {result.mutation.instruction.line}")
-    table.results = [found.get(number, MutantResult(one, Noticed.LATE)) for number, one in enumerate(changes)]
+    table.results = [results.get(number, MutantResult(change, Noticed.LATE)) for number, change in enumerate(changes)]
     return table
 
 
@@ -160,25 +162,25 @@ def _mutant(number: int) -> tuple[Noticed, str]:
     if not _reached(work, change.instruction):
         return Noticed.UNREACHED, ""
     try:
-        options = ExploreOptions(SCHEDULES, first=True, known=frozenset(one.key for one in work.base.serious))
-        mutant = LaunchJudge(work.module, change.of(work.entry), work.launch, work.model, options)
-        verdict = judged(mutant, work.budget)
+        options = CheckOptions(SCHEDULES, first=True, known=frozenset(finding.key for finding in work.base.serious))
+        case = KernelCase(work.module, change.of(work.entry), work.launch, work.model, options)
+        mutant = judged(case, work.budget)
     except InputError as error:
         return Noticed.UNDECIDED, error.message
-    noticed, how = compared(work.base, verdict)
-    order = LaunchOrder.of(mutant.first)
+    noticed, how = compared(work.base, mutant.verdict)
+    order = LaunchOrder.of(mutant.representative)
     if noticed is Noticed.UNNOTICED and work.order is not None and order is not None:
         how = redundant(work.order, order, change)
     return noticed, how
 
 
 def _reached(work: _Work, instruction: PtxInstruction) -> bool:
-    """Did a thread get there? A commit leaves no trace; it is reached if what stands before it in the text, of those
-    that have groups as it has, is reached, or if there is none what stands behind it.
+    """True if a thread reached an instruction. A commit leaves no trace: it is reached if the instruction before it in
+    the text that works with the same groups is reached, or if there is none the one after it.
     """
     number = instruction.number
     if "commit_group" in instruction.words:
-        mine = [n for n, one in enumerate(work.entry.body or ()) if _groups(one) == _groups(instruction)]
+        mine = [n for n, other in enumerate(work.entry.body or ()) if _groups(other) == _groups(instruction)]
         at = mine.index(number)
         number = next((n for n in mine[:at][::-1] + mine[at + 1 :] if "commit_group" not in _words(work, n)), number)
     return number in work.base.reached
@@ -189,24 +191,24 @@ def _words(work: _Work, number: int) -> tuple[str, ...]:
 
 
 def _groups(instruction: PtxInstruction) -> tuple[bool, ...]:
-    """Which groups an instruction works with: those of wgmma, of bulk copies, of other asynchronous copies, or none."""
+    """The groups that an instruction works with: of wgmma, of bulk copies, of other asynchronous copies, or none."""
     words = instruction.words
     return words[:1] == ("wgmma",), words[:2] == ("cp", "async"), "bulk" in words
 
 
 def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
-    """What a mutant's verdict says that the kernel's own does not."""
-    known = {one.key for one in base.serious}
-    new = [one.key for one in verdict.serious if one.key not in known]
+    """The fate of a mutant: what its verdict has that the kernel's own has not."""
+    known = {finding.key for finding in base.serious}
+    new = [finding.key for finding in verdict.serious if finding.key not in known]
     if not new and verdict.spent:
         return Noticed.LATE, ""
     if not new:
-        left = [one for one in verdict.open if one not in base.open] or verdict.open
+        left = [reason for reason in verdict.open if reason not in base.open] or verdict.open
         return (Noticed.UNDECIDED, left[0]) if left else (Noticed.UNNOTICED, "")
     rules = {rule for rule, _ in new}
-    said = "; ".join(f"{rule} at {' and '.join(str(n) for n in lines)}" if lines else rule for rule, lines in new[:3])
+    text = "; ".join(f"{rule} at {' and '.join(str(n) for n in lines)}" if lines else rule for rule, lines in new[:3])
     more = f"; {len(new) - 3} more" if len(new) > 3 else ""
     if rules & {"hang", "barrier-divergence"}:
-        return Noticed.HANG, said + more
+        return Noticed.HANG, text + more
     races = [rule for rule in rules if not rule.startswith("undefined")]
-    return (Noticed.FINDING if races else Noticed.UNDEFINED), said + more
+    return (Noticed.FINDING if races else Noticed.UNDEFINED), text + more

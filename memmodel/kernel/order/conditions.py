@@ -1,6 +1,6 @@
-"""Under which conditions one run speaks for every schedule: counts, waits, polling, objects.
+"""The conditions under which one run represents every schedule: counts, waits, polling, objects.
 
-In: Graph, LaunchTrace, the order of a model. Out: what does not hold, as sentences.
+In: Graph, LaunchTrace, the order of a model. Out: the conditions that do not hold, as sentences.
 docs/kernels-theorem.md has the theorem.
 """
 
@@ -19,14 +19,14 @@ from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 
 
-def said(instruction: PtxInstruction, why: str) -> str:
+def sentence(instruction: PtxInstruction, why: str) -> str:
     """A sentence about an instruction."""
     return f"line {instruction.line}: {instruction.opcode}: {why}"
 
 
 def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows) -> list[str]:
     """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only."""
-    found: list[str] = []
+    complaints: list[str] = []
     generations: dict[object, dict[int, list[int]]] = {}
     for thread in {behind.thread for behind in graph.behind}:
         for event in run.threads[thread].events:
@@ -35,7 +35,7 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
             if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
                 generations.setdefault(event.barrier, {}).setdefault(event.generation, []).append(number)
     for levels in generations.values():
-        found += _ordered(levels, before, lambda n: body[graph.behind[n].at], "arrivals of two generations")
+        complaints += _ordered(levels, before, lambda n: body[graph.behind[n].at], "arrivals of two generations")
     peeked: dict[object, list[tuple[int, int]]] = {}
     for event, phase in run.peeks:
         if id(event) in graph.number:
@@ -43,9 +43,9 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
             peeked.setdefault(place, []).append((phase, graph.number[id(event)]))
     for (block, first), log in run.objects.items():
         for life in dict.fromkeys(step.life for step in log):
-            one = _Life([step for step in log if step.life == life], graph, body, before)
-            found += one.complaints(peeked.get((block, first, life), []))
-    return list(dict.fromkeys(found))
+            object_life = _Life([step for step in log if step.life == life], graph, body, before)
+            complaints += object_life.complaints(peeked.get((block, first, life), []))
+    return list(dict.fromkeys(complaints))
 
 
 class _Life:
@@ -75,24 +75,26 @@ class _Life:
 
     def complaints(self, peeks: list[tuple[int, int]]) -> list[str]:
         """`peeks`: the tests that look ahead, with the phases that they ask for."""
-        found = _ordered(self.phases, self.before, self.instruction, "arrivals of two phases")
+        complaints = _ordered(self.phases, self.before, self.instruction, "arrivals of two phases")
         for number, step in self.steps:
             why = self._needs_arrival(number, step)
             if why and not any(self.before[number] >> other & 1 for other in self._others(number, step)):
-                found.append(said(self.instruction(number), why))
+                complaints.append(sentence(self.instruction(number), why))
         for phase, members in self.tests.items():
-            found += [
-                said(self.instruction(one), f"it may pass on another phase than {phase}")
-                for one in members
-                if not (self._after_last(one, phase) and self._before_next(one, phase))
+            complaints += [
+                sentence(self.instruction(test), f"it may pass on another phase than {phase}")
+                for test in members
+                if not (self._after_last(test, phase) and self._before_next(test, phase))
             ]
-        for phase, one in peeks:
-            if not self._after_last(one, phase):
-                found.append(said(self.instruction(one), f"it looks ahead, and may pass on another phase than {phase}"))
-        return found
+        for phase, test in peeks:
+            if not self._after_last(test, phase):
+                complaints.append(
+                    sentence(self.instruction(test), f"it looks ahead, and may pass on another phase than {phase}")
+                )
+        return complaints
 
     def _needs_arrival(self, number: int, step: ObjectStep) -> str:
-        """What is wrong with an update after which no arrival of its phase is sure to come."""
+        """What is wrong with an update that is not ordered before an arrival of its phase."""
         label = step.event.label
         assert isinstance(label, Mbarrier | Signal)
         if label.action in (Action.EXPECT_TX, Action.PENDING):
@@ -102,46 +104,46 @@ class _Life:
         return ""
 
     def _others(self, number: int, step: ObjectStep) -> list[int]:
-        """The arrivals of its phase; of a pending count that is raised, but the one that it is raised for."""
+        """The arrivals of its phase; for an increment of the pending count, without the arrival that it is made for."""
         mine = step.event
-        found = []
+        arrivals = []
         for other in self.arrivals.get(step.before, ()):
             event = self.graph.events[other]
             own = event.issue is not None and (event.thread, event.at) == (mine.thread, mine.at)
             if not own or event.issue is None or event.issue.order != (mine.order or 0) + 1:
-                found.append(other)
-        return found
+                arrivals.append(other)
+        return arrivals
 
     def _after_last(self, test: int, phase: int) -> bool:
-        """Does a test come after the end of the phase before its own?"""
+        """True if a test comes after the end of the phase before its own."""
         earlier = [*self.tests.get(phase - 1, ()), *self.phases.get(phase, ())]
-        return phase <= 0 or any(self.before[one] >> test & 1 for one in earlier)
+        return phase <= 0 or any(self.before[event] >> test & 1 for event in earlier)
 
     def _before_next(self, test: int, phase: int) -> bool:
-        """Does a test come before the end of the phase after its own, if that ends?"""
+        """True if a test comes before the end of the phase after its own, or that phase does not end."""
         ends = self.phases.get(phase + 1, ()) if self.over > phase + 1 else ()
-        return not ends or any(self.before[test] >> one & 1 for one in ends)
+        return not ends or any(self.before[test] >> event & 1 for event in ends)
 
 
 def _ordered(
     levels: dict[int, list[int]], before: Rows, instruction: Callable[[int], PtxInstruction], what: str
 ) -> list[str]:
-    found = []
+    complaints = []
     for level, members in levels.items():
-        for one in members:
+        for arrival in members:
             for later in levels.get(level + 1, ()):
-                if not before[one] >> later & 1:
-                    lines = f"lines {instruction(one).line} and {instruction(later).line}"
-                    found.append(f"{lines}: {what} that follow one another are not ordered")
-    return found
+                if not before[arrival] >> later & 1:
+                    lines = f"lines {instruction(arrival).line} and {instruction(later).line}"
+                    complaints.append(f"{lines}: {what} that follow one another are not ordered")
+    return complaints
 
 
 def residents(run: LaunchTrace, body: tuple[PtxInstruction, ...], chosen: frozenset[int]) -> list[str]:
-    """The loops in which a CTA waits for what another one writes, which has to be there then.
+    """The loops in which a CTA waits for a write of another CTA, which must be resident at that time.
 
     `chosen`: the instructions on whose results the run depends.
     """
-    found = []
+    notes = []
     for thread in run.threads:
         for event in thread.events:
             source = event.source
@@ -149,32 +151,37 @@ def residents(run: LaunchTrace, body: tuple[PtxInstruction, ...], chosen: frozen
                 continue
             other = run.threads[source.thread]
             if other.cta != thread.cta and (other.place.cluster is None or other.place.cluster != thread.place.cluster):
-                found.append(
+                notes.append(
                     f"line {body[event.at].line}: a CTA waits for another one: there is no hang if all are resident"
                 )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(notes))
 
 
 def _in_loop(body: tuple[PtxInstruction, ...], at: int) -> bool:
-    """Does a branch behind the instruction lead back to before it?"""
-    targets = ((one.number, operand.at) for one in body for operand in one.operands if isinstance(operand, JumpTarget))
+    """True if a later branch leads back to the instruction or before it."""
+    targets = (
+        (instruction.number, operand.at)
+        for instruction in body
+        for operand in instruction.operands
+        if isinstance(operand, JumpTarget)
+    )
     return any(target <= at <= number for number, target in targets)
 
 
 def strong_sizes(run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str]:
-    """Strong accesses that overlap in part: their races are not judged here."""
+    """Strong accesses that overlap in part: their races are not judged."""
     extents: dict[Block, dict[tuple[int, int], TraceEvent]] = {}
     for thread in run.threads:
         for event in thread.strong():
             assert event.block is not None
             extents.setdefault(event.block, {}).setdefault((event.first, event.size), event)
-    found = []
+    complaints = []
     for places in extents.values():
         end, last = -1, None
         for (first, size), event in sorted(places.items(), key=lambda item: item[0]):
             if last is not None and first < end:
                 lines = sorted({body[last.at].line, body[event.at].line})
-                found.append(f"lines {' and '.join(map(str, lines))}: strong accesses of different sizes overlap")
+                complaints.append(f"lines {' and '.join(map(str, lines))}: strong accesses of different sizes overlap")
             if first + size > end:
                 end, last = first + size, event
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(complaints))

@@ -33,7 +33,7 @@ class Conflicts:
     def __init__(self, run: LaunchTrace, roles: Roles) -> None:
         self._run = run
         self._roles = roles
-        self._seen: set[Here] = set()
+        self._seen: set[UseClass] = set()
         self._label = Labels().number
         self._labels: dict[int, int] = {}
         self._numbers: dict[Key, int] = {}
@@ -41,7 +41,7 @@ class Conflicts:
         self._patterns: set[object] = set()
         self._uses: list[Use] = []
         self._names: list[Name] = []
-        self._heres: list[Here] = []
+        self._classes: list[UseClass] = []
         self._keys: list[int] = []
         self._writing: list[bool] = []
         self._idents: list[int] = []
@@ -49,7 +49,7 @@ class Conflicts:
         self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
         self._simple: list[bool] = []
         self._members = 0
-        self.pairs: dict[tuple[Here, Here, str], ConflictPair] = {}
+        self.pairs: dict[tuple[UseClass, UseClass, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[int, int], tuple[Use, int]] = {}
         for block, uses in self._by_block().items():
@@ -64,17 +64,17 @@ class Conflicts:
         """
         run = self._run
         strong = [event for thread in run.threads for event in thread.strong()]
-        meets = dict.fromkeys(one.block for one in strong if one.block is not None)
-        written = dict.fromkeys(one.block for one in run.single if _writes(one.label)) | meets
-        written |= dict.fromkeys(one.block for one in run.lanes if _writes(one.label))
+        meets = dict.fromkeys(access.block for access in strong if access.block is not None)
+        written = dict.fromkeys(access.block for access in run.single if _writes(access.label)) | meets
+        written |= dict.fromkeys(access.block for access in run.lanes if _writes(access.label))
         by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in written}
-        for one in run.single:
-            if one.block in by_block:
-                by_block[one.block][0].append(one)
-        for many in run.lanes:
-            if many.block in by_block:
-                by_block[many.block][1].append(many)
-        found: dict[Block, list[Use]] = {}
+        for access in run.single:
+            if access.block in by_block:
+                by_block[access.block][0].append(access)
+        for lane_accesses in run.lanes:
+            if lane_accesses.block in by_block:
+                by_block[lane_accesses.block][1].append(lane_accesses)
+        uses: dict[Block, list[Use]] = {}
         known: set[object] = set()
         for block, (single, lanes) in by_block.items():
             alike = None if block in meets else self._alike(block, single, lanes)
@@ -82,25 +82,25 @@ class Conflicts:
                 continue
             known.add(alike)
             merged: dict[tuple[object, ...], list[WeakAccess]] = {}
-            for one in chain(single, *(many.each() for many in lanes)):
-                issue = None if one.issue is None else one.issue.order
-                name = one.thread, one.epoch, self._label(one.label), one.scalar, issue, one.part
-                merged.setdefault(name, []).append(one)
-            found[block] = [use for members in merged.values() for use in _joined(members)]
+            for access in chain(single, *(lane_accesses.each() for lane_accesses in lanes)):
+                issue = None if access.issue is None else access.issue.order
+                name = access.thread, access.epoch, self._label(access.label), access.scalar, issue, access.part
+                merged.setdefault(name, []).append(access)
+            uses[block] = [use for members in merged.values() for use in _joined(members)]
         for event in strong:
             whole = event.issue or event
             part = whole.signals.index(event) if event.issue is not None else 0
             assert event.block is not None and whole.order is not None
-            found[event.block].append(
+            uses[event.block].append(
                 Use(
                     event.thread, whole.order, event.label, event.size, event.at, event.first, event.size, None, event,
                     part=part,
                 )
             )  # fmt: skip
-        return found
+        return uses
 
     def _alike(self, block: Block, single: list[WeakAccess], lanes: list[LaneAccesses]) -> object:
-        """All that is done in the memory of a CTA, the same for CTAs that do the same; None for other memory."""
+        """A name for what is done in the memory of a CTA, equal for CTAs that do the same; None for other memory."""
         owner, threads = block.instance.owner, self._run.threads
         if owner is None:
             return None
@@ -117,27 +117,36 @@ class Conflicts:
             return names[number]
 
         alone = tuple(
-            (one.first, one.size, where(one.thread), one.epoch, one.label, one.scalar, one.value, one.part)
-            for one in single
+            (
+                access.first,
+                access.size,
+                where(access.thread),
+                access.epoch,
+                access.label,
+                access.scalar,
+                access.value,
+                access.part,
+            )
+            for access in single
         )
         together = tuple(
             (
-                one.size, one.at, tuple(one.firsts), tuple(map(where, one.threads)), tuple(one.epochs),
-                None if one.values is None else tuple(one.values),
+                access.size, access.at, tuple(access.firsts), tuple(map(where, access.threads)), tuple(access.epochs),
+                None if access.values is None else tuple(access.values),
             )
-            for one in lanes
+            for access in lanes
         )  # fmt: skip
         return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
 
     def _sweep(self, block: Block, uses: list[Use]) -> None:
         self._uses = uses
-        self._keys = [self._key(one) for one in uses]
-        self._idents = [self._ident(one) for one in uses]
-        self._names = [self._name(one) for one in uses]
-        self._heres = [(key, self._away(block, one)) for key, one in zip(self._keys, uses, strict=True)]
+        self._keys = [self._key(use) for use in uses]
+        self._idents = [self._ident(use) for use in uses]
+        self._names = [self._name(use) for use in uses]
+        self._classes = [(key, self._away(block, use)) for key, use in zip(self._keys, uses, strict=True)]
         self._meetings = {}
-        self._writing = [one.writes for one in uses]
-        self._simple = [one.alone for one in uses]
+        self._writing = [use.writes for use in uses]
+        self._simple = [use.alone for use in uses]
         edges: list[tuple[int, int, int]] = []
         for number, use in enumerate(uses):
             if use.size <= 0:  # a copy of no bytes
@@ -158,92 +167,92 @@ class Conflicts:
 
     def _interval(self, block: Block, first: int, size: int, active: list[int]) -> None:
         writing = self._writing
-        writers = [one for one in active if writing[one]]
+        writers = [member for member in active if writing[member]]
         if not writers:
             return
         uses = self._uses
-        if all(self._simple[one] for one in active):
-            # Where all stores leave one value, or none of the same stores is known, another place says nothing new.
-            values = {uses[one].stored(first, size) for one in writers}
+        if all(self._simple[member] for member in active):
+            # Where all stores leave one value, or those of the same stores are unknown, another place adds nothing.
+            values = {uses[member].stored(first, size) for member in writers}
             pattern = self._pattern(block, active)
             if len(values) == 1:
-                unknown = sorted((self._keys[one], uses[one].at) for one in writers) if None in values else ()
-                here = pattern, tuple(unknown)
-                if here in self._patterns:
+                unknown = sorted((self._keys[member], uses[member].at) for member in writers) if None in values else ()
+                stores = pattern, tuple(unknown)
+                if stores in self._patterns:
                     return
-                self._patterns.add(here)
+                self._patterns.add(stores)
             if pattern in self._patterns:
-                for number, one in enumerate(writers):
+                for number, member in enumerate(writers):
                     for other in writers[number + 1 :]:
-                        self._pair(block, first, size, one, other)
+                        self._pair(block, first, size, member, other)
                 return
             self._patterns.add(pattern)
-            for number, one in enumerate(active):
+            for number, member in enumerate(active):
                 for other in active[number + 1 :]:
-                    self._pair(block, first, size, one, other)
+                    self._pair(block, first, size, member, other)
             return
         active.sort(key=self._idents.__getitem__)
-        meeting = tuple(self._idents[one] for one in active)
+        meeting = tuple(self._idents[member] for member in active)
         known = self._meetings.get(meeting)
         stored = None
         if known is None or known[0].comparable:
-            stored = self._left_there([uses[one] for one in active if writing[one]], first, size)
+            stored = self._stored_alike([uses[member] for member in active if writing[member]], first, size)
         if known is None or not (stored is None or stored in known[1]):
             place = self._place(block, first, size, active)
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
 
     @staticmethod
-    def _left_there(stores: list[Use], first: int, size: int) -> tuple[int, ...]:
-        """Which of some stores leave the same: all that the comparison of two of them looks at, of the same stores."""
+    def _stored_alike(stores: list[Use], first: int, size: int) -> tuple[int, ...]:
+        """A number for what each store leaves, equal for equal values; a number of its own where that is not known."""
         values: dict[int, int] = {}
-        left = [(one.at, one.stored(first, size)) for one in stores]
+        left = [(store.at, store.stored(first, size)) for store in stores]
         return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
 
     def _pattern(self, block: Block, active: list[int]) -> object:
-        """Which classes of accesses meet, and how their threads lie to one another."""
+        """The classes of the accesses that meet, and which of them share a CTA, a warp, a lane."""
         threads = self._run.threads
         ctas: dict[int, int] = {}
         warps: dict[tuple[int, int], int] = {}
         lanes: dict[int, int] = {}
-        found = []
-        for one in sorted(active, key=self._keys.__getitem__):
-            thread = threads[self._uses[one].thread]
-            found.append((
-                self._heres[one],
+        classes = []
+        for number in sorted(active, key=self._keys.__getitem__):
+            thread = threads[self._uses[number].thread]
+            classes.append((
+                self._classes[number],
                 ctas.setdefault(thread.cta, len(ctas)),
                 warps.setdefault((thread.cta, thread.warp), len(warps)),
                 lanes.setdefault(thread.number, len(lanes)),
             ))  # fmt: skip
-        return block.instance.space, tuple(found)
+        return block.instance.space, tuple(classes)
 
     def _pair(self, block: Block, first: int, size: int, a: int, b: int) -> None:
         """Two accesses of which one writes; two strong ones meet at their own events."""
         if not (self._writing[a] or self._writing[b]) or a == b:
             return
-        one, other = self._uses[a], self._uses[b]
-        if one.event is not None and other.event is not None:
+        first_use, second_use = self._uses[a], self._uses[b]
+        if first_use.event is not None and second_use.event is not None:
             return
         threads = self._run.threads
-        how = self._roles.related(threads[one.thread], threads[other.thread])
-        mine, others = self._heres[a], self._heres[b]
-        names = mine, others, how
-        known = self.pairs.get(names) or self.pairs.get((others, mine, how))
+        how = self._roles.related(threads[first_use.thread], threads[second_use.thread])
+        first_class, second_class = self._classes[a], self._classes[b]
+        names = first_class, second_class, how
+        known = self.pairs.get(names) or self.pairs.get((second_class, first_class, how))
         if known is None:
-            self._seen |= {mine, others}
-            known = self.pairs[names] = ConflictPair(block, one, other, first)
+            self._seen |= {first_class, second_class}
+            known = self.pairs[names] = ConflictPair(block, first_use, second_use, first)
         if self._writing[a] and self._writing[b]:
-            known.compare(one, other, one.stored(first, size), other.stored(first, size))
+            known.compare(first_use, second_use, first_use.stored(first, size), second_use.stored(first, size))
 
     def _away(self, block: Block, use: Use) -> bool:
-        """Is it the memory of another CTA than that of the thread?"""
+        """True if the memory belongs to another CTA than the thread's."""
         owner = block.instance.owner
         return owner is not None and owner != self._run.threads[use.thread].place.cta_id
 
-    def _here(self, block: Block, use: Use) -> Here:
+    def _class(self, block: Block, use: Use) -> UseClass:
         return self._key(use), self._away(block, use)
 
     def _key(self, use: Use) -> int:
-        """A number for what an access counts as."""
+        """The number of the class of an access."""
         key = self._roles.who[use.thread], use.epoch, self._label(use.label), use.scalar, use.event is not None
         return self._numbers.setdefault(key, len(self._numbers))
 
@@ -263,8 +272,10 @@ class Conflicts:
         for number in active:
             use = self._uses[number]
             if use.others:
-                for one in self._each_lane(use, active):
-                    by_thread.setdefault(one.thread, []).append((self._name(one), one, self._writing[number]))
+                for lane_use in self._each_lane(use, active):
+                    by_thread.setdefault(lane_use.thread, []).append(
+                        (self._name(lane_use), lane_use, self._writing[number])
+                    )
             else:
                 by_thread.setdefault(use.thread, []).append((self._names[number], use, self._writing[number]))
         for done in by_thread.values():
@@ -276,7 +287,7 @@ class Conflicts:
             self._members += len(members)
             bounded(self._members)
             known = self.places[name] = SharedPlace(block, owner, members)
-            self._seen.update(self._here(block, use) for done in by_thread.values() for _, use, _ in done)
+            self._seen.update(self._class(block, use) for done in by_thread.values() for _, use, _ in done)
             known.meet(first)
         known.compare(members, first, size)
         return known
@@ -288,7 +299,7 @@ class Conflicts:
 
     def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
-        alone = {self._uses[one].thread for one in active if not self._uses[one].others}
+        alone = {self._uses[number].thread for number in active if not self._uses[number].others}
         counts: dict[object, int] = {}
         assert use.issue is not None
         for issue in (use.issue, *use.others):
@@ -303,8 +314,8 @@ class Conflicts:
     ) -> tuple[object, list[tuple[int, int]], CtaId | None]:
         """A name for the pattern of accesses, threads with those that stand for them, and the CTA that owns the memory.
 
-        Of equal lanes of a warp two are enough, since a finding is about two accesses; so of warps and CTAs. One is
-        enough of those that only read: two reads are no finding, and what a read of one orders, that of the other does.
+        A finding is about two accesses, so two of the equal lanes of a warp are enough, and two of equal warps or CTAs.
+        Of those that only read one is enough: two reads are no finding, and both order the same.
         """
         threads, who = self._run.threads, self._roles.who
         warps: dict[tuple[int, int], list[AlikeThreads]] = {}
@@ -314,15 +325,15 @@ class Conflicts:
             warps.setdefault((threads[number].cta, threads[number].warp), []).append(lane)
         ctas: dict[int, list[AlikeThreads]] = {}
         for (cta, _), lanes in warps.items():
-            one = _enough(lanes)
-            ctas.setdefault(cta, []).append(one._replace(name=(who[one.members[0]][1], *one.name)))
+            group = _enough(lanes)
+            ctas.setdefault(cta, []).append(group._replace(name=(who[group.members[0]][1], *group.name)))
         owner = block.instance.owner
         groups: dict[object, list[AlikeThreads]] = {}
         for cta, inside in ctas.items():
-            one = _enough(inside)
-            first = one.members[0]
-            name = (who[first][0], int(threads[first].place.cta_id == owner), *one.name)
-            groups.setdefault(self._roles.cluster_of[cta], []).append(one._replace(name=name))
+            group = _enough(inside)
+            first = group.members[0]
+            name = (who[first][0], int(threads[first].place.cta_id == owner), *group.name)
+            groups.setdefault(self._roles.cluster_of[cta], []).append(group._replace(name=name))
         names, members, _ = _enough([_enough(inside) for inside in groups.values()])
         if owner is None:
             stands = self._roles.standing(members)
@@ -340,11 +351,13 @@ class Conflicts:
         return self._first[owner]
 
     def _alone(self, block: Block, uses: list[Use]) -> None:
-        """What is judged although nothing else touches its bytes: tensor memory, memory of other CTAs, bulk copies."""
+        """Places of accesses that are judged although nothing else touches their bytes: to tensor memory, to memory of
+        other CTAs, bulk copies.
+        """
         owner, threads = block.instance.owner, self._run.threads
         for number, use in enumerate(uses):
             remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
-            if (remote or block.instance.space is Space.TENSOR) and self._heres[number] not in self._seen:
+            if (remote or block.instance.space is Space.TENSOR) and self._classes[number] not in self._seen:
                 self._place(block, use.first, use.size, [number])
 
     def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
@@ -360,8 +373,8 @@ class Conflicts:
 
 OBJECT_BYTES = 8
 
-Here = tuple[int, bool]
-"""The number of what an access counts as, and whether it goes to another CTA."""
+UseClass = tuple[int, bool]
+"""The class of an access, and whether it goes to another CTA."""
 Name = tuple[int, int, int, int, int, int]
 """An access within its thread."""
 Done = tuple[Name, Use, bool]
@@ -384,12 +397,12 @@ def _enough(items: list[AlikeThreads]) -> AlikeThreads:
     """The groups in the order of their names, as one: at most two of one name, and one if they only read."""
     counts: dict[object, int] = {}
     kept = []
-    for item in sorted(items, key=lambda one: one.name):
+    for item in sorted(items, key=lambda group: group.name):
         counts[item.name] = counts.get(item.name, 0) + 1
         if counts[item.name] <= 1 + item.writes:
             kept.append(item)
-    members = tuple(thread for one in kept for thread in one.members)
-    return AlikeThreads(tuple(one.name for one in kept), members, any(one.writes for one in kept))
+    members = tuple(thread for group in kept for thread in group.members)
+    return AlikeThreads(tuple(group.name for group in kept), members, any(group.writes for group in kept))
 
 
 def _writes(label: Label) -> bool:
@@ -398,22 +411,22 @@ def _writes(label: Label) -> bool:
 
 def _joined(members: list[WeakAccess]) -> Iterator[Use]:
     """Accesses of one thread, epoch and label, joined where they touch; the instruction of each part is kept."""
-    members.sort(key=lambda one: one.first)
+    members.sort(key=lambda access: access.first)
     together = [members[0]]
     end = members[0].first + members[0].size
-    for one in members[1:]:
-        if one.first <= end and one.at == together[0].at:
-            end = max(end, one.first + one.size)
-            together.append(one)
+    for access in members[1:]:
+        if access.first <= end and access.at == together[0].at:
+            end = max(end, access.first + access.size)
+            together.append(access)
             continue
         yield _use(together, end)
-        together, end = [one], one.first + one.size
+        together, end = [access], access.first + access.size
     yield _use(together, end)
 
 
 def _use(members: list[WeakAccess], end: int) -> Use:
-    one = members[0]
+    first = members[0]
     return Use(
-        one.thread, one.epoch, one.label, one.scalar, one.at, one.first, end - one.first, one.issue, None,
-        tuple(members), one.part, one.others,
+        first.thread, first.epoch, first.label, first.scalar, first.at, first.first, end - first.first, first.issue,
+        None, tuple(members), first.part, first.others,
     )  # fmt: skip

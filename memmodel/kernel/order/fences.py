@@ -1,9 +1,9 @@
 """The same run with its fence.sc operations in another order: executions that no schedule of the machine gives.
 
 In: Model, the flags of the run, its graph, pairs that only this order keeps apart. Out: flags of other executions.
-Settled here: which other order gives an execution. Who reads from whom stays as in the run; the axioms that speak of
-causality have to hold. It must not contradict the order of the fences, the order of the run between conflicting
-accesses, and that of operations on mbarrier objects and barriers.
+Settled here: which other order gives an execution. Reads-from stays as in the run, and the axioms about causality must
+hold. Causality must not contradict the order of the fences, the order of the run between conflicting accesses, and the
+order of operations on mbarrier objects and barriers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.referee.flags import Flags, bits
 
 FORCED, CAUSALITY, BASE, CONFLICT = "fence-forced", "causality", "base-causality", "conflict"
-"""The definitions of a model that say which order fence.sc must have, which write is the later one, by what, and which
-accesses conflict."""
+"""Definitions of a model: the order that fence.sc must have, causality, base causality, and conflicts."""
 SETTLED = ("mbar", "mbarobs", "mbarfr", "genbefore", "syncbar")
 """The orders of operations on mbarrier objects and barriers."""
 MOST = 6
@@ -29,28 +28,28 @@ MOST = 6
 
 
 def with_fences(execution: Execution, rows: Rows) -> Execution:
-    """The same execution with that order of fence.sc operations."""
+    """The same execution with `rows` as the order of fence.sc operations."""
     return replace(execution, chosen_relations={**execution.chosen_relations, "sync_fence": rows})
 
 
 def forced(model: Model, execution: Execution, like: Flags | None = None) -> Flags:
-    """An execution with that order of fence.sc operations alone that every one has."""
+    """An execution in which fence.sc operations have only the order that they have in every execution."""
     if not any(execution.relation("sync_fence")):
         return Flags(model, execution, like)
     execution = with_fences(execution, [0] * len(execution.events))
     flags = Flags(model, execution, like)
     while True:
-        found = flags.relation(FORCED)
+        demanded = flags.relation(FORCED)
         rows = execution.relation("sync_fence")
-        if found is None or not any(new & ~old for new, old in zip(found, rows, strict=True)):
+        if demanded is None or not any(new & ~old for new, old in zip(demanded, rows, strict=True)):
             return flags
-        execution = with_fences(execution, [new | old for new, old in zip(found, rows, strict=True)])
+        execution = with_fences(execution, [new | old for new, old in zip(demanded, rows, strict=True)])
         flags = Flags(model, execution, flags)
 
 
 def reordered(model: Model, run: Flags, graph: Graph, pairs: list[tuple[int, int]]) -> Iterator[Flags]:
-    """Executions in which the fences after one access of a pair come after all others that can: so nothing leads from
-    it to the other access but what every order has.
+    """Executions in which the fences after one access of a pair come as late as they can, so that only the order of
+    every execution leads from it to the other access.
 
     `run`: the flags of the run itself.
     """
@@ -58,10 +57,10 @@ def reordered(model: Model, run: Flags, graph: Graph, pairs: list[tuple[int, int
     after = forced(model, execution).relation(BASE) if len(fences) > 1 else None
     related = execution.relation("sr")
     tried = {tuple(fences)}
-    for one in (end for pair in pairs for end in pair):
+    for end in (event for pair in pairs for event in pair):
         if after is None or len(tried) > MOST:
             return
-        last = [fence for fence in fences if after[one] >> fence & 1]
+        last = [fence for fence in fences if after[end] >> fence & 1]
         order = [*(fence for fence in fences if fence not in last), *last]
         if tuple(order) in tried:
             continue
@@ -76,7 +75,7 @@ def reordered(model: Model, run: Flags, graph: Graph, pairs: list[tuple[int, int
 
 
 def _holds(flags: Flags, run: Flags, graph: Graph) -> bool:
-    """Is another order of the fences consistent with everything else that happened in the run?"""
+    """True if another order of the fences is consistent with everything else that happened in the run."""
     demanded, mine, old = flags.relation(FORCED), flags.relation(CAUSALITY), run.relation(CAUSALITY)
     conflict = flags.relation(CONFLICT)
     if demanded is None or mine is None or old is None or conflict is None:
@@ -84,12 +83,12 @@ def _holds(flags: Flags, run: Flags, graph: Graph) -> bool:
     chosen = flags.execution.relation("sync_fence")
     if any(row & ~kept for row, kept in zip(demanded, chosen, strict=True)):
         return False
-    for one, row in enumerate(conflict):
-        if any(ended(graph, one) > begun(graph, other) for other in bits(row & mine[one] & ~old[one])):
+    for event, row in enumerate(conflict):
+        if any(ended(graph, event) > begun(graph, other) for other in bits(row & mine[event] & ~old[event])):
             return False
     for name in SETTLED:
-        for one, row in enumerate(flags.execution.relation(name)):
-            if any(mine[other] >> one & 1 for other in bits(row)):
+        for event, row in enumerate(flags.execution.relation(name)):
+            if any(mine[other] >> event & 1 for other in bits(row)):
                 return False
     return True
 
@@ -104,7 +103,7 @@ def begun(graph: Graph, number: int) -> float:
 
 
 def ended(graph: Graph, number: int) -> float:
-    """The time in the run before which an event happened; of what is asynchronous, none is known."""
+    """The time in the run before which an event happened; of an asynchronous access none is known."""
     label, use = graph.points[number].label, graph.behind[number].use
     if isinstance(label, Access) and label.asynchronous:
         return inf

@@ -1,4 +1,4 @@
-"""The base names of a run that labels and places settle, computed for many events at once.
+"""The base names of a run that labels and places decide, computed for many events at once.
 
 In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.base`.
 """
@@ -36,9 +36,9 @@ from memmodel.ptx.vocabulary import Space
 
 
 class KernelFrame(FixedPart):
-    """The events of a run, without a litmus test behind them. Which relations the tables settle is inherited.
+    """The events of a run, without a litmus test behind them. Which relations the tables decide is inherited.
 
-    `ranged`: what the events cover that name bytes. `meets`: pairs of events that are at one location besides.
+    `ranged`: what is covered by the events that name bytes. `meets`: further pairs of events at one location.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class KernelFrame(FixedPart):
         self._relations: dict[str, Rows] = {}
 
     def relation(self, name: str) -> Rows:
-        """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
+        """As the tables decide it; a fence of one label covers the same for all threads of a CTA."""
         if name == "po" and name not in self._relations:
             self._relations[name] = self._program_order()
         if name in ("sr", "sri") and name not in self._relations:
@@ -88,19 +88,19 @@ class KernelFrame(FixedPart):
         return rows
 
     def _also_met(self, name: str) -> Rows:
-        """A relation between events at one location: as the tables settle it, and between those that meet besides."""
+        """A relation between events at one location: as the tables decide it, and between the further pairs."""
         row = RELATION_ROWS[name]
         rows = self._whole(row) if name == "whole" else super().relation(name)
         holds = _AT_ONE_LOCATION[name]
         for pair in self._meets:
-            one, other = (self.events[number].point for number in pair)
-            if holds(one, other):
-                rows[one.event] |= 1 << other.event
-                rows[other.event] |= 1 << one.event
+            first, second = (self.events[number].point for number in pair)
+            if holds(first, second):
+                rows[first.event] |= 1 << second.event
+                rows[second.event] |= 1 << first.event
         return rows
 
     def _same_object(self) -> Rows:
-        """`samebar` of the tables: by the place of an event, of which there are few."""
+        """`samebar` of the tables, computed by places, of which there are few."""
         objects: dict[object, dict[Cell, tuple[int, int]]] = {}
         for number, event in enumerate(self.events):
             cell = event.point.cell
@@ -112,18 +112,18 @@ class KernelFrame(FixedPart):
         rows = [0] * self.count
         for places in objects.values():
             for cell, (on, other) in places.items():
-                there = whole = 0
-                for one, (mask, rest) in places.items():
-                    if one.first < cell.end and cell.first < one.end:
-                        there, whole = there | mask, whole | mask | rest
+                updated = whole = 0
+                for near, (mask, rest) in places.items():
+                    if near.first < cell.end and cell.first < near.end:
+                        updated, whole = updated | mask, whole | mask | rest
                 for number in bits(on):
                     rows[number] = whole & ~(1 << number)
-                for number in bits(other) if there else ():
-                    rows[number] = there
+                for number in bits(other) if updated else ():
+                    rows[number] = updated
         return rows
 
     def _whole(self, row: BaseRelation) -> Rows:
-        """`whole` of the tables: at one location, the same for all events whose scalar operations have one size."""
+        """`whole` of the tables: the same for all events at one location whose scalar operations have one size."""
         assert row.holds is not None and row.key is not None
         places: dict[object, dict[int | None, list[Point]]] = {}
         for event in self.events:
@@ -135,14 +135,14 @@ class KernelFrame(FixedPart):
         for sizes in places.values():
             masks = {size: _mask(points) for size, points in sizes.items()}
             for points in sizes.values():
-                there = _union(masks[size] for size, others in sizes.items() if row.holds(points[0], others[0]))
-                for one in points:
-                    rows[one.event] = there
+                others_mask = _union(masks[size] for size, others in sizes.items() if row.holds(points[0], others[0]))
+                for point in points:
+                    rows[point.event] = others_mask
         return rows
 
     def _scopes(self, row: BaseRelation) -> Rows:
-        """Scopes that include each other: the same for events of one label class and place, but for those of one
-        thread.
+        """Scopes that include each other: the same for events of one class of labels and one place, apart from events
+        of one thread.
         """
         assert row.holds is not None and row.domain is not None
         classes: dict[object, dict[int | None, list[Point]]] = {}
@@ -164,8 +164,8 @@ class KernelFrame(FixedPart):
                     if thread in others:
                         own |= of[thread]
                         mine |= of[thread] if row.holds(points[0], others[thread][0]) else 0
-                for one in points:
-                    rows[one.event] = apart & ~own | mine
+                for point in points:
+                    rows[point.event] = apart & ~own | mine
         return rows
 
     def _program_order(self) -> Rows:
@@ -176,109 +176,109 @@ class KernelFrame(FixedPart):
             if event.point.order is not None:
                 threads.setdefault(event.point.thread, []).append(event.point)
         for members in threads.values():
-            members.sort(key=lambda one: -(one.order or 0))
+            members.sort(key=lambda point: -(point.order or 0))
             after, waiting, last = 0, 0, None
-            for one in members:
-                if one.order != last:
-                    after, waiting, last = after | waiting, 0, one.order
-                rows[one.event] = after
-                waiting |= 1 << one.event
+            for point in members:
+                if point.order != last:
+                    after, waiting, last = after | waiting, 0, point.order
+                rows[point.event] = after
+                waiting |= 1 << point.event
         return rows
 
 
-def _one_address(one: Point, other: Point) -> bool:
-    """Are two accesses at one location made through one virtual address?"""
-    return aliased(one.label) == aliased(other.label)
+def _one_address(first: Point, second: Point) -> bool:
+    """True if two accesses at one location are made through one virtual address."""
+    return aliased(first.label) == aliased(second.label)
 
 
-def _one_size(one: Point, other: Point) -> bool:
-    """Do two accesses at one location have scalar operations of one size?"""
+def _one_size(first: Point, second: Point) -> bool:
+    """True if two accesses at one location have scalar operations of one size."""
     holds = RELATION_ROWS["whole"].holds
-    return holds is not None and holds(one, other)
+    return holds is not None and holds(first, second)
 
 
 _AT_ONE_LOCATION: dict[str, Holds] = {"loc": lambda one, other: True, "vloc": _one_address, "whole": _one_size}
-"""Relations between accesses of one location, and what they ask besides."""
+"""Relations between accesses at one location, each with its further condition."""
 _OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
 """What a fence covers that depends on its CTA only."""
 
 
 def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[int, int]:
-    """What is covered by the events that name bytes: maps by acquire fences, accesses by allocations of their
+    """What is covered by the events that name bytes: acquire fences cover maps, allocations the accesses to their
     memory.
     """
     maps: list[tuple[tuple[Block, int, int], int]] = []
     held: dict[int, int] = {}
-    tensor = [one for one in points if one.cell is not None and one.cell.instance.space is Space.TENSOR]
-    for one in points:
-        if isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR:
-            issue = events[one.issue or 0]
+    tensor = [point for point in points if point.cell is not None and point.cell.instance.space is Space.TENSOR]
+    for point in points:
+        if isinstance(point.label, Access) and point.label.role is Role.DESCRIPTOR:
+            issue = events[point.issue or 0]
             assert issue.range is not None
-            maps.append((issue.range, 1 << one.event))
-    for one in tensor:
-        for owner in events[one.issue or 0].owners:
-            held[id(owner)] = held.get(id(owner), 0) | 1 << one.event
-    found = {}
+            maps.append((issue.range, 1 << point.event))
+    for point in tensor:
+        for owner in events[point.issue or 0].owners:
+            held[id(owner)] = held.get(id(owner), 0) | 1 << point.event
+    masks = {}
     for number, event in events.items():
         if isinstance(event.label, Allocates):
-            found[number] = held.get(id(event.owners[0]), 0) if event.owners else 0
+            masks[number] = held.get(id(event.owners[0]), 0) if event.owners else 0
         elif event.range is not None and isinstance(event.label, ProxyFence):
             block, first, end = event.range
             inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
-            found[number] = sum(inside)
-    return found
+            masks[number] = sum(inside)
+    return masks
 
 
 def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, Rows]:
-    """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""
+    """The ends of CTAs: after what other CTAs and bulk copies do in their memory, and after what they do themselves."""
     relations = {"exits": [0] * len(points), "ctaends": [0] * len(points)}
     exits: dict[object, int] = {}
     running = {thread.place.cta_id for thread in threads if not thread.ended}
-    for one in points:
-        if one.place is None or one.place.cta_id in running:
+    for point in points:
+        if point.place is None or point.place.cta_id in running:
             continue
-        if isinstance(one.label, Mark) and one.label.what is Marker.EXIT:
-            exits[one.place.cta_id] = exits.get(one.place.cta_id, 0) | 1 << one.event
-    for one in points:
-        if one.place is None:
+        if isinstance(point.label, Mark) and point.label.what is Marker.EXIT:
+            exits[point.place.cta_id] = exits.get(point.place.cta_id, 0) | 1 << point.event
+    for point in points:
+        if point.place is None:
             continue
-        if isinstance(one.label, Allocates):
-            relations["ctaends"][one.event] = exits.get(one.place.cta_id, 0)
-        owner = None if one.cell is None else one.cell.instance.owner
-        if owner is None or not isinstance(one.label, Access | Mbarrier | Signal):
+        if isinstance(point.label, Allocates):
+            relations["ctaends"][point.event] = exits.get(point.place.cta_id, 0)
+        owner = None if point.cell is None else point.cell.instance.owner
+        if owner is None or not isinstance(point.label, Access | Mbarrier | Signal):
             continue
-        if owner != one.place.cta_id or outlives(one.label):
-            relations["exits"][one.event] = exits.get(owner, 0)
+        if owner != point.place.cta_id or outlives(point.label):
+            relations["exits"][point.event] = exits.get(owner, 0)
     return relations
 
 
 def side_of(label: Label) -> Side | None:
-    """Does an event read or write?"""
+    """The side of an access; None for other events."""
     return label.side if isinstance(label, Access) else None
 
 
 def action_of(label: Label) -> Action | None:
-    """What an event does with an mbarrier object."""
+    """The action of an event on an mbarrier object; None for other events."""
     return label.action if isinstance(label, Mbarrier | Signal) else None
 
 
 def _mask(points: list[Point]) -> int:
-    return _union(1 << one.event for one in points)
+    return _union(1 << point.event for point in points)
 
 
 def _union(masks: Iterable[int]) -> int:
-    found = 0
+    union = 0
     for mask in masks:
-        found |= mask
-    return found
+        union |= mask
+    return union
 
 
 def _of_two_threads(
     some: Mapping[int | None, list[Point]], others: Mapping[int | None, list[Point]]
 ) -> tuple[Point, Point] | None:
-    """A point of each that different threads have."""
+    """A point of each group, by different threads."""
     for thread, points in islice(some.items(), 2):
-        for other, there in islice(others.items(), 2):
+        for other, other_points in islice(others.items(), 2):
             if thread != other:
-                return points[0], there[0]
+                return points[0], other_points[0]
     return None

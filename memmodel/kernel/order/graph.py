@@ -1,7 +1,7 @@
 """The execution that a model judges: events of representatives, and a location for every pair that may conflict.
 
-In: Run, Roles, Conflicts. Out: `KernelExecution`. Its base sets and relations are those of `memmodel.base`; what they
-mean for races is the model's.
+In: LaunchTrace, Roles, Conflicts. Out: `Graph`. Its base sets and relations are those of `memmodel.base`; the model
+says what they mean for races.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ STEP = 1 << 20
 OPERANDS = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
 """The read of a wgmma."""
 WIDE = (Scope.GPU, Scope.SYS)
-"""The scopes that take in the whole launch."""
+"""The scopes that include the whole launch."""
 
 
 @dataclass(slots=True)
 class Judged:
-    """What stands behind an event of the graph: the instruction, the pair that it belongs to."""
+    """Where an event of the graph comes from: the instruction, the thread, the pair and the access."""
 
     at: int
     thread: int
@@ -69,7 +69,7 @@ class Graph:
         self._weak: dict[tuple[object, ...], int] = {}
         self._operations: dict[object, int] = {}
         self._initial: set[tuple[object, ...]] = set()
-        self.given: list[tuple[int, int]] = []
+        self.initial_reads: list[tuple[int, int]] = []
         self.pair_of: dict[tuple[int, int], int] = {}
         self._meets: list[tuple[int, int]] = []
         self._restricted = any(
@@ -78,23 +78,24 @@ class Graph:
             for event in thread.events
         )
         placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
-        standing = [roles.pair(run.threads[one.one.thread], run.threads[one.other.thread]) for one in self.pairs]
-        kept = {one for pair in standing for one in pair}
-        kept |= {one for _, members in placed for one in members}
+        threads = run.threads
+        standing = [roles.pair(threads[pair.left.thread], threads[pair.right.thread]) for pair in self.pairs]
+        kept = {thread for pair in standing for thread in pair}
+        kept |= {thread for _, members in placed for thread in members}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
         kept |= {stands for _, stands in conflicts.touching.values()}
-        given = [(use, roles.standing([use.thread])[0]) for use in given_maps(run)]
-        kept |= {stands for _, stands in given}
-        kept |= roles.kept({run.threads[one].cta for one in kept})
+        maps = [(use, roles.standing([use.thread])[0]) for use in given_maps(run)]
+        kept |= {stands for _, stands in maps}
+        kept |= roles.kept({threads[thread].cta for thread in kept})
         for number in sorted(kept):
             self._thread(number)
-        for index, threads in enumerate(standing):
-            self._pair(index, self.pairs[index], threads)
+        for index, pair in enumerate(standing):
+            self._pair(index, self.pairs[index], pair)
         for number, (place, _) in enumerate(placed):
             self._place(number, place)
         for (_, at), (use, stands) in conflicts.touching.items():
             self._touch(use, stands, at)
-        for use, stands in given:
+        for use, stands in maps:
             self._given_map(use, stands)
         for number in sorted(kept):
             self._waited(number)
@@ -107,14 +108,14 @@ class Graph:
             assert event.order is not None
             whole = event
             if isinstance(event.label, Access) and event.partner is not None and event.partner.order is not None:
-                whole = min(event, event.partner, key=lambda one: one.order or 0)
+                whole = min(event, event.partner, key=lambda access: access.order or 0)
             order = ((whole.order or 0) + 1) * STEP
             self._add(event, order, None, whole)
-            for told in event.signals:
-                self._add(told, None, self.number[id(event)], event)
-                if isinstance(told.label, Access):
-                    part = min(told.parts or (0,))
-                    self._parts.setdefault(id(event), []).append((self.number[id(told)], part))
+            for signal in event.signals:
+                self._add(signal, None, self.number[id(event)], event)
+                if isinstance(signal.label, Access):
+                    part = min(signal.parts or (0,))
+                    self._parts.setdefault(id(event), []).append((self.number[id(signal)], part))
 
     def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
         new = len(self.points)
@@ -156,15 +157,15 @@ class Graph:
         return Range(block.instance, first, end)
 
     def _pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
-        if pair.one.event is not None or pair.other.event is not None:
+        if pair.left.event is not None or pair.right.event is not None:
             self._strong_pair(index, pair, threads)
             return
         whole = pair.block.instance
-        shared = not self._restricted and pair.one.plain and pair.other.plain
+        shared = not self._restricted and pair.left.plain and pair.right.plain
         name = f"{whole.name} *" if shared else f"{whole.name} {index}"
         cell = Cell(Instance(name, self._owner(pair, threads), whole.space, 1), 0, 1)
         ends = []
-        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+        for use, thread in zip((pair.left, pair.right), threads, strict=True):
             key = (thread, use.epoch, use.label, use.scalar, name)
             if not shared or key not in self.shared:
                 self.shared[key] = self._use(index, use, thread, cell)
@@ -172,22 +173,24 @@ class Graph:
         self.pair_of[ends_of(*ends)] = index
 
     def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
-        """The CTA whose memory it is, as these threads, who stand for those of the pair, see it."""
+        """The CTA that owns the memory, as seen by these threads, which stand for those of the pair."""
         owner = pair.block.instance.owner
         if owner is None:
             return None
-        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+        for use, thread in zip((pair.left, pair.right), threads, strict=True):
             if self.run.threads[use.thread].place.cta_id == owner:
                 return self.run.threads[thread].place.cta_id
-        rank = next(one.place.rank for one in self.run.threads if one.place.cta_id == owner)
+        rank = next(thread.place.rank for thread in self.run.threads if thread.place.cta_id == owner)
         cluster = self.run.threads[threads[0]].place.cluster
-        near = (one.place for one in self.run.threads if one.place.cluster == cluster and one.place.rank == rank)
+        near = (
+            thread.place for thread in self.run.threads if thread.place.cluster == cluster and thread.place.rank == rank
+        )
         return next((place.cta_id for place in near), owner)
 
     def _strong_pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
-        """A strong access is the event that it is, so that what observed it counts; the other one lies at its place."""
-        uses = list(zip((pair.one, pair.other), threads, strict=True))
-        uses.sort(key=lambda one: one[0].event is None)
+        """A strong access keeps its event, so that what observed it counts; the other access lies at its place."""
+        uses = list(zip((pair.left, pair.right), threads, strict=True))
+        uses.sort(key=lambda member: member[0].event is None)
         (strong, thread), (weak, other) = uses
         event = self._strong(strong, thread)
         assert event.block is not None
@@ -198,7 +201,7 @@ class Graph:
         self.pair_of[ends_of(self.number[id(event)], self.shared[key])] = index
 
     def _strong(self, use: Use, number: int) -> TraceEvent:
-        """The event of a thread that is such a strong access."""
+        """The strong access of a thread that corresponds to `use`."""
         event = self.run.threads[number].events[use.epoch]
         return event if use.event is None or use.event.issue is None else event.signals[use.part]
 
@@ -214,8 +217,8 @@ class Graph:
             for use, stands in place.members
         ]
         self._meet(place, points)
-        for (one, other), pair in place.pairs.items():
-            self.pair_of[ends_of(points[one], points[other])] = len(self.pairs)
+        for (first, second), pair in place.pairs.items():
+            self.pair_of[ends_of(points[first], points[second])] = len(self.pairs)
             self.pairs.append(pair)
 
     def _meet(self, place: SharedPlace, points: list[int]) -> None:
@@ -246,15 +249,19 @@ class Graph:
         new = len(self.points)
         self.points.append(Point(new, InitialWrite(), cell=cell, name=cell.instance.name))
         self.behind.append(Judged(use.at, use.thread))
-        self.given.append((new, self._use(-1, use, number, cell)))
+        self.initial_reads.append((new, self._use(-1, use, number, cell)))
 
     def _waited(self, number: int) -> None:
-        """The wgmma that a thread waits for and that read nothing which is judged: with a read of its own, since the
-        warpgroup executes them together, so that other threads that wait come after what stands before them.
+        """The wgmma operations that a thread waits for and whose reads are not judged: each gets a read of its own. The
+        warpgroup executes them together, so other threads that wait come after what precedes them.
         """
         thread = self.run.threads[number]
-        waits = [one for one in thread.events if isinstance(one.label, GroupWait) and one.label.family is Family.WGMMA]
-        for issue in {id(one.completes[-1]): one.completes[-1] for one in waits if one.completes}.values():
+        waits = [
+            event
+            for event in thread.events
+            if isinstance(event.label, GroupWait) and event.label.family is Family.WGMMA
+        ]
+        for issue in {id(event.completes[-1]): event.completes[-1] for event in waits if event.completes}.values():
             if id(issue) not in self._parts:
                 whole = Instance(f"operands {number}.{issue.order}", thread.place.cta_id, Space.SHARED, 1)
                 use = Use(number, issue.order or 0, OPERANDS, None, issue.at, 0, 1, issue)
@@ -298,12 +305,12 @@ class Graph:
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
         self._objects(sets, relations)
-        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self.given], "compl": []}
-        for thread in {one.thread for one in self.points if one.thread is not None}:
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self.initial_reads], "compl": []}
+        for thread in {point.thread for point in self.points if point.thread is not None}:
             for event in self.run.threads[thread].events:
                 self._communication(event, pairs)
-        for name, found in pairs.items():
-            relations[name] = rows_of(found, count)
+        for name, related in pairs.items():
+            relations[name] = rows_of(related, count)
         relations.update(ends(self.points, self.run.threads))
         relations["complwg"] = self._warpgroups(relations["compl"])
         if fences:
@@ -312,12 +319,12 @@ class Graph:
 
     def fences(self) -> list[int]:
         """The fence.sc events, in the order of the run."""
-        found = [
+        timed = [
             (event.time, number)
             for number, event in self.events.items()
             if isinstance(event.label, Fence) and event.label.sem is Sem.SC
         ]
-        return [number for _, number in sorted(found)]
+        return [number for _, number in sorted(timed)]
 
     def _fence_order(self, related: Rows) -> Rows:
         rows, later = [0] * len(self.points), 0
@@ -327,24 +334,24 @@ class Graph:
         return rows
 
     def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
-        for one in (event, *event.signals):
-            target = self.number[id(one)]
-            source = self._source(one)
+        for access in (event, *event.signals):
+            target = self.number[id(access)]
+            source = self._source(access)
             if source is not None:
                 pairs["rf"].append((self.number[id(source)], target))
-            pairs["rf"] += [(self.number[id(other)], target) for other in one.observed if id(other) in self.number]
-            for issue in one.completes:
+            pairs["rf"] += [(self.number[id(other)], target) for other in access.observed if id(other) in self.number]
+            for issue in access.completes:
                 for point, part in self._parts.get(id(issue), ()):
                     label = self.points[point].label
-                    if one.parts is not None and part not in one.parts:
+                    if access.parts is not None and part not in access.parts:
                         continue
-                    if isinstance(label, Access) and (not one.reads_only or label.role is not None):
+                    if isinstance(label, Access) and (not access.reads_only or label.role is not None):
                         pairs["compl"].append((point, target))
 
     def _source(self, event: TraceEvent) -> TraceEvent | None:
-        """The write that an access reads from. Atomic operations of threads that are left out pass it on, where each
-        step of observation order is morally strong if the whole one is: all are in the CTA of the access and have its
-        scope, or the scopes of all take in the launch.
+        """The write that an access reads from. An atomic operation of a thread that is left out passes it on, if each
+        step of observation order is morally strong whenever the whole is: all operations are in the CTA of the access
+        and have its scope, or the scopes of all include the launch.
         """
         source, mine, near, wide = event.source, event.label, True, True
         while source is not None and isinstance(mine, Access) and isinstance(source.label, Access):
@@ -358,17 +365,17 @@ class Graph:
         return source if near or wide else None
 
     def _warpgroups(self, complete: Rows) -> Rows:
-        """Reads of wgmma by other lanes of a warpgroup -> the waits that cover the same instruction of their own
+        """From reads of wgmma by other lanes of a warpgroup to the waits that cover the same instruction of their own
         lane.
         """
         rows = [0] * len(self.points)
         lanes: dict[tuple[int, int], list[list[list[int]]]] = {}
-        for number in {one.thread for one in self.points if one.thread is not None}:
+        for number in {point.thread for point in self.points if point.thread is not None}:
             thread = self.run.threads[number]
             issues = [e for e in thread.events if isinstance(e.label, Issue) and e.label.family is Family.WGMMA]
             parts = [[point for point, _ in self._parts.get(id(issue), ())] for issue in issues]
             lanes.setdefault((thread.cta, thread.warp // 4), []).append(parts)
-        waits = sum(1 << one.event for one in self.points if isinstance(one.label, GroupWait))
+        waits = sum(1 << point.event for point in self.points if isinstance(point.label, GroupWait))
         for members in lanes.values():
             for turn in zip(*members, strict=False):
                 points = [point for part in turn for point in part]
@@ -381,7 +388,7 @@ class Graph:
 
     def _barriers(self, relations: dict[str, Rows]) -> None:
         halves: dict[BarrierId, list[tuple[int, TraceEvent]]] = {}
-        for thread in {one.thread for one in self.points if one.thread is not None}:
+        for thread in {point.thread for point in self.points if point.thread is not None}:
             for event in self.run.threads[thread].events:
                 if event.barrier is not None:
                     halves.setdefault(event.barrier, []).append((self.number[id(event)], event))
@@ -409,14 +416,14 @@ class Graph:
 
     def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
         for log in self.run.objects.values():
-            steps = [(self.number[id(one.event)], one) for one in log if id(one.event) in self.number]
-            updates = [(number, one) for number, one in steps if one.update]
+            steps = [(self.number[id(step.event)], step) for step in log if id(step.event) in self.number]
+            updates = [(number, step) for number, step in steps if step.update]
             later = 0
-            for number, one in reversed(updates):
+            for number, step in reversed(updates):
                 relations["mbar"][number] = later
                 later |= 1 << number
-                inside = action_of(one.event.label) not in (Action.INIT, Action.INVAL)
-                sets["MBLATER"] |= (inside and one.before > 0) << number
+                inside = action_of(step.event.label) not in (Action.INIT, Action.INVAL)
+                sets["MBLATER"] |= (inside and step.before > 0) << number
             for number, test in steps:
                 if not test.update:
                     sets["MBDONE"] |= 1 << number
@@ -429,22 +436,22 @@ class Graph:
     def _test(
         self, relations: dict[str, Rows], number: int, test: ObjectStep, updates: list[tuple[int, ObjectStep]]
     ) -> None:
-        for update, one in updates:
-            action = action_of(one.event.label)
+        for update, step in updates:
+            action = action_of(step.event.label)
             if action is Action.INVAL:
                 continue
-            init, mine = action is Action.INIT, one.life == test.life
-            if mine and (test.seen > 0 if init else one.before < test.seen):
+            init, mine = action is Action.INIT, step.life == test.life
+            if mine and (test.seen > 0 if init else step.before < test.seen):
                 relations["mbarobs"][update] |= 1 << number
-            if mine and not init and one.before == test.seen:
+            if mine and not init and step.before == test.seen:
                 relations["mbarnext"][number] |= 1 << update
-            if (mine and not init and one.after > test.seen) or one.life > test.life:
+            if (mine and not init and step.after > test.seen) or step.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
 
 
-def ends_of(one: int, other: int) -> tuple[int, int]:
+def ends_of(first: int, second: int) -> tuple[int, int]:
     """Two events as `pair_of` has them."""
-    return (one, other) if one < other else (other, one)
+    return (first, second) if first < second else (second, first)
 
 
 def _named(cell: Cell, label: Label) -> str:

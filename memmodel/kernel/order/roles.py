@@ -1,8 +1,8 @@
-"""Threads that do the same: roles, classes of warps and CTAs, and who stands for them.
+"""Threads that do the same: roles, classes of warps and CTAs, and the threads that stand for them.
 
-In: Run. Out: `Roles`. Two lanes of a warp whose events are the same, up to the bytes of weak accesses, can be swapped
-without changing the order of anything; so can warps with the same lanes, and clusters that only meet in weak accesses.
-docs/kernels-theorem.md, "Symmetry", has the argument.
+In: LaunchTrace. Out: `Roles`. Two lanes of a warp whose events are the same, up to the bytes of weak accesses, can be
+swapped without changing the order of anything; so can warps with the same lanes, and clusters that only meet in weak
+accesses. docs/kernels-theorem.md, "Symmetry", has the argument.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ Who = tuple[int, int, int]
 class Roles:
     """The classes of the threads of a run. `who[t]`: of thread t.
 
-    `chosen`: the instructions on whose results the run depends: loads there are the same only if they read from one
-    write.
+    `chosen`: the instructions on whose results the run depends: loads there are equal only if they read from one write.
     """
 
     def __init__(self, run: LaunchTrace, chosen: Container[int] = (), *, symmetric: bool = True) -> None:
@@ -55,13 +54,13 @@ class Roles:
         for members in inside.values():
             whole = self._number("cluster", tuple(kind for _, kind in members))
             for rank, (cta, _) in enumerate(members):
-                one = self.cta_class[cta] = self._number("rank", whole, rank)
-                self.cluster_class[one] = whole
-                self._ctas.setdefault(one, []).append(cta)
+                number = self.cta_class[cta] = self._number("rank", whole, rank)
+                self.cluster_class[number] = whole
+                self._ctas.setdefault(number, []).append(cta)
         self.who: list[Who] = [(self.cta_class[t.cta], classes[t.cta, t.warp], roles[t.number]) for t in run.threads]
         self._warps: dict[tuple[int, int], list[int]] = {}
-        for (cta, warp), one in classes.items():
-            self._warps.setdefault((cta, one), []).append(warp)
+        for (cta, warp), number in classes.items():
+            self._warps.setdefault((cta, number), []).append(warp)
         self._lanes: dict[tuple[int, int, int], list[int]] = {}
         for thread in run.threads:
             self._lanes.setdefault((thread.cta, thread.warp, roles[thread.number]), []).append(thread.number)
@@ -69,16 +68,16 @@ class Roles:
     def _number(self, *key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def related(self, one: TraceThread, other: TraceThread) -> str:
-        """How two threads lie to one another."""
-        if one is other:
+    def related(self, first: TraceThread, second: TraceThread) -> str:
+        """The narrowest group that has two threads."""
+        if first is second:
             return "thread"
-        if one.cta != other.cta:
-            return "cluster" if self.cluster_of[one.cta] == self.cluster_of[other.cta] else "other"
-        return "warp" if one.warp == other.warp else "cta"
+        if first.cta != second.cta:
+            return "cluster" if self.cluster_of[first.cta] == self.cluster_of[second.cta] else "other"
+        return "warp" if first.warp == second.warp else "cta"
 
     def representative(self, who: Who, cta: int = 0, warp: int = 0, lane: int = 0) -> int:
-        """A thread of these classes: of the CTA, the warp and the lane of that number, as far as there are any."""
+        """A thread of these classes: in the CTA, the warp and the lane of that number, or in the last of its class."""
         ctas = self._ctas[who[0]]
         chosen = ctas[min(cta, len(ctas) - 1)]
         warps = self._warps[chosen, who[1]]
@@ -86,29 +85,29 @@ class Roles:
         lanes = self._lanes[chosen, of, who[2]]
         return lanes[min(lane, len(lanes) - 1)]
 
-    def pair(self, one: TraceThread, other: TraceThread) -> tuple[int, int]:
-        """Two representatives that lie to one another as these threads do."""
-        first, second = self.who[one.number], self.who[other.number]
-        mine = self.representative(first)
-        how = self.related(one, other)
+    def pair(self, thread: TraceThread, other: TraceThread) -> tuple[int, int]:
+        """Two representatives that are related as these threads are."""
+        first, second = self.who[thread.number], self.who[other.number]
+        left = self.representative(first)
+        how = self.related(thread, other)
         if how == "thread":
-            return mine, mine
+            return left, left
         if how == "warp":
-            return mine, self.representative(second, lane=int(first == second))
+            return left, self.representative(second, lane=int(first == second))
         if how == "cta":
-            return mine, self.representative(second, warp=int(first[1] == second[1]))
+            return left, self.representative(second, warp=int(first[1] == second[1]))
         if how == "cluster":
-            return mine, self.representative(second)
+            return left, self.representative(second)
         alike = self.cluster_class[first[0]] == self.cluster_class[second[0]]
-        return mine, self.representative(second, cta=int(alike))
+        return left, self.representative(second, cta=int(alike))
 
     def standing(self, members: Sequence[int]) -> list[int]:
-        """Threads that lie to one another as these do, and are of the same classes: the first ones there are."""
+        """The first threads that are related as these are, and are of the same classes."""
         clusters: dict[Hashable, int] = {}
         warps: dict[tuple[int, int], int] = {}
         lanes: dict[int, int] = {}
         used: Counter[Hashable] = Counter()
-        found = []
+        standing = []
         for number in members:
             thread, who = self.run.threads[number], self.who[number]
             cluster, whole = self.cluster_of[thread.cta], self.cluster_class[who[0]]
@@ -122,21 +121,21 @@ class Roles:
             if number not in lanes:
                 lanes[number] = used["lane", warp, who[2]]
                 used["lane", warp, who[2]] += 1
-            found.append(self.representative(who, clusters[cluster], warps[warp], lanes[number]))
-        return found
+            standing.append(self.representative(who, clusters[cluster], warps[warp], lanes[number]))
+        return standing
 
     def kept(self, ctas: Container[int] | None = None) -> set[int]:
-        """For every class two lanes of a warp and one of another; of two CTAs of a class, or of its first and
-        `ctas`.
+        """For every class two lanes of a warp and one lane of another warp, in the first CTA of the class and in the
+        second one, if that is in `ctas`.
         """
-        found: set[int] = set()
+        kept: set[int] = set()
         for who in set(self.who):
             for number, cta in enumerate(self._ctas[who[0]][:2]):
                 if number and ctas is not None and cta not in ctas:
                     continue
                 for warp, lane in ((0, 0), (0, 1), (1, 0)):
-                    found.add(self.representative(who, number, warp, lane))
-        return found
+                    kept.add(self.representative(who, number, warp, lane))
+        return kept
 
 
 def _cluster(thread: TraceThread) -> Hashable:
@@ -147,7 +146,7 @@ def _cluster(thread: TraceThread) -> Hashable:
 def _warpgroup(members: list[TraceThread]) -> int:
     """The warpgroup of a warp that uses wgmma, whose waits cover what the whole warpgroup reads; others have none."""
     issues = (event.label for event in members[0].events if isinstance(event.label, Issue))
-    return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
+    return members[0].warp // 4 if any(label.family is Family.WGMMA for label in issues) else -1
 
 
 def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], labels: Labels) -> Hashable:
@@ -157,14 +156,14 @@ def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], la
             event.at, labels.number(event.label), event.note,
             None if event.source is None else _read_from(event, chosen),
             *(_parts(event) if event.signals else ()),
-            *([_allocation(run, one) for one in event.owners] if event.owners else ()),
+            *([_allocation(run, owner) for owner in event.owners] if event.owners else ()),
         )
         for event in thread.events
     ])  # fmt: skip
 
 
 def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:
-    """The write that a load read from on whose result the run depends."""
+    """The write that a load read from, if the run depends on the result."""
     source = event.source
     load = source is not None and event.at in chosen and isinstance(event.label, Access) and not event.label.rmw
     return (source.thread, source.order, source.at, source.first) if load and source is not None else None
@@ -172,9 +171,9 @@ def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:
 
 def _parts(event: TraceEvent) -> Iterator[Hashable]:
     """The strong accesses of an asynchronous instruction."""
-    for one in event.signals:
-        if isinstance(one.label, Access) and one.block is not None:
-            yield one.block.instance.name, one.first, one.size
+    for signal in event.signals:
+        if isinstance(signal.label, Access) and signal.block is not None:
+            yield signal.block.instance.name, signal.first, signal.size
 
 
 def _allocation(run: LaunchTrace, event: TraceEvent) -> Hashable:

@@ -1,9 +1,9 @@
-"""Atomic operations whose order nobody sees: they order nothing, and are judged like weak accesses.
+"""Atomic operations whose order is not observed: they order nothing, and are judged like weak accesses.
 
 In: LaunchTrace, the instructions on whose results the run depends. Out: the same trace, in which such operations are
-accesses and no events. Settled here: an operation is quiet if its location is touched by no other strong access than
-atomic operations, all of one size, on whose results nothing depends. Whoever reads from it then does so in some
-executions only, so that no order that every execution has comes of it. docs/kernels-theorem.md, "Symmetry".
+accesses and no events. Settled here: an operation is unobserved if the only strong accesses to its location are atomic
+operations of one size on whose results nothing depends. Which of them reads from which then differs between
+executions, and gives no order that every execution has. docs/kernels-theorem.md, "Symmetry".
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ Extent = tuple[int, int]
 """First byte and size."""
 
 
-def hushed(run: LaunchTrace, chosen: frozenset[int]) -> LaunchTrace:
-    """Turn the quiet atomic operations of a trace into accesses; the trace itself is changed."""
-    quiet = _quiet(run, chosen)
-    if not any(quiet.values()):
+def demote_unobserved(run: LaunchTrace, chosen: frozenset[int]) -> LaunchTrace:
+    """Turn the unobserved atomic operations of a trace into accesses. Changes the trace, and returns it."""
+    unobserved = _unobserved(run, chosen)
+    if not any(unobserved.values()):
         return run
 
-    def silent(event: TraceEvent) -> bool:
-        return _strong(event) and event.block in quiet and (event.first, event.size) in quiet[event.block]
+    def demoted(event: TraceEvent) -> bool:
+        return _strong(event) and event.block in unobserved and (event.first, event.size) in unobserved[event.block]
 
-    numbers: dict[int, list[int]] = {}
-    made: list[WeakAccess] = []
+    epochs: dict[int, list[int]] = {}
+    accesses: list[WeakAccess] = []
     for thread in run.threads:
-        loud = [not silent(event) for event in thread.events]
-        if all(loud):
+        keeps = [not demoted(event) for event in thread.events]
+        if all(keeps):
             continue
-        numbers[thread.number] = [0, *accumulate(loud)]
-        made += _accesses(thread, loud, numbers[thread.number])
-        thread.events = [event for event, stays in zip(thread.events, loud, strict=True) if stays]
+        epochs[thread.number] = [0, *accumulate(keeps)]
+        accesses += _accesses(thread, keeps, epochs[thread.number])
+        thread.events = [event for event, stays in zip(thread.events, keeps, strict=True) if stays]
         for order, event in enumerate(thread.events):
             event.order = order
-        thread.epoch = numbers[thread.number][thread.epoch]
-    for number, one in enumerate(run.single):
-        if one.thread in numbers:
-            run.single[number] = one._replace(epoch=numbers[one.thread][one.epoch])
-    for many in run.lanes:
-        for number, thread_number in enumerate(many.threads):
-            if thread_number in numbers:
-                many.epochs[number] = numbers[thread_number][many.epochs[number]]
+        thread.epoch = epochs[thread.number][thread.epoch]
+    for number, access in enumerate(run.single):
+        if access.thread in epochs:
+            run.single[number] = access._replace(epoch=epochs[access.thread][access.epoch])
+    for lane_accesses in run.lanes:
+        for number, thread_number in enumerate(lane_accesses.threads):
+            if thread_number in epochs:
+                lane_accesses.epochs[number] = epochs[thread_number][lane_accesses.epochs[number]]
     for thread in run.threads:
         for event in thread.events:
-            parts = [one for one in event.signals if silent(one)]
-            made += [_part(event, one) for one in parts]
-            event.signals = tuple(one for one in event.signals if one not in parts) if parts else event.signals
-    run.single += made
-    for place in [place for place, events in run.atomics.items() if silent(events[0])]:
+            parts = [access for access in event.signals if demoted(access)]
+            accesses += [_part(event, access) for access in parts]
+            event.signals = tuple(access for access in event.signals if access not in parts) if parts else event.signals
+    run.single += accesses
+    for place in [place for place, events in run.atomics.items() if demoted(events[0])]:
         del run.atomics[place]
     return run
 
 
-def _quiet(run: LaunchTrace, chosen: frozenset[int]) -> dict[Block | None, set[Extent]]:
-    """The locations that only quiet operations touch; none in a block in which locations overlap."""
+def _unobserved(run: LaunchTrace, chosen: frozenset[int]) -> dict[Block | None, set[Extent]]:
+    """The locations that only unobserved operations touch; none in a block in which locations overlap."""
     extents: dict[Block | None, dict[Extent, bool]] = {}
     for thread in run.threads:
         for event in thread.strong():
             known = extents.setdefault(event.block, {})
             place = event.first, event.size
             known[place] = known.get(place, True) and _rmw(event) and event.at not in chosen
-    found = {}
+    by_block = {}
     for block, places in extents.items():
         ordered = sorted(places)
         apart = all(a + size <= b for (a, size), (b, _) in pairwise(ordered))
-        found[block] = {place for place, quiet in places.items() if quiet and apart}
-    return found
+        by_block[block] = {place for place, unobserved in places.items() if unobserved and apart}
+    return by_block
 
 
 def _strong(event: TraceEvent) -> bool:
@@ -95,14 +95,14 @@ def _part(issue: TraceEvent, event: TraceEvent) -> WeakAccess:
     )
 
 
-def _accesses(thread: TraceThread, loud: list[bool], numbers: list[int]) -> list[WeakAccess]:
-    """The quiet operations of a thread as accesses; what they would acquire or release, nobody sees."""
-    found = []
-    for order, (event, stays) in enumerate(zip(thread.events, loud, strict=True)):
+def _accesses(thread: TraceThread, keeps: list[bool], epochs: list[int]) -> list[WeakAccess]:
+    """The unobserved operations of a thread as accesses; nobody observes what they acquire or release."""
+    accesses = []
+    for order, (event, stays) in enumerate(zip(thread.events, keeps, strict=True)):
         if not stays and event.block is not None and isinstance(event.label, Access):
             label = replace(event.label, sem=Sem.RELAXED)
             size = event.size
-            found.append(
-                WeakAccess(event.block, event.first, size, thread.number, numbers[order], label, event.at, size)
+            accesses.append(
+                WeakAccess(event.block, event.first, size, thread.number, epochs[order], label, event.at, size)
             )
-    return found
+    return accesses

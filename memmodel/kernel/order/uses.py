@@ -20,7 +20,7 @@ from memmodel.ptx.vocabulary import Proxy, Sem, Space
 
 MAX_EVENTS = 32_000
 Key = tuple[tuple[int, int, int], int, int, int | None, bool]
-"""What an access counts as: classes of its thread, epoch, its label's number, size of its elements, is it strong."""
+"""A class of accesses: classes of the thread, epoch, number of the label, size of the elements, strong or not."""
 
 
 def bounded(events: int) -> None:
@@ -52,13 +52,13 @@ class Use:
 
     def stored(self, first: int, size: int) -> int | None:
         """The bytes that a weak store leaves there, if they are known, and the same each time that it is executed."""
-        end, found = first + size, set[int]()
-        for one in self.parts:
-            if one.first < end and first < one.first + one.size:
-                if one.value is None or not one.first <= first <= end <= one.first + one.size:
+        end, values = first + size, set[int]()
+        for part in self.parts:
+            if part.first < end and first < part.first + part.size:
+                if part.value is None or not part.first <= first <= end <= part.first + part.size:
                     return None
-                found.add(one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1)
-        return found.pop() if len(found) == 1 else None
+                values.add(part.value >> 8 * (first - part.first) & (1 << 8 * size) - 1)
+        return values.pop() if len(values) == 1 else None
 
     @property
     def writes(self) -> bool:
@@ -66,14 +66,16 @@ class Use:
 
     @property
     def plain(self) -> bool:
-        """Is it a weak access that a thread makes itself, through the generic proxy?"""
+        """True if it is a weak access that a thread makes itself, through the generic proxy."""
         label = self.label
         plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
         return plain and not aliased(label) and self.event is None and self.issue is None
 
     @property
     def alone(self) -> bool:
-        """Can it be judged against one other access, without third ones? A plain, a strong or a quiet one."""
+        """True if it can be judged against one other access, without third ones: if it is plain, strong, or an atomic
+        operation that nobody observes.
+        """
         label = self.label
         itself = isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
         return self.event is not None or (itself and self.issue is None)
@@ -84,38 +86,40 @@ class ConflictPair:
     """Two classes of accesses that touch one byte, with an example.
 
     `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different; `unknown`: the
-    instructions of those that leave what is not known.
+    instructions of those that leave unknown bytes.
     """
 
     block: Block
-    one: Use
-    other: Use
+    left: Use
+    right: Use
     first: int
     stored: str = "equal"
     unknown: frozenset[tuple[int, int]] = frozenset()
 
-    def compare(self, one: Use, other: Use, left: int | None, right: int | None) -> None:
-        """Two stores that both touch some bytes, and what each leaves there, if it is known."""
-        if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
+    def compare(self, left: Use, right: Use, left_value: int | None, right_value: int | None) -> None:
+        """Compare two stores that touch the same bytes, by what each leaves there, if it is known."""
+        if left.issue is not None and right.issue is not None and left.issue.twin == right.issue.twin is not None:
             return
-        if left is None or right is None:
+        if left_value is None or right_value is None:
             self.stored = "unknown" if self.stored == "equal" else self.stored
-            self.unknown = _joined(self.unknown, (one.at, other.at))
-        elif left != right:
+            self.unknown = _joined(self.unknown, (left.at, right.at))
+        elif left_value != right_value:
             self.stored = "different"
 
 
 @lru_cache(maxsize=4096)
 def _joined(known: frozenset[tuple[int, int]], more: tuple[int, int]) -> frozenset[tuple[int, int]]:
-    """A set with one member more: one object for all pairs of the same instructions, of which there are many."""
+    """A set with one member more; the same object for all pairs of the same instructions, of which there are many."""
     return known | {more}
 
 
 @dataclass(slots=True)
 class SharedPlace:
-    """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands
-    for its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers;
-    `comparable`: those of stores that may still turn out to leave different bytes."""
+    """Bytes that several accesses touch, of which some are asynchronous.
+
+    `members`: each access with the thread that stands for its own. `owner`: the CTA that stands for the owner of the
+    memory. `pairs`: of members, by their numbers; `comparable`: those of stores that may still leave different bytes.
+    """
 
     block: Block
     owner: CtaId | None
@@ -128,15 +132,15 @@ class SharedPlace:
         """Pair the members of which one writes, where they meet at a byte; two strong ones meet at their own events."""
         strong = [use.event is not None for use, _ in self.members]
         writes = [use.writes for use, _ in self.members]
-        for n, (one, _) in enumerate(self.members):
+        for n, (use, _) in enumerate(self.members):
             for m in range(n + 1, len(writes)):
                 if (writes[n] or writes[m]) and not (strong[n] and strong[m]):
-                    self.pairs[n, m] = ConflictPair(self.block, one, self.members[m][0], first)
+                    self.pairs[n, m] = ConflictPair(self.block, use, self.members[m][0], first)
         self.comparable = [(n, m) for n, m in self.pairs if writes[n] and writes[m]]
 
     def compare(self, members: list[tuple[Use, int]], first: int, size: int) -> None:
-        """Accesses of the same pattern leave bytes at another place, or at this one. Where the same of them leave the
-        same bytes, and the same copy one thing, as at a place before, another comparison says nothing new.
+        """Compare what accesses of the same pattern leave at another place, or at this one. Nothing is compared where
+        the same accesses leave equal bytes, and the same copies make them, as at a place before.
         """
         if not self.comparable:
             return
@@ -158,50 +162,50 @@ class SharedPlace:
 
 
 def aliased(label: Label) -> bool:
-    """Does an access go through a multimem address, which is another virtual address of the same memory?"""
+    """True if an access goes through a multimem address, which is another virtual address of the same memory."""
     return isinstance(label, Access) and label.spelt == "multimem"
 
 
 def outlives(label: Label) -> bool:
-    """May an access still be made when the CTA of its thread has ended? So may a bulk copy that nothing waits for."""
+    """True if an access may be made after the CTA of its thread has ended: a bulk copy that nothing waits for."""
     return isinstance(label, Access) and label.family in (Family.BULK, Family.BULK_REDUCTION)
 
 
 def given_maps(run: LaunchTrace) -> Iterator[Use]:
     """The reads of tensor maps in global memory of which nothing in the run has written a byte before.
 
-    What is ordered has the same order in the run, and what is not is a race. A map that the host wrote there is used
-    after an acquire fence only (PTX ISA "Memory Consistency Model", "Memory synchronization"); which fence does is the
-    model's. Parameters and constants need none, and are left out.
+    A write that is ordered before the read precedes it in the run, and one that is not ordered is a race. A map that
+    the host wrote is used only after an acquire fence (PTX ISA "Memory Consistency Model", "Memory synchronization");
+    the model says which fence suffices. Maps in parameters and constants need none, and are left out.
     """
-    reads = [one for one in run.single if one.block.instance.space is Space.GLOBAL and _is_map(one)]
+    reads = [read for read in run.single if read.block.instance.space is Space.GLOBAL and _is_map(read)]
     if not reads:
         return
-    blocks = {one.block for one in reads}
+    blocks = {read.block for read in reads}
     written: dict[Block, list[tuple[int, int, int, int]]] = {block: [] for block in blocks}
-    for one in run.weak(blocks):
-        if isinstance(one.label, Access) and one.label.side is Side.WRITE:
-            written[one.block].append((one.first, one.size, one.thread, one.epoch))
+    for access in run.weak(blocks):
+        if isinstance(access.label, Access) and access.label.side is Side.WRITE:
+            written[access.block].append((access.first, access.size, access.thread, access.epoch))
     for event in (event for thread in run.threads for event in thread.events):
         if event.block in written and isinstance(event.label, Access) and event.label.side is Side.WRITE:
             written[event.block].append((event.first, event.size, event.thread, event.order or 0))
-    for one in reads:
-        end = one.first + one.size
-        there = (who for first, size, *who in written[one.block] if one.first < first + size and first < end)
-        if not any(_earlier(run, thread, epoch, one) for thread, epoch in there):
+    for read in reads:
+        end = read.first + read.size
+        writes = (who for first, size, *who in written[read.block] if read.first < first + size and first < end)
+        if not any(_earlier(run, thread, epoch, read) for thread, epoch in writes):
             yield Use(
-                one.thread, one.epoch, one.label, one.scalar, one.at, one.first, one.size, one.issue, None, (one,),
-                one.part, one.others,
+                read.thread, read.epoch, read.label, read.scalar, read.at, read.first, read.size, read.issue, None,
+                (read,), read.part, read.others,
             )  # fmt: skip
 
 
 def _earlier(run: LaunchTrace, thread: int, epoch: int, read: WeakAccess) -> bool:
-    """Does a thread that has had so many events write before a read of a copy, as the run has it?"""
+    """True if in the run a write of a thread, after so many of its events, precedes a read of a copy."""
     if thread == read.thread or read.issue is None:
         return epoch <= read.epoch
     after = run.threads[thread].events[epoch : epoch + 1]
     return bool(after) and after[0].time <= read.issue.time
 
 
-def _is_map(one: WeakAccess) -> bool:
-    return isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR
+def _is_map(access: WeakAccess) -> bool:
+    return isinstance(access.label, Access) and access.label.role is Role.DESCRIPTOR

@@ -1,4 +1,4 @@
-"""What is said of one launch: findings, what is open, what was explored.
+"""The verdict on one launch: findings, what is open, what was explored.
 
 In: nothing. Out: `KernelVerdict` and its parts.
 """
@@ -18,10 +18,10 @@ EQUAL_STORES = "equal-store-race"
 """Threads store the same bytes to one place and nothing orders them."""
 
 SAME_STORE = "same-store-race"
-"""Lanes store values that are not known to one place with one instruction, and nothing orders them."""
+"""Lanes store unknown values to one place with one instruction, and nothing orders them."""
 
 HARMLESS = (EQUAL_STORES,)
-"""Races that no read can notice; they are told and do not change the verdict."""
+"""Races that no read can observe; they are reported and do not change the verdict."""
 
 
 FindingKey = tuple[str, tuple[int, ...]]
@@ -30,9 +30,9 @@ FindingKey = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FindingPlace:
-    """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0.
+    """One access or operation of a finding. `turn`: how often the thread had executed the instruction before.
 
-    `stage`: which of the places that the instruction comes back to, from 0; -1 if it does not come back to a few.
+    `stage`: the place of a ring that it is about, from 0; -1 if the instruction does not walk round a ring.
     """
 
     instruction: PtxInstruction
@@ -50,8 +50,8 @@ class FindingPlace:
 class KernelFinding:
     """Something wrong, with its places. `count`: pairs of classes that are alike.
 
-    `reason`, `missing`: what would order them; `way`: how far something leads. `events`, `steps`: their numbers in the
-    graph that was judged.
+    `reason`, `missing`: what would order them; `way`: how far the order leads. `events`, `steps`: the numbers of sides
+    and way in the graph that was judged.
     """
 
     rule: str
@@ -68,7 +68,7 @@ class KernelFinding:
 
     @property
     def key(self) -> FindingKey:
-        """What tells findings apart: the rule and the lines."""
+        """The rule and the lines: equal for findings that are not told apart."""
         return self.rule, tuple(sorted({side.instruction.line for side in self.sides}))
 
     @property
@@ -110,9 +110,9 @@ class KernelVerdict:
     """`word`: clean, findings, explored or undecided; depends if each finding is gone under some other reading.
 
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
-    explored: `explored` schedules, which are all there are if `exhaustive`. `ctas`: those looked at; empty: all.
-    `notes`: what is said beside. `reached`: numbers of the instructions that left a trace. `beyond`: what any grid and
-    any trip count would need. `spent`: the budget ran out.
+    explored: `explored` schedules, which are all of them if `exhaustive`. `ctas`: those looked at; empty: all.
+    `notes`: remarks. `reached`: numbers of the instructions that left a trace. `beyond`: whether the verdict holds for
+    any grid and any trip count. `spent`: the budget ran out.
     """
 
     entry: str
@@ -134,22 +134,26 @@ class KernelVerdict:
     @property
     def serious(self) -> list[KernelFinding]:
         """The findings that change the verdict."""
-        return [one for one in self.findings if not one.harmless]
+        return [finding for finding in self.findings if not finding.harmless]
 
     @property
     def equal_stores(self) -> frozenset[int]:
         """The numbers of stores that race with others, and are harmless because they store the same."""
-        return frozenset(side.instruction.number for one in self.findings if one.harmless for side in one.sides)
+        return frozenset(
+            side.instruction.number for finding in self.findings if finding.harmless for side in finding.sides
+        )
 
     def __repr__(self) -> str:
-        found = [f"{one.rule}: {one.message}" if one.message else one.rule for one in self.findings]
-        return shown("KernelVerdict", f"{self.entry} under {self.model}: {self.word}", *found, *self.open)
+        findings = [
+            f"{finding.rule}: {finding.message}" if finding.message else finding.rule for finding in self.findings
+        ]
+        return shown("KernelVerdict", f"{self.entry} under {self.model}: {self.word}", *findings, *self.open)
 
     @property
     def word(self) -> KernelWord:
         if self.serious:
-            gone = {id(one) for reading in self.readings for one in reading.gone if reading.everywhere}
-            return "depends" if all(id(one) in gone for one in self.serious) else "findings"
+            gone = {id(finding) for reading in self.readings for finding in reading.gone if reading.everywhere}
+            return "depends" if all(id(finding) in gone for finding in self.serious) else "findings"
         if self.open:
             return "undecided"
         return "explored" if self.choices and not self.exhaustive else "clean"

@@ -1,7 +1,8 @@
-"""Findings that come from the same places of the source, as one.
+"""Findings from the same places of the source, grouped.
 
-In: findings. Out: `FindingGroup`s in the order of their first findings. Without .loc those are one whose instructions
-have the same opcodes, between which the same synchronization stands, and lacks the same: steps of an unrolled loop.
+In: findings. Out: `FindingGroup`s in the order of their first findings. Without .loc, findings are alike if their
+instructions have the same opcodes, the same synchronization stands between them, and the same is missing: steps of an
+unrolled loop.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ class FindingGroup:
 
     @property
     def count(self) -> int:
-        return self.first.count + sum(one.count for one in self.others)
+        return self.first.count + sum(finding.count for finding in self.others)
 
     @property
     def lines(self) -> list[int]:
         """The PTX lines of the others."""
-        return sorted({side.instruction.line for one in self.others for side in one.sides})
+        return sorted({side.instruction.line for finding in self.others for side in finding.sides})
 
 
 def groups(findings: Iterable[KernelFinding]) -> list[FindingGroup]:
     """The findings, grouped."""
-    found: dict[object, FindingGroup] = {}
-    for number, one in enumerate(findings):
-        places = [(side.instruction.opcode, str(side.instruction.location), side.what) for side in one.sides]
-        key: object = (one.rule, one.reason, tuple(sorted(places))) if places else number
-        if any(side.instruction.location is None for side in one.sides):
-            between = [step.instruction.number for step in one.way]
-            own = {side.instruction.number for side in one.sides}
-            key = (key, one.missing, tuple(step for step in between if step not in own))
-        if key in found:
-            found[key].others.append(one)
+    grouped: dict[object, FindingGroup] = {}
+    for number, finding in enumerate(findings):
+        places = [(side.instruction.opcode, str(side.instruction.location), side.what) for side in finding.sides]
+        key: object = (finding.rule, finding.reason, tuple(sorted(places))) if places else number
+        if any(side.instruction.location is None for side in finding.sides):
+            between = [step.instruction.number for step in finding.way]
+            own = {side.instruction.number for side in finding.sides}
+            key = (key, finding.missing, tuple(step for step in between if step not in own))
+        if key in grouped:
+            grouped[key].others.append(finding)
         else:
-            found[key] = FindingGroup(one)
-    return list(found.values())
+            grouped[key] = FindingGroup(finding)
+    return list(grouped.values())

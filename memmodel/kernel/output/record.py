@@ -39,12 +39,12 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         schedules=KernelSchedulesRecord(explored=verdict.explored, all=verdict.exhaustive or not verdict.choices),
         readings=tuple(
             KernelReadingRecord(
-                reading=one.name,
-                answer=one.answer,
-                gone=tuple(map(finding, one.gone)),
-                new=tuple(map(finding, one.new)),
+                reading=reading.name,
+                answer=reading.answer,
+                gone=tuple(map(finding, reading.gone)),
+                new=tuple(map(finding, reading.new)),
             )
-            for one in verdict.readings
+            for reading in verdict.readings
         ),
         beyond=dict(verdict.beyond),
         notes=tuple(verdict.notes),
@@ -53,25 +53,25 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
     ).json_values()
 
 
-def repair(one: KernelRepair) -> KernelRepairRecord:
+def repair(changed: KernelRepair) -> KernelRepairRecord:
     """Changes of the text."""
-    changes = tuple(KernelChangeRecord(line=edit.line, what=edit.what) for edit in one.edits)
-    return KernelRepairRecord(changes=changes, diff=one.diff, verdict=one.after.word, left=len(one.left))
+    changes = tuple(KernelChangeRecord(line=edit.line, what=edit.what) for edit in changed.edits)
+    return KernelRepairRecord(changes=changes, diff=changed.diff, verdict=changed.after.word, left=len(changed.left))
 
 
-def finding(one: KernelFinding) -> KernelFindingRecord:
+def finding(reported: KernelFinding) -> KernelFindingRecord:
     """One finding."""
     return KernelFindingRecord(
-        rule=one.rule,
-        kind=one.kind,
-        harmless=one.harmless,
-        message=one.message,
-        where=one.where,
-        count=one.count,
-        reason=one.reason or None,
-        missing=one.missing,
-        places=tuple(map(_side, one.sides)),
-        way=tuple(map(_side, one.way)),
+        rule=reported.rule,
+        kind=reported.kind,
+        harmless=reported.harmless,
+        message=reported.message,
+        where=reported.where,
+        count=reported.count,
+        reason=reported.reason or None,
+        missing=reported.missing,
+        places=tuple(map(_side, reported.sides)),
+        way=tuple(map(_side, reported.way)),
     )
 
 

@@ -28,9 +28,9 @@ def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
     rules: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
         for group in groups(verdict.findings):
-            one = group.first
-            rules.setdefault(one.rule, {"id": one.rule, "shortDescription": {"text": one.kind}})
-            results.append({**_result(verdict, one), "occurrenceCount": group.count})
+            finding = group.first
+            rules.setdefault(finding.rule, {"id": finding.rule, "shortDescription": {"text": finding.kind}})
+            results.append({**_result(verdict, finding), "occurrenceCount": group.count})
         for reason in verdict.open:
             rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
             results.append({
@@ -50,21 +50,22 @@ def _version() -> str:
         return "0"
 
 
-def _result(verdict: KernelVerdict, one: KernelFinding) -> dict[str, Any]:
-    text = one.message or " and ".join(
-        f"{side.instruction.opcode} at PTX line {side.instruction.line} {side.what}{who(side)}" for side in one.sides
+def _result(verdict: KernelVerdict, finding: KernelFinding) -> dict[str, Any]:
+    text = finding.message or " and ".join(
+        f"{side.instruction.opcode} at PTX line {side.instruction.line} {side.what}{who(side)}"
+        for side in finding.sides
     )
-    missing = "; ".join(part for part in (one.reason, one.missing) if part)
+    missing = "; ".join(part for part in (finding.reason, finding.missing) if part)
     text += f". Missing: {missing}" if missing else ""
-    places = [_place(side) for side in one.sides]
-    related = [place for side in one.sides for place in _callers(side)]
-    related += [{**_place(step), "message": {"text": "on the way"}} for step in one.way]
-    name = f"{verdict.entry} {one.rule} " + " ".join(
-        f"{side.instruction.opcode} {side.instruction.location}" for side in one.sides
+    places = [_place(side) for side in finding.sides]
+    related = [place for side in finding.sides for place in _callers(side)]
+    related += [{**_place(step), "message": {"text": "on the way"}} for step in finding.way]
+    name = f"{verdict.entry} {finding.rule} " + " ".join(
+        f"{side.instruction.opcode} {side.instruction.location}" for side in finding.sides
     )
     return {
-        "ruleId": one.rule,
-        "level": "note" if one.harmless else "error",
+        "ruleId": finding.rule,
+        "level": "note" if finding.harmless else "error",
         "message": {"text": f"{verdict.entry}: {text}"},
         "locations": places[:1],
         "relatedLocations": [{"id": number, **place} for number, place in enumerate([*places[1:], *related], 1)],
@@ -85,16 +86,16 @@ def _place(side: FindingPlace) -> dict[str, Any]:
 
 def _callers(side: FindingPlace) -> list[dict[str, Any]]:
     """The PTX line, and the places in the source."""
-    span, found = side.instruction.span, []
+    span, places = side.instruction.span, []
     if side.instruction.location is not None:
-        found.append({"physicalLocation": _physical(span.source.name, span.line, span.column),
+        places.append({"physicalLocation": _physical(span.source.name, span.line, span.column),
                       "message": {"text": "the instruction"}})  # fmt: skip
     location: Location | None = side.instruction.location
     while location is not None:
         text = {"text": "in the source" if location is side.instruction.location else "inlined here"}
-        found.append({"physicalLocation": _physical(location.file, location.line, location.column), "message": text})
+        places.append({"physicalLocation": _physical(location.file, location.line, location.column), "message": text})
         location = location.caller
-    return found
+    return places
 
 
 def _relative(file: str) -> bool:

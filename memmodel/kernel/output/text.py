@@ -16,60 +16,60 @@ LONGEST_NAME = 80
 
 
 def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
-    """The verdict, then each finding with its places, those first that change it, then what is open."""
-    found = [headline(verdict)]
+    """The verdict, then each finding with its places, first the findings that change it, then what is open."""
+    text = [headline(verdict)]
     if statistics:
-        found += figures(verdict)
-    grouped = sorted(groups(verdict.findings), key=lambda one: one.first.harmless)
-    for one in grouped[:SHOWN]:
-        found += _finding(one)
+        text += figures(verdict)
+    grouped = sorted(groups(verdict.findings), key=lambda group: group.first.harmless)
+    for group in grouped[:SHOWN]:
+        text += _finding(group)
     if len(grouped) > SHOWN:
-        found.append(f"and {len(grouped) - SHOWN} more findings")
+        text.append(f"and {len(grouped) - SHOWN} more findings")
     if verdict.choices:
         number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
-        found.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
-        found += _first(verdict.choices)
+        text.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
+        text += _first(verdict.choices)
     if verdict.open:
-        found.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
-        found += _first(verdict.open)
+        text.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
+        text += _first(verdict.open)
     for reading in verdict.readings:
-        found.append(f"depends on {reading.name}: {reading.answer}")
-        found += [f"  with it, no {_short(one)}" for one in groups(reading.gone)[:SHOWN]]
+        text.append(f"depends on {reading.name}: {reading.answer}")
+        text += [f"  with it, no {_short(group)}" for group in groups(reading.gone)[:SHOWN]]
         new = groups(reading.new)
-        found += [f"  with it, {_short(one)}" for one in new[:FEW]]
-        found += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
-    found += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
-    return [*found, *(f"note: {one}" for one in verdict.notes)]
+        text += [f"  with it, {_short(group)}" for group in new[:FEW]]
+        text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
+    text += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
+    return [*text, *(f"note: {note}" for note in verdict.notes)]
 
 
-def repair_lines(found: KernelRepairs) -> list[str]:
-    """The repairs as diffs, or what comes nearest to one."""
-    count, said = len(found.base.serious), []
+def repair_lines(repairs: KernelRepairs) -> list[str]:
+    """The repairs as diffs, or the nearest to one."""
+    count, text = len(repairs.base.serious), []
     if not count:
         return []
-    judged = f"{found.tried} change{'s' if found.tried != 1 else ''} judged"
-    if not found.repairs:
-        ended = "was stopped" if found.signal is not None else "ran out of time"
-        why = "no such change is known" if found.complete else f"the search {ended}"
-        said.append(f"no repair: {why}; {judged}")
-    for number, one in enumerate(found.shown, 1):
-        if one.left:
-            said.append(f"nearest to it: {len(one.left)} of {count} findings are left:")
+    judged = f"{repairs.tried} change{'s' if repairs.tried != 1 else ''} judged"
+    if not repairs.repairs:
+        ended = "was stopped" if repairs.signal is not None else "ran out of time"
+        why = "no such change is known" if repairs.complete else f"the search {ended}"
+        text.append(f"no repair: {why}; {judged}")
+    for number, repair in enumerate(repairs.shown, 1):
+        if repair.left:
+            text.append(f"nearest to it: {len(repair.left)} of {count} findings are left:")
         else:
             all_ = f"all {count} findings are" if count > 1 else "the finding is"
-            then = "clean for the schedules explored" if one.after.word == "explored" else one.after.word
-            said.append(f"repair {number}: {all_} gone, and the verdict is: {then}")
-        said += [f"  line {edit.line}: {edit.what}" for edit in one.edits]
-        said += one.diff.rstrip("\n").split("\n")
-    return said
+            then = "clean for the schedules explored" if repair.after.word == "explored" else repair.after.word
+            text.append(f"repair {number}: {all_} gone, and the verdict is: {then}")
+        text += [f"  line {edit.line}: {edit.what}" for edit in repair.edits]
+        text += repair.diff.rstrip("\n").split("\n")
+    return text
 
 
 def headline(verdict: KernelVerdict) -> str:
-    """The word, and what it is about."""
+    """The first line: the word, and what it is about."""
     launch = verdict.launch
-    grid = "×".join(str(one) for one in launch.grid)
-    block = "×".join(str(one) for one in launch.block)
-    which = "all CTAs" if not verdict.ctas else "CTAs " + ", ".join(str(one) for one in verdict.ctas)
+    grid = "×".join(str(extent) for extent in launch.grid)
+    block = "×".join(str(extent) for extent in launch.block)
+    which = "all CTAs" if not verdict.ctas else "CTAs " + ", ".join(str(cta) for cta in verdict.ctas)
     word = f"clean for the {verdict.explored} schedules explored" if verdict.word == "explored" else verdict.word
     name = verdict.entry if len(verdict.entry) <= LONGEST_NAME else verdict.entry[: LONGEST_NAME - 1] + "…"
     return f"{word}: {name}, grid {grid}, block {block}, {which}, under {verdict.model}"
@@ -102,26 +102,26 @@ def _finding(group: FindingGroup) -> list[str]:
     finding = group.first
     head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
     more = f" ({group.count} alike)" if group.count > 1 else ""
-    found = [head + (f", {finding.where}" if finding.where else "") + more]
+    text = [head + (f", {finding.where}" if finding.where else "") + more]
     if finding.harmless:
-        found.append("  does not change the verdict: whichever comes last, the same bytes are left")
+        text.append("  does not change the verdict: whichever comes last, the same bytes are left")
     for side in finding.sides:
-        found.append(f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}")
-        found += [f"    from {one}" for one in locations(side.instruction.location)]
+        text.append(f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}")
+        text += [f"    from {place}" for place in locations(side.instruction.location)]
     if finding.reason:
-        found.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
+        text.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
     for step in finding.way:
-        found.append(f"    on the way: {step.instruction.opcode} at line {step.instruction.line}{who(step)}")
+        text.append(f"    on the way: {step.instruction.opcode} at line {step.instruction.line}{who(step)}")
     if group.others:
         lines = [str(line) for line in group.lines]
         shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
         located = all(side.instruction.location is not None for side in finding.sides)
-        found.append(f"  alike{' at the same places of the source' if located else ''}, in PTX lines {shown}")
-    return found
+        text.append(f"  alike{' at the same places of the source' if located else ''}, in PTX lines {shown}")
+    return text
 
 
 def who(side: FindingPlace) -> str:
-    """Which thread, and which of its rounds."""
+    """The thread of a place, and its round."""
     if side.cta < 0:
         return ""
     turn = f", round {side.turn}" if side.turn else ""
@@ -131,8 +131,8 @@ def who(side: FindingPlace) -> str:
 
 def locations(location: Location | None) -> list[str]:
     """A place in the source, then where it was inlined."""
-    found = []
+    places = []
     while location is not None:
-        found.append(str(location))
+        places.append(str(location))
         location = location.caller
-    return found
+    return places

@@ -1,7 +1,7 @@
 """Changes of PTX text, and the text with them: to be judged, and to be read.
 
-In: the text, `PtxEdit`s. Out: texts. To be judged, what is put in stands on the line of the instruction beside it, so
-that the lines of all others stay; to be read, it has a line of its own.
+In: the text, `PtxEdit`s. Out: texts. In the text to be judged an insertion stands on the line of the instruction beside
+it, so that all other lines keep their numbers; in the text to be read it has a line of its own.
 """
 
 from __future__ import annotations
@@ -31,50 +31,50 @@ PtxEdits = tuple[PtxEdit, ...]
 
 def inline(text: str, edits: PtxEdits) -> str:
     """The text to be judged: as many lines as before."""
-    return _with(text, ((one.start, one.end, _on_one_line(one)) for one in edits))
+    return _with(text, ((edit.start, edit.end, _on_one_line(edit)) for edit in edits))
 
 
 def inserted(edits: PtxEdits) -> list[range]:
-    """Where in `inline` what was put in stands."""
-    found, moved = [], 0
-    for one in sorted(edits):
-        new = len(_on_one_line(one))
-        if one.start == one.end:
-            found.append(range(one.start + moved, one.start + moved + new))
-        moved += new - (one.end - one.start)
-    return found
+    """The ranges of insertions in `inline`."""
+    places, moved = [], 0
+    for edit in sorted(edits):
+        new = len(_on_one_line(edit))
+        if edit.start == edit.end:
+            places.append(range(edit.start + moved, edit.start + moved + new))
+        moved += new - (edit.end - edit.start)
+    return places
 
 
 def original(edits: PtxEdits, offset: int) -> int:
-    """Where a character of `inline` stands in the text without the edits, or where what was put in begins there."""
+    """The place of a character of `inline` in the text without the edits; of an insertion, its place there."""
     moved = 0
-    for one in sorted(edits):
-        at = one.start + moved
-        new = len(_on_one_line(one))
+    for edit in sorted(edits):
+        at = edit.start + moved
+        new = len(_on_one_line(edit))
         if offset < at:
             break
         if offset < at + new:
-            return one.start
-        moved += new - (one.end - one.start)
+            return edit.start
+        moved += new - (edit.end - edit.start)
     return offset - moved
 
 
 def laid(text: str, edits: PtxEdits) -> str:
     """The text to be read: new instructions have lines of their own."""
-    return _with(text, ((at, one.end - one.start + at, put) for one in edits for at, put in [_laid(text, one)]))
+    return _with(text, ((at, edit.end - edit.start + at, put) for edit in edits for at, put in [_laid(text, edit)]))
 
 
 def cost(edits: PtxEdits) -> float:
     """What changes cost together."""
-    return sum(one.cost for one in edits)
+    return sum(edit.cost for edit in edits)
 
 
 def apart(edits: PtxEdits) -> bool:
-    """Does no edit touch what another one replaces, and is none there twice?"""
+    """True if no edit touches what another replaces, and none is repeated."""
     ordered = sorted(edits)
     return all(
-        one.end <= other.start and (one.start, one.text) != (other.start, other.text)
-        for one, other in pairwise(ordered)
+        edit.end <= later.start and (edit.start, edit.text) != (later.start, later.text)
+        for edit, later in pairwise(ordered)
     )
 
 
@@ -83,7 +83,7 @@ def _on_one_line(edit: PtxEdit) -> str:
 
 
 def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
-    """Where an edit goes, and as what: a line of its own if the instruction beside it has one."""
+    """The place and the text of an edit: a line of its own if the instruction beside it has one."""
     if edit.end > edit.start:
         return edit.start, edit.text
     first = text.rfind("\n", 0, edit.start) + 1
@@ -91,7 +91,7 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
     last = len(text) if last < 0 else last
     before, behind = text[first : edit.start], text[edit.start : last]
     indent = before[: len(before) - len(before.lstrip())]
-    lines = "".join(f"{indent}{one.strip()};\n" for one in edit.text.split(";") if one.strip())
+    lines = "".join(f"{indent}{instruction.strip()};\n" for instruction in edit.text.split(";") if instruction.strip())
     if not before.strip():
         return first, lines
     if not behind.strip() or behind.lstrip().startswith("//"):
@@ -100,8 +100,8 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
 
 
 def _with(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    found, at = [], 0
+    parts, at = [], 0
     for start, end, new in sorted(changes):
-        found += [text[at:start], new]
+        parts += [text[at:start], new]
         at = end
-    return "".join([*found, text[at:]])
+    return "".join([*parts, text[at:]])

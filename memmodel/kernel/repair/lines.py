@@ -1,6 +1,7 @@
-"""The instructions that may be missing between two accesses of a kernel, by what is said to be missing.
+"""The instructions that may be missing between two accesses of a kernel, by the reason of the finding.
 
-In: a finding, the entry. Out: `MissingLine`s. What they do is not settled here: the kernel with them is judged again.
+In: a finding, the entry. Out: `MissingLine`s. Whether they cure the finding is not settled here: the kernel with them
+is judged again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from memmodel.kernel.order.missing import MissingOrder
+from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm
@@ -32,9 +33,9 @@ MOST_BARRIERS = 4
 
 
 class Where(Enum):
-    """Where a line goes: behind the first access, before its thread goes on to another one, behind the last step of
-    the way, before the second access, or behind it; `RELEASING` and `ACQUIRING`: on that side of the way; `MEETING`:
-    beside either access, or where the threads that come to it part or meet again.
+    """Where a line goes: after the first access (`FIRST`), before the second one (`SECOND`) or after it (`BEHIND`), on
+    the releasing or the acquiring side of the way; `MEETING`: beside either access, or where the threads that come to
+    it diverge or meet again.
     """
 
     ANY = "any"
@@ -86,8 +87,8 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
 
 
 def _proxies(finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
-    said = " ".join(side.what for side in finding.sides)
-    if "tensormap" in said:
+    sides = " ".join(side.what for side in finding.sides)
+    if "tensormap" in sides:
         named = re.search(r"\[\s*(%\w+)\s*[,\]]", finding.sides[-1].instruction.span.text)
         if named:
             text = f"fence.proxy.tensormap::generic.acquire.gpu [{named[1]}], 128;"
@@ -119,14 +120,22 @@ def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> 
 
 
 def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[MissingLine, ...]]:
-    """The bytes of copies that signal an mbarrier object, announced before a copy, or before an arrive on the object.
+    """An expect-tx for copies that signal an mbarrier object, before a copy, or before an arrive on the object.
 
-    How many: what the message says has come, or what the copy says.
+    Its number of bytes: what the message says has come, or what the copy says.
     """
     come = re.search(r"got (\d+) bytes that nobody announced", finding.message)
-    copies = [one for one in entry.body or () if one.words[:3] == ("cp", "async", "bulk") and _SIGNALS in one.words]
+    copies = [
+        instruction
+        for instruction in entry.body or ()
+        if instruction.words[:3] == ("cp", "async", "bulk") and _SIGNALS in instruction.words
+    ]
     if come is None:
-        copies = [one for one in copies if one is finding.sides[0].instruction and "tensor" not in one.words]
+        copies = [
+            instruction
+            for instruction in copies
+            if instruction is finding.sides[0].instruction and "tensor" not in instruction.words
+        ]
         copies = copies if len(finding.sides) > 1 else []
     arrives = come is not None and "arrivals" in finding.message
     head = "arrive.expect_tx.release.cta.shared::cta.b64 _," if arrives else "expect_tx.relaxed.cta.shared::cta.b64"
@@ -134,19 +143,25 @@ def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Mis
         operands = re.findall(
             r"\[[^\]]*\]|\{[^}]*\}|[^\s,\[\]{}]+", copy.span.text[copy.span.text.index(copy.opcode) :]
         )[1:]
-        places = [one for one in operands if one.startswith("[")]
-        size = come[1] if come else next((one for one in operands if one[0] not in "[{"), None)
+        places = [instruction for instruction in operands if instruction.startswith("[")]
+        size = come[1] if come else next((instruction for instruction in operands if instruction[0] not in "[{"), None)
         if len(places) < 3 or size is None:
             continue
         text = f"mbarrier.{head} {places[2]}, {size};"
-        beside = [] if arrives else [one for one in entry.body or () if _arrives(one, places[2])]
-        for one in (copy, *beside):
-            guard = GUARD.match(one.span.text)
-            yield (MissingLine((guard[0] if guard else "") + text, Where.SECOND, OTHER, one),)
+        beside = (
+            [] if arrives else [instruction for instruction in entry.body or () if _arrives(instruction, places[2])]
+        )
+        for instruction in (copy, *beside):
+            guard = GUARD.match(instruction.span.text)
+            yield (MissingLine((guard[0] if guard else "") + text, Where.SECOND, OTHER, instruction),)
 
 
-def _arrives(one: PtxInstruction, place: str) -> bool:
-    return one.words[:2] == ("mbarrier", "arrive") and "expect_tx" not in one.words and place in one.span.text
+def _arrives(instruction: PtxInstruction, place: str) -> bool:
+    return (
+        instruction.words[:2] == ("mbarrier", "arrive")
+        and "expect_tx" not in instruction.words
+        and place in instruction.span.text
+    )
 
 
 def _fences(scope: str) -> Iterator[tuple[MissingLine, ...]]:
@@ -168,9 +183,11 @@ def _meetings(
         yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
     if clustered:
         body = entry.body or ()
-        for one in body[:-1]:
-            if one.words[:3] == ("barrier", "cluster", "arrive"):  # it may have lost its wait
-                wait = MissingLine("barrier.cluster.wait;", Where.MEETING, SCOPE_COST["cluster"], body[one.number + 1])
+        for instruction in body[:-1]:
+            if instruction.words[:3] == ("barrier", "cluster", "arrive"):  # it may have lost its wait
+                wait = MissingLine(
+                    "barrier.cluster.wait;", Where.MEETING, SCOPE_COST["cluster"], body[instruction.number + 1]
+                )
                 yield (wait,)
         for text in ("barrier.cluster.wait;", "barrier.cluster.arrive; barrier.cluster.wait;"):
             yield (MissingLine(text, Where.MEETING, SCOPE_COST["cluster"]),)
@@ -178,22 +195,30 @@ def _meetings(
 
 def _barriers(entry: PtxFunction) -> list[str]:
     """Barriers of the text whose numbers are written out, the most frequent first."""
-    found: dict[str, int] = {}
-    for one in entry.body or ():
-        plain = one.words[0] in ("bar", "barrier") and "sync" in one.words and "warp" not in one.words
-        if plain and all(isinstance(operand, Imm) for operand in one.operands):
-            text = _bare(one)
-            found[text] = found.get(text, 0) + 1
-    return sorted(found, key=lambda text: -found[text])[:MOST_BARRIERS]
+    counts: dict[str, int] = {}
+    for instruction in entry.body or ():
+        plain = (
+            instruction.words[0] in ("bar", "barrier")
+            and "sync" in instruction.words
+            and "warp" not in instruction.words
+        )
+        if plain and all(isinstance(operand, Imm) for operand in instruction.operands):
+            text = _bare(instruction)
+            counts[text] = counts.get(text, 0) + 1
+    return sorted(counts, key=lambda text: -counts[text])[:MOST_BARRIERS]
 
 
 def _texts(entry: PtxFunction, words: tuple[str, ...]) -> list[str]:
-    return list(dict.fromkeys(_bare(one) for one in entry.body or () if one.words[: len(words)] == words))
+    return list(
+        dict.fromkeys(
+            _bare(instruction) for instruction in entry.body or () if instruction.words[: len(words)] == words
+        )
+    )
 
 
-def _bare(one: PtxInstruction) -> str:
+def _bare(instruction: PtxInstruction) -> str:
     """An instruction as it is written, without its guard."""
-    return GUARD.sub("", " ".join(one.span.text.split())) + ";"
+    return GUARD.sub("", " ".join(instruction.span.text.split())) + ";"
 
 
 def _scope(first: FindingPlace, second: FindingPlace, cluster: int) -> str:

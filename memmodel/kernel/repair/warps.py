@@ -1,6 +1,6 @@
-"""Instructions that all lanes of a warp make together, and those to which only some of them come.
+"""Instructions that all lanes of a warp execute together, and those that only some of them reach.
 
-In: a judged kernel, its edits. Out: whether what was put in stands where warps are split. PTX ISA, "bar, barrier": with
+In: a judged kernel, its edits. Out: whether an insertion stands where warps are diverged. PTX ISA, "bar, barrier": with
 `.aligned` all threads of a warp must execute the same instruction; bar is barrier.aligned.
 """
 
@@ -8,38 +8,39 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memmodel.kernel.check.launch_judge import LaunchJudge
+from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.repair.edits import PtxEdits, inserted
 
 
-def halved(work: LaunchJudge, edits: PtxEdits) -> bool:
-    """Does a warp come with only some of its lanes to an instruction with `.aligned` that was put in?"""
+def diverged(kernel: JudgedKernel, edits: PtxEdits) -> bool:
+    """True if only some lanes of a warp reach an inserted instruction with `.aligned`."""
     places = inserted(edits)
     new = {
-        one.number
-        for one in work.entry.body or ()
-        if ("aligned" in one.words or (one.words[0] == "bar" and one.kind != "warp"))
-        and any(one.span.start in place for place in places)
+        instruction.number
+        for instruction in kernel.entry.body or ()
+        if ("aligned" in instruction.words or (instruction.words[0] == "bar" and instruction.kind != "warp"))
+        and any(instruction.span.start in place for place in places)
     }
-    return bool(new) and bool(new & split(work))
+    return bool(new) and bool(new & partial(kernel))
 
 
-def split(work: LaunchJudge) -> set[int]:
-    """The numbers of the instructions that lanes of one warp made in the run, but not equally often."""
-    if work.first is None:
+def partial(kernel: JudgedKernel) -> set[int]:
+    """The numbers of the instructions that the lanes of a warp executed, but not equally often."""
+    if kernel.representative is None:
         return set()
-    run = work.first[0].run
-    made = Counter((event.at, one.number) for one in run.threads for event in one.events if event.order is not None)
-    made.update((one.at, one.thread) for one in run.single)
-    for several in run.lanes:
-        made.update((several.at, thread) for thread in several.threads)
+    run = kernel.representative.run.run
+    events = ((event, thread.number) for thread in run.threads for event in thread.events)
+    counts = Counter((event.at, number) for event, number in events if event.order is not None)
+    counts.update((access.at, access.thread) for access in run.single)
+    for accesses in run.lanes:
+        counts.update((accesses.at, number) for number in accesses.threads)
     warps: dict[tuple[int, int], list[int]] = {}
-    for one in run.threads:
-        warps.setdefault((one.cta, one.warp), []).append(one.number)
-    numbers = {at for at, _ in made}
+    for thread in run.threads:
+        warps.setdefault((thread.cta, thread.warp), []).append(thread.number)
+    numbers = {at for at, _ in counts}
     return {
-        at for at in numbers for lanes in warps.values() if len({made.get((at, thread), 0) for thread in lanes}) > 1
+        at for at in numbers for lanes in warps.values() if len({counts.get((at, thread), 0) for thread in lanes}) > 1
     }
 
 
-__all__ = ["halved", "split"]
+__all__ = ["diverged", "partial"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from memmodel.kernel.flow.registers import written
-from memmodel.kernel.order.missing import MissingOrder
+from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Register
@@ -23,7 +23,7 @@ TESTS = ("test_wait", "try_wait")
 
 @dataclass(frozen=True, slots=True)
 class Reworded:
-    """`text`: the whole instruction as it is then."""
+    """An instruction with another text. `text`: the whole instruction."""
 
     instruction: PtxInstruction
     text: str
@@ -41,24 +41,24 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
     if reason in (MissingOrder.SCOPES.value, MissingOrder.RELAXED.value):
         yield from _wider(named)
     if reason in (MissingOrder.PROXY.value, MissingOrder.PROXY_PLACE.value):
-        for one in body:
-            if one.words[:3] == ("fence", "proxy", "async") and one.words[-1] in PROXY_SPACES:
-                yield (_opcode(one, one.words[:-1], PROXY_FENCE),)
+        for instruction in body:
+            if instruction.words[:3] == ("fence", "proxy", "async") and instruction.words[-1] in PROXY_SPACES:
+                yield (_opcode(instruction, instruction.words[:-1], PROXY_FENCE),)
     if not finding.way and len(finding.sides) < 2:
         yield from _counts(finding, body)
 
 
 def waiting_more(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Reworded, ...]]:
-    """Waits for groups that leave fewer of them open, or wait for the writes too."""
+    """Waits for groups that leave fewer groups open, or also wait for their writes."""
     body = entry.body or ()
     if finding.reason not in (MissingOrder.COMPLETION.value, MissingOrder.TENSOR.value):
         return
     head = finding.sides[0].instruction.words[0]
-    for one in body:
-        if one.words[0] == head and any(word in GROUPS for word in one.words):
-            yield from _numbers(one, body, lambda old: dict.fromkeys((old - 1, 0)), WAIT)
-        if one.words[0] == head and "read" in one.words and "wait_group" in one.words:
-            yield (_opcode(one, tuple(word for word in one.words if word != "read"), WAIT),)
+    for instruction in body:
+        if instruction.words[0] == head and any(word in GROUPS for word in instruction.words):
+            yield from _numbers(instruction, body, lambda old: dict.fromkeys((old - 1, 0)), WAIT)
+        if instruction.words[0] == head and "read" in instruction.words and "wait_group" in instruction.words:
+            yield (_opcode(instruction, tuple(word for word in instruction.words if word != "read"), WAIT),)
 
 
 def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
@@ -75,8 +75,8 @@ def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
         yield release, acquire
 
 
-def _with_sem(one: PtxInstruction, *, releases: bool) -> Reworded | None:
-    words = one.words
+def _with_sem(instruction: PtxInstruction, *, releases: bool) -> Reworded | None:
+    words = instruction.words
     if words[0] in ("atom", "red") and "async" not in words[1:2]:
         sem = "release" if words[0] == "red" else "acq_rel"
     elif words[0] in ("ld", "st"):
@@ -94,18 +94,18 @@ def _with_sem(one: PtxInstruction, *, releases: bool) -> Reworded | None:
     )
     cost = OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem]
     if "relaxed" in words:
-        return _opcode(one, tuple(sem if word == "relaxed" else word for word in words), cost)
+        return _opcode(instruction, tuple(sem if word == "relaxed" else word for word in words), cost)
     if words[0] in ("atom", "red"):
         scoped = () if any(word in SCOPES for word in words) else ("gpu",)
-        return _opcode(one, (words[0], sem, *scoped, *words[1:]), cost)
+        return _opcode(instruction, (words[0], sem, *scoped, *words[1:]), cost)
     if words[0] in ("ld", "st"):
         kept = tuple(word for word in words[1:] if word not in ("volatile", "weak"))
-        return _opcode(one, (words[0], sem, "gpu", *kept), cost)
+        return _opcode(instruction, (words[0], sem, "gpu", *kept), cost)
     return None
 
 
 def _arrives(words: tuple[str, ...]) -> bool | None:
-    """Is it an arrive, or a wait? None for others."""
+    """True for an arrive, False for a wait, None for other instructions."""
     if words[0] == "mbarrier":
         return not set(words[1:2]) & set(TESTS)
     return "arrive" in words if words[:2] == ("barrier", "cluster") else None
@@ -114,63 +114,79 @@ def _arrives(words: tuple[str, ...]) -> bool | None:
 def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
     """Every named instruction with a wider scope, each alone and all together."""
     for scope in SCOPES[1:]:
-        found = []
-        for one in dict.fromkeys(named):
-            old = next((word for word in one.words if word in SCOPES), None)
+        changes = []
+        for instruction in dict.fromkeys(named):
+            old = next((word for word in instruction.words if word in SCOPES), None)
             cost = OTHER + SCOPE_COST[scope]
             if old is not None and SCOPES.index(old) < SCOPES.index(scope):
-                found.append(_opcode(one, tuple(scope if word == old else word for word in one.words), cost))
-            elif old is None and one.words[0] == "mbarrier" and one.kind in (*TESTS, "arrive", "arrive_drop"):
-                sem = "acquire" if one.kind in TESTS else "release"
-                at = 3 if one.words[2:3] in (("expect_tx",), ("noComplete",), ("parity",)) else 2
-                found.append(_opcode(one, (*one.words[:at], sem, scope, *one.words[at:]), cost))
-        yield from ((change,) for change in found)
-        if len(found) > 1:
-            yield tuple(found)
+                changes.append(
+                    _opcode(instruction, tuple(scope if word == old else word for word in instruction.words), cost)
+                )
+            elif (
+                old is None
+                and instruction.words[0] == "mbarrier"
+                and instruction.kind in (*TESTS, "arrive", "arrive_drop")
+            ):
+                sem = "acquire" if instruction.kind in TESTS else "release"
+                at = 3 if instruction.words[2:3] in (("expect_tx",), ("noComplete",), ("parity",)) else 2
+                changes.append(
+                    _opcode(instruction, (*instruction.words[:at], sem, scope, *instruction.words[at:]), cost)
+                )
+        yield from ((change,) for change in changes)
+        if len(changes) > 1:
+            yield tuple(changes)
 
 
 def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
-    """What waits for ever: other numbers of arrivals, bytes and threads, by what the message says is missing."""
+    """Other numbers of arrivals and bytes for a finding about a hang, by what the message says is missing."""
     steps = {1, *(int(number) for number in re.findall(r"\b\d+\b", finding.message))}
-    for one in body:
-        if one.words[:2] == ("mbarrier", "init") or "expect_tx" in one.words:
+    for instruction in body:
+        if instruction.words[:2] == ("mbarrier", "init") or "expect_tx" in instruction.words:
             yield from _numbers(
-                one, body, lambda old: sorted({old + sign * step for step in steps for sign in (-1, 1)})
+                instruction, body, lambda old: sorted({old + sign * step for step in steps for sign in (-1, 1)})
             )
     lacking = re.search(r"lacks (\d+) of (\d+) arrivals", finding.message)
     if lacking is None or lacking[1] != lacking[2] or "bytes" in finding.message:
         return  # a test that asks for the phase before would hide that this one never ends
-    for one in (side.instruction for side in finding.sides):
-        if one.words[0] == "mbarrier" and one.kind in TESTS and "parity" in one.words:
-            operand = one.operands[2] if len(one.operands) > 2 else None
+    for instruction in (side.instruction for side in finding.sides):
+        if instruction.words[0] == "mbarrier" and instruction.kind in TESTS and "parity" in instruction.words:
+            operand = instruction.operands[2] if len(instruction.operands) > 2 else None
             if isinstance(operand, Imm):
-                text = re.sub(r",\s*\d+(\s*(,|$))", f", {operand.value ^ 1}\\1", one.span.text, count=1)
-                yield (Reworded(one, text, f"parity {operand.value} becomes {operand.value ^ 1}", OTHER),)
+                text = re.sub(r",\s*\d+(\s*(,|$))", f", {operand.value ^ 1}\\1", instruction.span.text, count=1)
+                yield (Reworded(instruction, text, f"parity {operand.value} becomes {operand.value ^ 1}", OTHER),)
 
 
 def _numbers(
-    one: PtxInstruction, body: tuple[PtxInstruction, ...], others: Callable[[int], Iterable[int]], price: float = OTHER
+    instruction: PtxInstruction,
+    body: tuple[PtxInstruction, ...],
+    others: Callable[[int], Iterable[int]],
+    price: float = OTHER,
 ) -> Iterator[tuple[Reworded, ...]]:
     """The last number of an instruction as another one. `others`: what to put in its place."""
-    old = _number(one.operands[-1], body) if one.operands else None
+    old = _number(instruction.operands[-1], body) if instruction.operands else None
     for value in others(old) if old is not None else ():
-        if 0 <= value != old and (value or "init" not in one.words):
-            text = re.sub(r"%?[\w$]+\s*$", str(value), one.span.text)
-            yield (Reworded(one, text, f"{old} becomes {value}", price),)
+        if 0 <= value != old and (value or "init" not in instruction.words):
+            text = re.sub(r"%?[\w$]+\s*$", str(value), instruction.span.text)
+            yield (Reworded(instruction, text, f"{old} becomes {value}", price),)
 
 
 def _number(operand: Operand, body: tuple[PtxInstruction, ...]) -> int | None:
     """A number that is written out, or moved into the register by the only instruction that writes it."""
     if isinstance(operand, Register):
-        writes = [one for one in body if operand.slot in written(one)]
+        writes = [instruction for instruction in body if operand.slot in written(instruction)]
         moved = len(writes) == 1 and writes[0].words[0] == "mov" and writes[0].guard is None
         operand = writes[0].operands[1] if moved else operand
     return operand.value if isinstance(operand, Imm) else None
 
 
-def _opcode(one: PtxInstruction, words: tuple[str, ...], cost: float) -> Reworded:
+def _opcode(instruction: PtxInstruction, words: tuple[str, ...], cost: float) -> Reworded:
     new = ".".join(words)
-    return Reworded(one, one.span.text.replace(one.opcode, new, 1), f"{one.opcode} becomes {new}", cost)
+    return Reworded(
+        instruction,
+        instruction.span.text.replace(instruction.opcode, new, 1),
+        f"{instruction.opcode} becomes {new}",
+        cost,
+    )
 
 
 __all__ = ["Reworded", "reworded", "waiting_more"]

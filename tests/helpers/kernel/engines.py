@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.conductor import entry_of, judge
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.reader import parse_module

@@ -10,8 +10,9 @@ import re
 
 from helpers.kernel.samples import HEAD
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.conductor import entry_of, judge
-from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.kernel.check.case import CheckOptions
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.reader import parse_module
@@ -51,7 +52,7 @@ def judged(source: str, trips: int, *, any_trips: bool = False) -> KernelVerdict
         {"name": "trips", "type": "u32", "value": trips},
     ]
     launch = parse_launch({"grid": [1, 1, 1], "block": [64, 1, 1], "params": params})
-    return judge(read, entry_of(read, "k"), launch, load_model("ptx-9.3"), ExploreOptions(any_trips=any_trips))
+    return judge(read, entry_of(read, "k"), launch, load_model("ptx-9.3"), CheckOptions(any_trips=any_trips))
 
 
 def said(source: str, trips: int) -> str:

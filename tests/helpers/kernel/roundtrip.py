@@ -24,8 +24,9 @@ from memmodel.emit import EmittedModule, emit
 from memmodel.emit.address import EmittedVariables
 from memmodel.errors import InputError
 from memmodel.isa.convert import convert
-from memmodel.kernel.check.conductor import entry_of, judge
-from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.kernel.check.case import CheckOptions
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.kernel.machine.engines import copies, mma, tensor, wgmma
 from memmodel.kernel.machine.engines.matrices import MatrixDescriptor
@@ -162,7 +163,7 @@ def found(path: Path) -> tuple[KernelVerdict, set[str]]:
         test = parse_litmus(Source(str(path), print_litmus(convert(test, Layout.BLOCKS))))
     module = emit(test)
     read, launch = launched(module, test)
-    options = ExploreOptions(first=False)
+    options = CheckOptions(first=False)
     ends = _shared_ends(read, launch)
     offsets = EmittedVariables.of(test, 1).offsets
     columns = [offsets[one.name] + one.length for one in test.variables if one.name in offsets]

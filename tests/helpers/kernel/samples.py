@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.conductor import entry_of, judge
-from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.kernel.check.case import CheckOptions
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.reader import parse_module
@@ -57,7 +58,7 @@ def judged(
 ) -> KernelVerdict:
     """The verdict on such a kernel. `first`: the first serious finding is enough."""
     read = module(body, before)
-    return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.3"), ExploreOptions(first=first))
+    return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.3"), CheckOptions(first=first))
 
 
 NEIGHBOUR = """

@@ -14,12 +14,13 @@ from helpers.places import ROOT
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check.conductor import check_kernel, chosen, judge
-from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.kernel.check.case import CheckOptions
+from memmodel.kernel.check.conductor import check_kernel, judge
+from memmodel.kernel.check.inputs import chosen_ctas
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
-from memmodel.kernel.order.missing import MissingOrder
+from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.record import record
@@ -153,12 +154,12 @@ def large(grid: tuple[int, int, int], cluster: tuple[int, int, int] = (1, 1, 1))
 
 
 def test_which_ctas_are_run() -> None:
-    assert chosen(large((4, 1, 1)), ()) == ()
-    assert chosen(large((100, 100, 1)), ()) == (0, 1)
-    assert chosen(large((100, 4, 1), (2, 2, 1)), ()) == (0, 1, 2, 3, 100, 101, 102, 103)
-    assert chosen(large((4, 4, 1)), [(3, 1, 0)]) == (7,)
+    assert chosen_ctas(large((4, 1, 1)), ()) == ()
+    assert chosen_ctas(large((100, 100, 1)), ()) == (0, 1)
+    assert chosen_ctas(large((100, 4, 1), (2, 2, 1)), ()) == (0, 1, 2, 3, 100, 101, 102, 103)
+    assert chosen_ctas(large((4, 4, 1)), [(3, 1, 0)]) == (7,)
     read = module(NEIGHBOUR.format(sync=""))
-    verdict = judge(read, entry(read), launch(ctas=5), load_model("ptx-9.3"), ExploreOptions(ctas=(3,)))
+    verdict = judge(read, entry(read), launch(ctas=5), load_model("ptx-9.3"), CheckOptions(ctas=(3,)))
     assert {side.cta for one in verdict.findings for side in one.sides} == {3}
 
 
@@ -166,7 +167,7 @@ def test_an_opcode_is_taken_to_be_pure() -> None:
     body = "undecoded.wait;\n" + NEIGHBOUR.format(sync="bar.sync 0;")
     read = module(body)
     assert judge(read, entry(read), launch(), load_model("ptx-9.3")).word == "undecided"
-    options = ExploreOptions(assumed=("undecoded",))
+    options = CheckOptions(assumed=("undecoded",))
     verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), options)
     assert verdict.word == "clean" and verdict.notes == ["undecoded.wait at line 17 was taken to touch registers only"]
 

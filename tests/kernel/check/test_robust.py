@@ -16,8 +16,9 @@ from helpers.kernel.samples import NEIGHBOUR, copy, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError
-from memmodel.kernel.check.conductor import entry_of, judge
-from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.kernel.check.case import CheckOptions
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.source import Source
 
@@ -94,7 +95,7 @@ def survives(text: str, name: str) -> str:
     """What becomes of a text: the word of a verdict, or `error`."""
     try:
         read = parse_module(Source(name, text))
-        verdict = judge(read, entry_of(read, None), launch(threads=40), load_model("ptx-9.3"), ExploreOptions(2))
+        verdict = judge(read, entry_of(read, None), launch(threads=40), load_model("ptx-9.3"), CheckOptions(2))
     except InputError as error:
         assert error.render().strip(), text
         return "error"

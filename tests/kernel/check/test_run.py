@@ -12,12 +12,13 @@ from helpers.kernel.samples import NEIGHBOUR, copy, entry, judged, launch, modul
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check.conductor import reading_models
+from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.conflicts import Conflicts
 from memmodel.kernel.order.graph import Graph
-from memmodel.kernel.order.judging import OtherReadings, RunJudge
+from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.order.readings import OtherReadings
 from memmodel.kernel.order.roles import Roles
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.output.record import record
@@ -555,7 +556,7 @@ def test_a_finding_depends_on_a_reading_if_it_is_gone_in_all_runs(events: int, l
         judged_so = SimpleNamespace(findings=findings(run.found["default"]), flags=None)
         others.look(run, frozenset(), judged_so)  # type: ignore[arg-type]
     verdict = KernelVerdict("k", launch(), "default", findings("a b"))
-    verdict.readings = others.told(verdict.findings)
+    verdict.readings = others.differences(verdict.findings)
     assert verdict.word == ("depends" if depends else "findings")
     assert runs[1].asked == (["one", "two", "three"] if events < 1000 else ["two"])
 
@@ -568,7 +569,7 @@ def test_a_reading_says_nothing_of_runs_about_which_it_was_not_asked() -> None:
     ):
         judged_so = SimpleNamespace(findings=findings(run.found["default"]), flags=None)
         others.look(run, frozenset(), judged_so)  # type: ignore[arg-type]
-    told = {one.name: [finding.rule for finding in one.gone] for one in others.told(findings("a b"))}
+    told = {one.name: [finding.rule for finding in one.gone] for one in others.differences(findings("a b"))}
     assert told == {"two": ["a"]}
 
 

@@ -19,20 +19,22 @@ from kernel.machine.test_stasync import POLLED, SENT, STORE, STORES
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check.conductor import entry_of, read_launch, read_module
-from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
-from memmodel.kernel.export.litmus import best
-from memmodel.kernel.export.litmus import cuts as all_cuts
-from memmodel.kernel.launch import Launch, parse_launch
-from memmodel.ptx.module.reader import parse_module
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.export.litmus import best, litmus_tests
+from memmodel.kernel.launch import Launch, parse_launch, read_launch
+from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.source import Source
 
 
 def cuts(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
     """The tests of a kernel's findings, by rule."""
     read = module(body)
-    work = LaunchJudge(read, entry(read), given or launch(), load_model("ptx-9.3"), ExploreOptions(first=True))
-    return {one.rule: best(work.made[id(one)], one, "cut") for one in work.judge().findings if id(one) in work.made}
+    kernel = judged(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.3"), CheckOptions(first=True)))
+    return {
+        one.rule: best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings if id(one) in kernel.runs
+    }
 
 
 def mailbox(**parts: str) -> str:
@@ -74,9 +76,8 @@ def test_stores_to_another_cta_are_cut(store: str, offset: str) -> None:
     params = [{"name": "p", "type": "ptr", "address": 1 << 32, "bytes": 64}]
     params.append({"name": "map", "type": "bytes", "hex": "00" * 128})
     given = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
-    work = LaunchJudge(read, entry(read), given, load_model("ptx-9.3"), ExploreOptions())
-    work.judge()
-    found = {one.rule: (text, why) for one, text, why in all_cuts(work.verdict.findings, work.made)}
+    kernel = judged(KernelCase(read, entry(read), given, load_model("ptx-9.3"), CheckOptions()))
+    found = {one.rule: (text, why) for one, text, why in litmus_tests(kernel.verdict.findings, kernel.runs)}
     assert set(found) == {"data-race", "undefined-unfinished-copy", "undefined-after-exit"}
     assert all(text is not None and store.split(".u32")[0] in text for text, _ in found.values()), found
 
@@ -147,13 +148,14 @@ def test_the_findings_of_the_examples_are_cut(name: str) -> None:
     whose consumer misses phases, is undefined by itself.
     """
     read, given = read_module(EXAMPLES / f"{name}-broken.ptx"), read_launch(EXAMPLES / f"{name}.launch.json")
-    work = LaunchJudge(
-        read, entry_of(read, given.kernel), given, load_model("ptx-9.3"), ExploreOptions(schedules=1, first=True)
+    kernel = judged(
+        KernelCase(
+            read, entry_of(read, given.kernel), given, load_model("ptx-9.3"), CheckOptions(schedules=1, first=True)
+        )
     )
-    work.judge()
-    found = list(all_cuts(work.verdict.findings, work.made))
+    found = list(litmus_tests(kernel.verdict.findings, kernel.runs))
     assert all(text is not None and (why == "" or one.rule == "hang") for one, text, why in found), found
-    assert len(found) == len(work.verdict.findings)
+    assert len(found) == len(kernel.verdict.findings)
 
 
 def test_an_object_that_is_invalidated_in_use() -> None:

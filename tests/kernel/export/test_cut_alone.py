@@ -8,7 +8,8 @@ from helpers.kernel.samples import entry, launch, module
 from kernel.export.test_cut_hangs import PAIR, POINTER, hangs
 from memmodel import api
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
 
@@ -44,8 +45,8 @@ TWO_CTAS = parse_launch({**PAIR, "params": [POINTER]})
 def found_in(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
     """The test of each rule that a kernel of one warp breaks."""
     read = module(body)
-    work = LaunchJudge(read, entry(read), given or launch(32), load_model("ptx-9.3"), ExploreOptions())
-    return {one.rule: best(work.made[id(one)], one, "cut") for one in work.judge().findings}
+    kernel = judged(KernelCase(read, entry(read), given or launch(32), load_model("ptx-9.3"), CheckOptions()))
+    return {one.rule: best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings}
 
 
 CASES: list[tuple[str, str, Launch | None, str, list[str]]] = [

@@ -12,7 +12,8 @@ from kernel.order.test_conditions import COPIED, arrive, lines, obj, wait
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
 
@@ -177,8 +178,8 @@ CASES: list[tuple[str, str, Launch | None, list[str]]] = [
 def hangs(body: str, given: Launch | None = None) -> list[tuple[str | None, str]]:
     """The tests of all hangs of a kernel."""
     read = module(body)
-    work = LaunchJudge(read, entry(read), given or launch(), load_model("ptx-9.3"), ExploreOptions())
-    return [best(work.made[id(one)], one, "cut") for one in work.judge().findings if one.rule == "hang"]
+    kernel = judged(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.3"), CheckOptions()))
+    return [best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings if one.rule == "hang"]
 
 
 @pytest.mark.parametrize(("body", "given", "kept"), [one[1:] for one in CASES], ids=[one[0] for one in CASES])

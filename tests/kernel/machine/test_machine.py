@@ -9,7 +9,7 @@ from helpers.kernel.engines import rules, text_of, verdict_of, wait, without
 from helpers.kernel.samples import judged
 
 from memmodel.kernel.arithmetic.floats import converted, floating
-from memmodel.kernel.check.conductor import entry_of
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source

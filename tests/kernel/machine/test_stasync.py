@@ -7,7 +7,7 @@ from helpers.kernel.engines import rules, text_of, verdict_of, wait
 from helpers.kernel.samples import judged
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.conductor import entry_of
+from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.judging import RunJudge

@@ -42,7 +42,7 @@ class MissingOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """`first`, `second`: the events in the order in which the way is told. `way`: events from the first towards it."""
+    """`first`, `second`: the events in the order of the way. `way`: events from the first towards the second."""
 
     reason: MissingOrder
     text: str
@@ -61,12 +61,12 @@ class Ways:
         self._forth: Rows | None = None
         self._trees: dict[int, dict[int, int]] = {}
 
-    def missing(self, rule: str, one: int, other: int) -> Missing | None:
+    def missing(self, rule: str, left: int, right: int) -> Missing | None:
         """What is missing between two events of a finding."""
-        if one == other:
+        if left == right:
             return None
         base = self._rows("base-causality")
-        first, second, way = self._directed(one, other, base)
+        first, second, way = self._directed(left, right, base)
         labels = self.points[first].label, self.points[second].label
         if rule == "tensor-memory-hazard":
             return Missing(MissingOrder.TENSOR, "", first, second, way)
@@ -79,8 +79,8 @@ class Ways:
             return self._proxies(first, second, way)
         scopes = [label.scope for label in labels if isinstance(label, Access) and label.sem is not Sem.WEAK]
         if rule == "data-race" and len(scopes) == len(labels):
-            said = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
-            return Missing(MissingOrder.SCOPES, said, first, second, way)
+            text = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
+            return Missing(MissingOrder.SCOPES, text, first, second, way)
         if any(isinstance(label, Access) and label.asynchronous for label in labels[:1]) and len(way) <= 1:
             return Missing(MissingOrder.COMPLETION, "nothing waits for the end of the first access", first, second, way)
         if len(way) > 1:
@@ -90,20 +90,20 @@ class Ways:
     def _rows(self, name: str) -> Rows:
         return self.flags.relation(name) or [0] * len(self.points)
 
-    def _directed(self, one: int, other: int, base: Rows) -> tuple[int, int, tuple[int, ...]]:
-        """The two events in the order in which something leads from one to the other, and the way."""
-        if base[other] >> one & 1:
-            return other, one, self._way(other, one)
-        forth, back = self._way(one, other), self._way(other, one)
+    def _directed(self, left: int, right: int, base: Rows) -> tuple[int, int, tuple[int, ...]]:
+        """The two events in the order in which something leads from the first to the second, and the way."""
+        if base[right] >> left & 1:
+            return right, left, self._way(right, left)
+        forth, back = self._way(left, right), self._way(right, left)
         if not forth and not back:
-            sides = [side_of(self.points[n].label) for n in (one, other)]
+            sides = [side_of(self.points[n].label) for n in (left, right)]
             if None in sides:
-                return (other, one, ()) if sides[1] is Side.WRITE else (one, other, ())
-            return (other, one, ()) if self._time(other) < self._time(one) else (one, other, ())
-        return (other, one, back) if not forth or (back and len(back) < len(forth)) else (one, other, forth)
+                return (right, left, ()) if sides[1] is Side.WRITE else (left, right, ())
+            return (right, left, ()) if self._time(right) < self._time(left) else (left, right, ())
+        return (right, left, back) if not forth or (back and len(back) < len(forth)) else (left, right, forth)
 
     def _time(self, number: int) -> int:
-        """When an access, or the instruction that it is a part of, was executed in the run, as far as traces tell."""
+        """When an access, or the instruction that it is a part of, was executed in the run, as far as traces show."""
         point = self.points[number]
         whole = point if point.issue is None else self.points[point.issue]
         events = [] if whole.thread is None else self.graph.run.threads[whole.thread].events
@@ -114,8 +114,8 @@ class Ways:
         if self._steps is None:
             rows = [0] * len(self.points)
             for name in STEPS:
-                found = self._rows(name) if name == "synchronizes" else self.flags.execution.relation(name)
-                rows = [old | new for old, new in zip(rows, found, strict=True)]
+                step = self._rows(name) if name == "synchronizes" else self.flags.execution.relation(name)
+                rows = [old | new for old, new in zip(rows, step, strict=True)]
             self._steps = rows
         return self._steps
 
@@ -126,17 +126,17 @@ class Ways:
         last = next((at for at in came if (steps[at] | order[at]) >> second & 1 and at != second), None)
         if last is None:
             return ()
-        found, at = [], last
+        way, at = [], last
         while at != first:
-            found.append(at)
+            way.append(at)
             at = came[at]
-        return tuple(found[::-1])
+        return tuple(way[::-1])
 
     def _tree(self, first: int) -> dict[int, int]:
         """The events that are reached from one event, nearest first, each with the one before it."""
         if self._forth is None:
             order = self.flags.execution.relation("po")
-            leads = sum(1 << one for one, row in enumerate(self._all_steps()) if row)
+            leads = sum(1 << event for event, row in enumerate(self._all_steps()) if row)
             self._forth = [step | after & leads for step, after in zip(self._all_steps(), order, strict=True)]
         if first not in self._trees:
             forth, queue, came = self._forth, deque([first]), {first: -1}
@@ -146,9 +146,9 @@ class Ways:
                 new = forth[at] & unseen
                 if new:
                     unseen ^= new
-                    found = bits(new)
-                    came |= dict.fromkeys(found, at)
-                    queue += found
+                    reached = bits(new)
+                    came |= dict.fromkeys(reached, at)
+                    queue += reached
             self._trees[first] = came
         return self._trees[first]
 
@@ -159,7 +159,7 @@ class Ways:
         threads = {self.points[first].thread, self.points[second].thread}
         labels = [self.points[n].label for n in (first, second)]
         named = sorted(
-            {one.proxy.value for one in labels if isinstance(one, Access) and one.proxy is not Proxy.GENERIC}
+            {label.proxy.value for label in labels if isinstance(label, Access) and label.proxy is not Proxy.GENERIC}
         )
         proxies = " and ".join(named) or "other"
         if between:
@@ -169,26 +169,26 @@ class Ways:
             )
         beside = [n for n in fences if self.points[n].thread in threads and not base[n] >> first & 1]
         near = [n for n in beside if base[first] >> n & 1 or base[n] >> second & 1]
-        said = f"; the one at {self._line(near[0])} is not on it" if near else ""
+        text = f"; the one at {self._line(near[0])} is not on it" if near else ""
         reason = MissingOrder.PROXY_PLACE if near else MissingOrder.PROXY
-        return Missing(reason, f"ordered, but no fence for the {proxies} proxy is on the way{said}", first, second, way)
+        return Missing(reason, f"ordered, but no fence for the {proxies} proxy is on the way{text}", first, second, way)
 
     def _weak_link(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         """The first step of the way between threads that synchronizes nothing."""
         causes = self._rows("base-causality")
         chain = (first, *way, second)
         for place, (at, after) in enumerate(pairwise(chain)):
-            one, other = self.points[at], self.points[after]
-            if causes[at] >> after & 1 or one.thread == other.thread:
+            left, right = self.points[at], self.points[after]
+            if causes[at] >> after & 1 or left.thread == right.thread:
                 continue
-            sems = [getattr(point.label, "sem", None) for point in (one, other)]
-            said = f"from {self._line(at)} to {self._line(after)}"
+            sems = [getattr(point.label, "sem", None) for point in (left, right)]
+            text = f"from {self._line(at)} to {self._line(after)}"
             ends = chain[max(0, place - 1)], at, after, chain[min(place + 2, len(chain) - 1)]
             if Sem.RELAXED in sems and not self._fenced(sems, ends):
-                return Missing(MissingOrder.RELAXED, said, first, second, way)
-            scopes = [getattr(point.label, "scope", None) for point in (one, other)]
+                return Missing(MissingOrder.RELAXED, text, first, second, way)
+            scopes = [getattr(point.label, "scope", None) for point in (left, right)]
             named = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
-            return Missing(MissingOrder.SCOPES, f"{named} {said}", first, second, way)
+            return Missing(MissingOrder.SCOPES, f"{named} {text}", first, second, way)
         signal = any(isinstance(self.points[n].label, Signal) for n in way)
         if signal:
             return Missing(
@@ -197,42 +197,44 @@ class Ways:
         return Missing(MissingOrder.SYNCHRONIZATION, "", first, second, way)
 
     def _fenced(self, sems: list[object], ends: tuple[int, int, int, int]) -> bool:
-        """Do fences stand where a step between threads is relaxed? `ends`: before the step, its two, and after it."""
+        """True if a fence stands wherever a step between threads is relaxed. `ends`: the event before the step, its two
+        events, and the one after it.
+        """
         order = self.flags.execution.relation("po")
         before, at, after, behind = ends
 
         def between(low: int, high: int) -> bool:
-            found = bits(order[low])
-            return any(isinstance(self.points[n].label, Fence) and order[n] >> high & 1 for n in found)
+            later = bits(order[low])
+            return any(isinstance(self.points[n].label, Fence) and order[n] >> high & 1 for n in later)
 
         left = sems[0] is not Sem.RELAXED or between(before, at)
         return left and (sems[1] is not Sem.RELAXED or between(after, behind))
 
     def _apart(self, first: int, second: int) -> str:
-        """What the threads do next and before, towards one another."""
-        here, there = self.points[first], self.points[second]
-        if here.thread == there.thread:
+        """What the first thread does next, and what the second one did before."""
+        left, right = self.points[first], self.points[second]
+        if left.thread == right.thread:
             return "they are of one thread, and nothing orders an asynchronous access with the other one"
         order = self.flags.execution.relation("po")
         after = [n for n in bits(order[first]) if synchronizes(self.points[n].label)]
         before = [n for n in range(len(self.points)) if order[n] >> second & 1 and synchronizes(self.points[n].label)]
         later = min(after, key=lambda n: self.points[n].order or 0, default=None)
         last = max(before, key=lambda n: self.points[n].order or 0, default=None)
-        said = []
+        parts = []
         if later is not None:
-            said.append(f"after the first access its thread goes on to {self._line(later)}")
+            parts.append(f"after the first access its thread goes on to {self._line(later)}")
         if last is not None:
-            said.append(f"the other thread comes from {self._line(last)}")
-        return "; ".join(said)
+            parts.append(f"the other thread comes from {self._line(last)}")
+        return "; ".join(parts)
 
     def _line(self, number: int) -> str:
         behind = self.graph.behind[number]
-        one = self.body[behind.at]
-        return f"{one.opcode} at line {one.line}"
+        instruction = self.body[behind.at]
+        return f"{instruction.opcode} at line {instruction.line}"
 
 
 def synchronizes(label: Label) -> bool:
-    """May an event of that kind order its thread with another one?"""
+    """True if an event of that kind may order its thread with another one."""
     if isinstance(label, Barrier):
         return label.sem is not Sem.RELAXED
     return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)

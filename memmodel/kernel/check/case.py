@@ -1,0 +1,99 @@
+"""What is judged: a kernel, its launch, a model, and what is asked of them.
+
+In: module, entry, launch, model, options. Out: `KernelCase`, which runs the launch under schedules and counts the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import process_time
+
+from memmodel.cat.syntax import Model
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.order.verdict import FindingKey, Statistics
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
+
+MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
+"""Instructions in all the schedules that are explored, and events that are judged in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """`schedules`: as many are looked at where choices matter; all of them if they are few.
+
+    `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
+    stop at the first serious finding that is not `known`, and also if all of `mended` are still found. `any_grid`,
+    `any_trips`: say whether the verdict holds beyond the launch.
+    """
+
+    schedules: int = 8
+    ctas: tuple[int, ...] = ()
+    assumed: tuple[str, ...] = ()
+    readings: tuple[tuple[str, str, Model], ...] = ()
+    first: bool = False
+    known: frozenset[FindingKey] = frozenset()
+    mended: frozenset[FindingKey] = frozenset()
+    any_grid: bool = False
+    any_trips: bool = False
+
+
+@dataclass(slots=True)
+class Effort:
+    """The work of a judgement: instructions that were run, events of other schedules that were judged, figures."""
+
+    instructions: int = 0
+    events: int = 0
+    statistics: Statistics = field(default_factory=Statistics)
+
+    @property
+    def spent(self) -> bool:
+        """True if no other schedule is to be looked at."""
+        return self.instructions > MAX_INSTRUCTIONS or self.events > MAX_JUDGED
+
+    def took(self, what: str, started: float) -> None:
+        """Count the time since a moment."""
+        seconds = self.statistics.seconds
+        seconds[what] = seconds.get(what, 0.0) + process_time() - started
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCase:
+    """One launch of a kernel, to be judged under a model. `effort` grows with each run."""
+
+    module: PtxModule
+    entry: PtxFunction
+    launch: Launch
+    model: Model
+    options: CheckOptions = CheckOptions()
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def body(self) -> tuple[PtxInstruction, ...]:
+        return self.entry.body or ()
+
+    def run(self, schedule: Schedule) -> LaunchTrace:
+        """The launch under a schedule. Raises Refused."""
+        started = process_time()
+        try:
+            trace = run_launch(self.module, self.entry, self.launch, schedule)
+        finally:
+            self.effort.took("run", started)
+        self.effort.statistics.runs += 1
+        self.effort.instructions += trace.instructions
+        return trace
+
+    def attempt(self, schedule: Schedule) -> LaunchTrace | Refused:
+        """The launch under a schedule, or why it cannot be run."""
+        try:
+            return self.run(schedule)
+        except Refused as error:
+            return error
+
+    def refusal(self, schedule: Schedule) -> Refused | None:
+        """Why the launch cannot be run under a schedule; None if it can."""
+        outcome = self.attempt(schedule)
+        return outcome if isinstance(outcome, Refused) else None

@@ -1,0 +1,149 @@
+"""The choices that differ between schedules, and those of them that matter.
+
+In: the first run, its waits. Out: `OpenChoices`. Settled here: a result that may differ between schedules is taken as
+unknown first; if the launch can be run so, nothing depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memmodel.kernel.check.case import KernelCase
+from memmodel.kernel.check.first_run import FirstRun
+from memmodel.kernel.executions.settled_waits import SettledWaits
+from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.order.polled_words import contested, tallied
+from memmodel.kernel.order.unobserved_atomics import demote_unobserved
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxInstruction
+
+WORDS = {
+    "atomic": "the result of {opcode} at line {line}",
+    "order": "what {opcode} at line {line} leaves in memory",
+    "load": "the value loaded at line {line}",
+    "activemask": "the lanes that activemask at line {line} shows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChoices:
+    """What a run leaves open. All sets hold numbers of instructions.
+
+    `schedule`, `trace`: of the run. `reasons`: what depends on a choice, as sentences. `chosen`: the instructions on
+    whose results the run depends; `settled`: those whose results differ, and do not matter; `known`: all that were met.
+    `judged`: the run in which the results of the settled ones are unknown, so that no two are equal by chance.
+    """
+
+    schedule: Schedule
+    trace: LaunchTrace
+    reasons: tuple[str, ...]
+    chosen: frozenset[int]
+    settled: frozenset[int]
+    known: frozenset[int]
+    judged: LaunchTrace
+
+    @property
+    def base(self) -> Schedule:
+        """The schedule that others start from: what does not matter is unknown."""
+        return replace(self.schedule, opaque=self.settled)
+
+
+def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> OpenChoices:
+    """The choices of the first run, and what depends on them. Raises Refused."""
+    whole = not case.options.ctas
+    schedule = replace(first.schedule, counted=waits.counted | tallied(first.trace, case.entry, whole=whole))
+    choices = {**first.trace.choices, **_last_writes(case, schedule, first.trace, waits)}
+    trace = replace(first.trace, choices=choices)
+    dependence = _dependence(case, schedule, choices, waits)
+    chosen = frozenset(instruction.number for instruction, _ in dependence.reasons)
+    orders = frozenset(number for what, number in choices if what == "order")
+    if orders & chosen:  # what one of them leaves depends on all of them
+        chosen |= orders
+    chosen |= waits.loads
+    settled = frozenset(number for _, number in choices) - chosen - waits.unseen
+    return OpenChoices(
+        schedule,
+        trace,
+        tuple(sentence for _, sentence in dependence.reasons),
+        chosen,
+        settled,
+        settled | chosen | waits.unseen,
+        _without(case, replace(schedule, opaque=settled), trace, dependence),
+    )
+
+
+def with_more_choices(case: KernelCase, choices: OpenChoices, schedule: Schedule, trace: LaunchTrace) -> OpenChoices:
+    """The choices with those that another schedule meets and the runs before did not: a lock is taken, so that a loop
+    asks again. Those that matter count in that run and in what follows.
+    """
+    new = frozenset(number for _, number in trace.choices) - choices.known
+    choices = replace(choices, known=choices.known | new)
+    if not new or case.refusal(replace(schedule, opaque=schedule.opaque | new)) is None:
+        return choices
+    each = (at for at in sorted(new) if case.refusal(replace(schedule, opaque=schedule.opaque | {at})) is not None)
+    return replace(choices, chosen=choices.chosen | (frozenset(each) or new))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dependence:
+    """The choices that matter, with sentences; the last run that was carried out with results unknown."""
+
+    reasons: tuple[tuple[PtxInstruction, str], ...] = ()
+    unknown: FirstRun | None = None
+
+
+def _dependence(
+    case: KernelCase, schedule: Schedule, choices: dict[tuple[str, int], PtxInstruction], waits: SettledWaits
+) -> _Dependence:
+    """The choices on which the run depends, and what does."""
+    if not choices:
+        return _Dependence()
+    open_ = {key: choice for key, choice in choices.items() if key[1] not in waits.loads | waits.unseen}
+    all_unknown = replace(schedule, opaque=frozenset(number for _, number in open_))
+    outcome = case.attempt(all_unknown)
+    if not isinstance(outcome, Refused):
+        return _Dependence(unknown=FirstRun(all_unknown, outcome))
+    reasons, unknown = [], None
+    for (what, number), choice in open_.items():
+        one_unknown = replace(schedule, opaque=frozenset([number]))
+        outcome = case.attempt(one_unknown)
+        if isinstance(outcome, Refused):
+            reasons.append((choice, _sentence(what, choice, outcome)))
+        else:
+            unknown = FirstRun(one_unknown, outcome)
+    if not reasons:
+        reasons = [(choice, _sentence(what, choice, None)) for (what, _), choice in open_.items()]
+    return _Dependence(tuple(reasons), unknown)
+
+
+def _last_writes(
+    case: KernelCase, schedule: Schedule, trace: LaunchTrace, waits: SettledWaits
+) -> dict[tuple[str, int], PtxInstruction]:
+    """The strong writes of which it is open which one is the last at its place."""
+    open_ = contested(trace, case.body)
+    if not open_:
+        return {}
+    writes = frozenset(write.at for by_kind in open_ for events in by_kind.values() for write in events)
+    again = case.run(schedule)
+    waits.prepare(again)
+    return RunJudge(case.entry, demote_unobserved(again, writes | waits.loads), waits.loads).last_writes(case.model)
+
+
+def _without(case: KernelCase, schedule: Schedule, trace: LaunchTrace, dependence: _Dependence) -> LaunchTrace:
+    """The run under a schedule in which results are unknown; the run itself if it cannot be carried out so."""
+    if not schedule.opaque:
+        return trace
+    if dependence.unknown is not None and dependence.unknown.schedule == schedule:
+        return dependence.unknown.trace
+    outcome = case.attempt(schedule)
+    return trace if isinstance(outcome, Refused) else outcome
+
+
+def _sentence(what: str, choice: PtxInstruction, error: Refused | None) -> str:
+    source = WORDS[what].format(opcode=choice.opcode, line=choice.line)
+    if error is None or error.span is None:
+        return f"the run depends on {source}, which depends on the schedule"
+    text = error.message.split(" depends on ")[0]
+    return f"line {error.span.line}: {text} depends on {source}, which depends on the schedule"

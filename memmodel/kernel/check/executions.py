@@ -1,0 +1,188 @@
+"""Other executions of a launch: those in which choices that matter are made otherwise.
+
+In: `KernelCase`, `OpenChoices`, the waits. Out: what is wrong in them, put into a `VerdictSoFar` at once; what no
+execution shows to be wrong stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import prod
+from time import process_time
+
+from memmodel.answer import HANG
+from memmodel.kernel.check.case import KernelCase
+from memmodel.kernel.check.choices import OpenChoices, with_more_choices
+from memmodel.kernel.check.judged_runs import judged_run, ready_run
+from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
+from memmodel.kernel.executions.consistent import execution_of
+from memmodel.kernel.executions.others import OtherReads
+from memmodel.kernel.executions.schedules import ALL, atomics, complete, schedules
+from memmodel.kernel.executions.settled_waits import SettledWaits
+from memmodel.kernel.flow.polling import complaints
+from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.order.fences import BASE
+from memmodel.kernel.order.judging import RunJudge, problems
+from memmodel.kernel.order.verdict import KernelReading
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.problems import Refused
+
+OTHERS = 24
+"""Runs in which strong reads return other writes than the last ones in time."""
+
+UNEVEN, LATE = 3, 6
+"""Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
+
+CANCELLED = 8
+"""Clusters that one of them takes over, one after the other: so many tiles that it uses its stages again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherExecutions:
+    """Judges runs under other schedules than the first one's."""
+
+    case: KernelCase
+    waits: SettledWaits
+    report: VerdictSoFar
+
+    def judged(self, trace: LaunchTrace, chosen: frozenset[int], *, counted: bool = True) -> JudgedRun:
+        """A run, judged; what is wrong with it is reported. `counted`: as a part of what may be explored."""
+        ready = ready_run(self.case, trace, self.waits, chosen)
+        self.report.waits_are_sure &= ready.sure
+        if counted:
+            self.case.effort.events += len(ready.run.execution.events)
+        judged = judged_run(self.case, ready, chosen)
+        self.report.add(judged, chosen)
+        return judged
+
+    def other_lane_elected(self, choices: OpenChoices) -> None:
+        """elect.sync takes another lane. If the kernel then stops itself or hangs, it relies on the first lane: the
+        verdict says so, and nothing else is asked of that run.
+        """
+        if not choices.trace.elected:
+            return
+        trace, verdict = self.case.run(replace(choices.base, last_elected=True)), self.report.verdict
+        stopped = next((one.instruction for one in trace.problems if one.rule in ("trap", "assertion")), None)
+        known = {side.instruction.number for finding in verdict.findings for side in finding.sides}
+        hangs = [
+            problem
+            for problem in problems(trace)
+            if problem.rule == HANG and problem.sides[0].instruction.number not in known
+        ]
+        if stopped is not None:
+            verdict.notes.append(
+                f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; "
+                "left out"
+            )
+        elif hangs:
+            what = "it takes another lane than the first"
+            self.report.read_otherwise(KernelReading("elect.sync", what, [], hangs))
+        else:
+            self.judged(trace, choices.chosen, counted=False)
+
+    def clusters_cancelled(self, choices: OpenChoices) -> None:
+        """clusterlaunchcontrol.try_cancel takes over clusters that have not been started."""
+        clusters = prod(self.case.launch.grid) // prod(self.case.launch.cluster)
+        cancels, verdict = choices.trace.cancels, self.report.verdict
+        if not cancels or clusters <= 1:
+            return
+        count = min(clusters - 1, CANCELLED)
+        verdict.notes.append(f"launch control was looked at with no cluster cancelled, and with {count}")
+        self.judged(self.case.run(replace(choices.base, cancelled=count)), choices.chosen)
+        verdict.explored += 1
+        verdict.choices += [
+            f"what {request.opcode} at line {request.line} answers depends on the schedule"
+            for request in cancels.values()
+        ]
+
+    def explored(self, choices: OpenChoices, representative: JudgedRun) -> OpenChoices:
+        """Other schedules, as many as are wanted, and then executions that no schedule shows; the choices with those
+        that were met on the way.
+        """
+        case, report = self.case, self.report
+        wanted, first = case.options.schedules, choices.trace
+        matter = set(choices.chosen)  # grows while schedules are drawn
+        all_ = complete(first, matter, wanted)
+        bound = max(ALL, wanted) if all_ else wanted
+        upcoming = islice(schedules(choices.base, first, matter, wanted), bound)
+        other_reads = OtherReads(case.entry, self.waits.polls.again)
+        _note(other_reads, choices.base, representative, choices.chosen)
+        known = set(first.choices)
+        for number, schedule in enumerate(upcoming, 1):
+            if case.effort.spent or report.enough:
+                all_ = False
+                break
+            outcome = case.attempt(schedule)
+            if isinstance(outcome, Refused):  # what does not matter in the first run does here
+                schedule, all_ = replace(schedule, opaque=frozenset()), False
+                outcome = case.run(schedule)
+                choices = replace(choices, chosen=choices.chosen | choices.settled)
+            report.verdict.explored = number
+            choices = with_more_choices(case, choices, schedule, outcome)
+            matter |= choices.chosen
+            same = atomics(outcome, matter) == atomics(first, matter)
+            all_ &= not outcome.infeasible and set(outcome.choices) <= known and same
+            _note(other_reads, schedule, self.judged(outcome, choices.chosen), choices.chosen)
+        report.verdict.exhaustive = all_ and report.waits_are_sure
+        self._with_other_reads(other_reads, choices.chosen)
+        return choices
+
+    def _with_other_reads(self, other_reads: OtherReads, chosen: frozenset[int]) -> None:
+        """Executions that no schedule shows: a strong read returns another write than the last one in time."""
+        case, started, count = self.case, process_time(), 0
+        for schedule in islice(other_reads.next(), OTHERS):
+            if self.report.enough or case.effort.spent:
+                break
+            try:
+                run = RunJudge(case.entry, case.run(schedule), chosen, symmetric=False)
+            except Refused:
+                continue
+            case.effort.events += len(run.execution.events)
+            flags = execution_of(case.model, run)
+            if flags is not None:
+                count += 1
+                self.report.add_findings(run, run.shown(flags))
+                other_reads.note(schedule, run.graph, flags.relation(BASE), chosen)
+        case.effort.took("other reads", started)
+        if count:
+            executions = f"{count} executions" if count > 1 else "one execution"
+            what = "in which a strong read returns another write than the last one in time"
+            self.report.verdict.notes.append(f"looked at as well: {executions} {what}")
+
+    def some_warps_late(self, choices: OpenChoices) -> None:
+        """Where a condition does not hold, other schedules may do something else: is anything wrong in some of them?
+
+        A warp is late there that touches what the run orders by chance, or all but those that make a test which is no
+        loop (it returns false where a phase has not ended), or half of them. What is found there counts as a finding;
+        what is open stays open.
+        """
+        for schedule in self._uneven(choices):
+            if self.report.found or self.case.effort.spent:
+                return
+            ready = ready_run(self.case, self.case.run(schedule), self.waits, choices.chosen)
+            self.case.effort.events += len(ready.run.execution.events)
+            self.report.add_findings(ready.run, ready.run.judged(self.case.model, choices.chosen).findings)
+
+    def _uneven(self, choices: OpenChoices) -> Iterator[Schedule]:
+        """Schedules in which some warps are late."""
+        trace = choices.trace
+        asked = trace.tests.keys() - trace.proved
+        tests = frozenset(test.number for test, _ in complaints(self.case.entry, asked, trace.awaits))
+        base = replace(choices.base, truthful=tests)
+        for warp in list(islice(self.report.late_warps, LATE)):
+            yield replace(base, late=(warp,))
+        base = replace(base, cancelled=CANCELLED if trace.cancels else 0)
+        for test in sorted(tests)[:UNEVEN]:
+            threads = trace.threads
+            early = {(one.cta, one.warp) for one in threads if any(event.at == test for event in one.events)}
+            late = dict.fromkeys((one.cta, one.warp) for one in threads if (one.cta, one.warp) not in early)
+            yield replace(base, late=tuple(late))
+        for seed in range(UNEVEN):
+            yield replace(base, slow=f"slow {seed}")
+
+
+def _note(other_reads: OtherReads, schedule: Schedule, judged: JudgedRun, looked: frozenset[int]) -> None:
+    flags = judged.judgement.flags
+    other_reads.note(schedule, judged.run.graph, None if flags is None else flags.relation(BASE), looked)

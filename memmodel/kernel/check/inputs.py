@@ -1,0 +1,67 @@
+"""What is asked of a kernel: its entry, the CTAs that are run, the models of other readings.
+
+In: a module, a launch, names. Out: as above. What is wrong with them raises InputError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.cat.decisions import decisions
+from memmodel.cat.load import load_model
+from memmodel.cat.syntax import Model
+from memmodel.errors import InputError, nearest
+from memmodel.kernel.launch import Launch
+from memmodel.ptx.module.linking import linked
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+
+SMALL = 8192
+"""Threads of a launch whose CTAs are all run."""
+
+
+def entry_of(module: PtxModule, name: str | None) -> PtxFunction:
+    """The entry of that name, without a name the only one, with the functions that it calls."""
+    entries = [entry for entry in module.entries if entry.body is not None]
+    names = [entry.name for entry in entries]
+    for entry in entries:
+        if entry.name == name:
+            return linked(module, entry)
+    if name is None and len(entries) == 1:
+        return linked(module, entries[0])
+    if not entries:
+        raise InputError(f"{module.source.name}: no entry is defined there")
+    if name is None:
+        raise InputError(f"{module.source.name}: has {len(entries)} entries", hint="--entry NAME: " + ", ".join(names))
+    close = nearest(name, names)
+    raise InputError(f"{module.source.name}: has no entry {name}", hint=f"did you mean {close}?" if close else None)
+
+
+def chosen_ctas(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
+    """The numbers of the CTAs to run, with all CTAs of their clusters; empty: all. `wanted`: their indices."""
+    grid, size = launch.grid, launch.cluster
+    count = grid[0] * grid[1] * grid[2]
+    if not wanted:
+        if count * launch.threads <= SMALL or count <= 2 * size[0] * size[1] * size[2]:
+            return ()
+        near = size[0] if grid[0] > size[0] else 0
+        wanted = [(0, 0, 0), (near, 0 if near else size[1] if grid[1] > size[1] else 0, 0)]
+    numbers: set[int] = set()
+    for index in wanted:
+        if any(not 0 <= i < extent for i, extent in zip(index, grid, strict=True)):
+            raise InputError(f"the grid {'×'.join(map(str, grid))} has no CTA {','.join(map(str, index))}")
+        first = [i // extent * extent for i, extent in zip(index, size, strict=True)]
+        for rank in range(size[0] * size[1] * size[2]):
+            inside = rank % size[0], rank // size[0] % size[1], rank // (size[0] * size[1])
+            x, y, z = (a + b for a, b in zip(first, inside, strict=True))
+            numbers.add(x + grid[0] * (y + grid[1] * z))
+    return tuple(sorted(numbers)) if len(numbers) < count else ()
+
+
+def reading_models() -> tuple[tuple[str, str, Model], ...]:
+    """Every reading of the documents: its name, its answer, its model."""
+    return tuple(
+        (f"{decision.number} {reading.name}", reading.answer, load_model(reading.model))
+        for decision in decisions()
+        for reading in decision.readings
+        if reading.model is not None
+    )

@@ -1,0 +1,142 @@
+"""The verdict on a launch as far as it is judged.
+
+In: what each pass finds, as it finds it. Out: `VerdictSoFar`; where a budget runs out, or a pass cannot go on, it holds
+what the passes before have found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from memmodel.kernel.check.case import KernelCase
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.code import begins
+from memmodel.kernel.order.judging import Judgement, RunJudge, add, problems
+from memmodel.kernel.order.readings import OtherReadings
+from memmodel.kernel.order.verdict import KernelFinding, KernelReading, KernelVerdict
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.ptx.module.syntax import PtxFunction
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRun:
+    """A run with its roles, conflicts and graph. `sure`: the loops taken for waits are waits in it."""
+
+    run: RunJudge
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run, and what the model says of it."""
+
+    run: RunJudge
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedKernel:
+    """The verdict on a launch, and what it was made from.
+
+    `runs`: by the identity of a finding the run that shows it. `representative`: the run that speaks for every
+    schedule, as far as one does; None if no run came so far.
+    """
+
+    entry: PtxFunction
+    launch: Launch
+    verdict: KernelVerdict
+    runs: Mapping[int, RunJudge]
+    representative: JudgedRun | None
+
+
+class VerdictSoFar:
+    """Collects what passes find."""
+
+    def __init__(self, case: KernelCase) -> None:
+        self._case, options = case, case.options
+        self.verdict = KernelVerdict(
+            case.entry.name, case.launch, case.model.name, ctas=options.ctas, notes=case.launch.notes,
+            statistics=case.effort.statistics,
+        )  # fmt: skip
+        for instruction in case.body:
+            if begins(instruction, options.assumed):
+                text = f"{instruction.opcode} at line {instruction.line} was taken to touch registers only"
+                self.verdict.notes.append(text)
+        self.representative: JudgedRun | None = None
+        self.waits_are_sure = True
+        self.late_warps: dict[tuple[int, int], None] = {}
+        """Warps, one of which has to be late for what the runs exclude by chance."""
+        self._runs: dict[int, RunJudge] = {}
+        self._readings = OtherReadings(options.readings)
+
+    @property
+    def found(self) -> bool:
+        """True if there is a serious finding that was not known."""
+        return any(finding.key not in self._case.options.known for finding in self.verdict.serious)
+
+    @property
+    def enough(self) -> bool:
+        """True if the search may stop: a new finding, or a repair that cured nothing."""
+        options = self._case.options
+        in_vain = options.mended and options.mended <= {finding.key for finding in self.verdict.serious}
+        return options.first and (self.found or bool(in_vain))
+
+    def ran(self, trace: LaunchTrace) -> None:
+        """The first run: what it did, before anything is left out."""
+        verdict, statistics = self.verdict, self.verdict.statistics
+        verdict.explored = 1
+        verdict.reached = frozenset(event.at for thread in trace.threads for event in thread.events)
+        statistics.instructions, statistics.threads = trace.instructions, len(trace.threads)
+        statistics.accesses = trace.accesses
+        statistics.events = sum(len(thread.events) for thread in trace.threads)
+        verdict.notes += trace.assumed
+        verdict.notes += [
+            f"line {branch.line}: the loop there only computes, and was taken to end"
+            for branch in trace.endless.values()
+        ]
+
+    def represented(self, ready: ReadyRun) -> None:
+        """The run that is to speak for every schedule."""
+        run, statistics = ready.run, self.verdict.statistics
+        statistics.judged, statistics.pairs = len(run.execution.events), len(run.graph.pairs)
+        statistics.roles = len(set(run.roles.who))
+        statistics.seconds["graph"] = run.seconds
+
+    def add(self, judged: JudgedRun, chosen: frozenset[int]) -> None:
+        """A run that was judged. `chosen`: the instructions on whose results runs depend."""
+        self.add_findings(judged.run, judged.judgement.findings)
+        self._readings.look(judged.run, chosen, judged.judgement)
+        self.leave_open(judged.judgement.open)
+        self.late_warps |= dict.fromkeys(judged.judgement.late)
+
+    def add_findings(self, run: RunJudge, findings: Iterable[KernelFinding]) -> None:
+        """What a run shows to be wrong."""
+        for finding in findings:
+            if add(self.verdict.findings, finding):
+                self._runs[id(finding)] = run
+
+    def add_problems(self, trace: LaunchTrace) -> None:
+        """What went wrong in a run that cannot be judged."""
+        for finding in problems(trace):
+            add(self.verdict.findings, finding)
+
+    def leave_open(self, reasons: Iterable[str]) -> None:
+        """Conditions that do not hold, or were not checked."""
+        self.verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in self.verdict.open]
+
+    def read_otherwise(self, reading: KernelReading) -> None:
+        self.verdict.readings.append(reading)
+
+    def end(self) -> None:
+        """All passes are over: what do other readings say?"""
+        self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
+
+    def spent(self, reason: str) -> None:
+        """The budget has run out."""
+        self.verdict.open.append(reason)
+        self.verdict.spent = True
+
+    def judged(self) -> JudgedKernel:
+        """The verdict, and what it was made from."""
+        return JudgedKernel(self._case.entry, self._case.launch, self.verdict, self._runs, self.representative)

@@ -1,0 +1,81 @@
+"""Stores of different threads that leave the same value at one place, whatever the data is.
+
+In: a LaunchTrace, the stores in question. Out: `Stores`. The run is carried out once more with symbolic values
+(`values.terms`): stores of one term leave the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import product
+
+from memmodel.kernel.machine.values.terms import TermsSpent
+from memmodel.kernel.order.unobserved_atomics import demote_unobserved
+from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.launch import LaunchTrace
+
+WARP, CTA, LAUNCH = range(3)
+"""The threads whose stores are compared: those of one warp, of one CTA, of the launch."""
+
+BUT_NAN = "the values are equal unless a number is NaN"
+
+
+Class = tuple[object, int]
+"""A class of threads that do the same, and an epoch of theirs: the number of events before."""
+
+
+class Stores:
+    """`stores`: the instructions in question. `who`: the classes of the threads. `doubtful`: more stores would be equal
+    if no number were NaN.
+    """
+
+    def __init__(self, run: LaunchTrace, chosen: frozenset[int], stores: frozenset[int], who: Sequence[object]) -> None:
+        self._run, self._chosen, self._stores, self._who = run, chosen, stores, who
+        self._found: dict[object, bool] = {}
+        self._made: dict[bool, dict[tuple[int, Class], list[WeakAccess]]] = {}
+        self.doubtful = False
+
+    def _stored(self, ordered: bool) -> dict[tuple[int, Class], list[WeakAccess]]:
+        """The stores of each instruction and class, with what they leave. `ordered`: no number is taken to be NaN."""
+        if ordered not in self._made:
+            stores: dict[tuple[int, Class], list[WeakAccess]] = {}
+            with suppress(TermsSpent):
+                run = (
+                    None
+                    if self._run.again is None
+                    else demote_unobserved(self._run.again(self._stores, ordered), self._chosen)
+                )
+                self.doubtful |= run is not None and run.doubtful
+                for access in () if run is None else run.weak():
+                    if access.at in self._stores and access.issue is None:
+                        stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
+            self._made[ordered] = stores
+        return self._made[ordered]
+
+    @property
+    def known(self) -> bool:
+        """True if the run was carried out that shows what they leave."""
+        return False in self._made
+
+    def equal(self, at: tuple[int, int], level: int, classes: frozenset[Class], *, ordered: bool = False) -> bool:
+        """True if the threads of two classes store one value to each place with two instructions. `ordered`: no number
+        is taken to be NaN.
+        """
+        key = frozenset(at), level, classes, ordered
+        if key not in self._found:
+            self._found[key] = self._equal(*key)
+        return self._found[key]
+
+    def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], ordered: bool) -> bool:
+        seen: dict[object, tuple[int, int, int | None]] = {}
+        stored, met = self._stored(ordered), set()
+        for store in (store for key in product(at, classes) for store in stored.get(key, ())):
+            met.add(store.at)
+            thread = self._run.threads[store.thread]
+            who = (thread.cta, thread.warp)[: 2 - level]
+            left = store.first, store.size, store.value
+            for byte in range(store.first, store.first + store.size):
+                if store.value is None or seen.setdefault((who, store.block.instance, byte), left) != left:
+                    return False
+        return met == at  # what strong stores leave is not followed

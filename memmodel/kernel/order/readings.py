@@ -1,0 +1,70 @@
+"""What other readings of the documents say of the runs that are judged.
+
+In: models, runs with what the default model says of them. Out: `KernelReading`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.cat.syntax import Model
+from memmodel.kernel.order.judging import Judgement, RunJudge
+from memmodel.kernel.order.verdict import KernelFinding, KernelReading
+
+SMALL = 2000
+"""Events of a run that is judged under all readings."""
+
+
+class OtherReadings:
+    """What other readings say of the runs that are judged. `models`: by the name of the reading and its answer.
+
+    The first run and small runs are judged under all readings. The others are judged under those that the verdict
+    depends on: the readings with the fewest findings, until each finding is gone under one of them.
+    """
+
+    def __init__(self, models: Sequence[tuple[str, str, Model]]) -> None:
+        self.models = models
+        self._default: dict[object, KernelFinding] = {}
+        self._others: list[dict[object, KernelFinding]] = [{} for _ in models]
+        self._compared: list[set[object]] = [set() for _ in models]
+        """The findings of the default in the runs about which each reading was asked."""
+        self._asked = [True] * len(models)
+        """The readings that were asked about all runs."""
+
+    def look(self, run: RunJudge, chosen: frozenset[int], judged: Judgement) -> None:
+        """Judge a run under the readings."""
+        defaults = {identity(finding): finding for finding in judged.findings}
+        self._default = defaults | self._default
+        for number, (_, _, model) in enumerate(self.models):
+            if self._asked[number]:
+                self._compared[number] |= defaults.keys()
+                findings = run.judged(model, chosen, judged.flags, ways=False).findings
+                self._others[number] = {identity(finding): finding for finding in findings} | self._others[number]
+        if len(run.execution.events) > SMALL:
+            self._choose()
+
+    def _choose(self) -> None:
+        """Ask from now on only the readings under which most findings are gone, until each is gone under one."""
+        left = {key for key, finding in self._default.items() if not finding.harmless}
+        gone = [left - other.keys() if asked else set() for other, asked in zip(self._others, self._asked, strict=True)]
+        self._asked = [False] * len(gone)
+        while left and any(left & keys for keys in gone):
+            most = max(range(len(gone)), key=lambda number: len(left & gone[number]))
+            self._asked[most] = True
+            left -= gone[most]
+
+    def differences(self, findings: list[KernelFinding]) -> list[KernelReading]:
+        """For each reading, which of these findings are gone, and which it has that the default has not."""
+        readings = []
+        for number, (name, answer, _) in enumerate(self.models):
+            other, compared = self._others[number], self._compared[number]
+            gone = [finding for finding in findings if identity(finding) in compared - other.keys()]
+            new = [finding for key, finding in other.items() if key not in self._default]
+            if gone or new:
+                readings.append(KernelReading(name, answer, gone, new, everywhere=self._asked[number]))
+        return readings
+
+
+def identity(finding: KernelFinding) -> object:
+    """The rule and the instructions: equal for one finding under different readings."""
+    return finding.rule, tuple(sorted(side.instruction.number for side in finding.sides))
