@@ -12,10 +12,10 @@ from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Sign
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import Receiver, in_cta, mapped, memory_base, rank_of
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
-from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track
+from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk, Object, Region
 from memmodel.ptx.operands import Imm, Operand, Sym
-from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space, Window
+from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Space, Window
 
 CHUNK = 16
 """Sizes and addresses of bulk copies are multiples of 16 bytes."""
@@ -38,11 +38,19 @@ def end(call: Call, operand: Operand, space: str) -> tuple[Expr, Window, Sym | N
     return address, WINDOWS[space], symbol
 
 
-def size_of(call: Call, operand: Operand) -> Expr:
-    """The number of bytes; one that is written out is checked."""
-    if isinstance(operand, Imm) and (operand.value <= 0 or operand.value % CHUNK):
-        call.fail(f"{call.head} copies a positive multiple of {CHUNK} bytes, not {operand.value}", operand)
-    return call.integer(operand)
+def size_of(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
+    """The number of bytes, and the step that finds one that is no multiple of 16.
+
+    One that is written out is checked here in a litmus test; a compiler may leave a number to the run.
+    """
+    size = call.integer(operand)
+    if isinstance(operand, Imm):
+        if not call.module and (operand.value <= 0 or operand.value % CHUNK):
+            call.fail(f"{call.head} copies a positive multiple of {CHUNK} bytes, not {operand.value}", operand)
+        if operand.value % CHUNK == 0:
+            return size, ()
+    rest = Apply("and", (size, Const(CHUNK - 1)), DataType("u", 32))
+    return size, (UndefinedIf(f"{call.head} copies a multiple of {CHUNK} bytes", rest),)
 
 
 def access(call: Call, side: Side, role: Role | None = None) -> Access:
@@ -51,7 +59,12 @@ def access(call: Call, side: Side, role: Role | None = None) -> Access:
     label = call.access(
         side, Sem.RELAXED if strong else Sem.WEAK, call.scope if strong else None, Proxy.ASYNC, Family.BULK
     )
-    return replace(label, asynchronous=True, role=role)
+    return replace(label, asynchronous=True, role=role, spelt=spelt(call, side))
+
+
+def spelt(call: Call, side: Side) -> str | None:
+    """Whether an access goes through a multimem address, to all the memory that this points to."""
+    return "multimem" if side is Side.WRITE and call.head.startswith("multimem.") else None
 
 
 def scalar(call: Call) -> int | None:

@@ -113,9 +113,12 @@ def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, 
     if value is None:
         bits = call.integer(operand)
         others = Const(~sum(1 << rank for rank in ranks) & (1 << CTAS) - 1)
-        beyond = Unmodelled("a CTA mask names a CTA that has no thread in the test", Apply("and", (bits, others), U16))
+        where = "that the cluster does not have" if call.module else "that has no thread in the test"
+        beyond = Unmodelled(f"a CTA mask names a CTA {where}", Apply("and", (bits, others), U16))
         chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), U16)) for rank in ranks)
         return (beyond,), chosen
+    if call.module:  # a number of 16 bits, with or without a sign
+        value &= (1 << CTAS) - 1
     if not 0 < value < 1 << CTAS:
         call.fail(f"a CTA mask is a 16-bit number with a bit for each CTA, not {value}", operand)
     ctas = tuple(cta for cta in range(CTAS) if value >> cta & 1)
@@ -147,8 +150,8 @@ def pair(call: Call) -> tuple[int, ...]:
 
 
 def in_range(call: Call, operand: Operand, least: int, most: int, what: str) -> tuple[Op, ...]:
-    """The step that finds a register beyond its range; a number was checked when it was read."""
-    if isinstance(operand, Imm):
+    """The step that finds an operand beyond its range. A number in a litmus test was checked when it was read."""
+    if isinstance(operand, Imm) and (not call.module or least <= operand.value <= most):
         return ()
     below = call.integer(operand)
     if least:
@@ -202,7 +205,7 @@ def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tup
 
 
 def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:
-    """A number or register; a number is checked against its range."""
-    if isinstance(operand, Imm) and not least <= operand.value <= most:
+    """A number or register; a number in a litmus test is checked against its range, for modules `in_range` finds it."""
+    if isinstance(operand, Imm) and not call.module and not least <= operand.value <= most:
         call.fail(f"{what} is a number from {least} to {most}, not {operand.value}", operand)
     return call.integer(operand)

@@ -31,7 +31,7 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("Barriers", "synchronization.barrier", "bar barrier"),
     ("mbarrier objects", "synchronization.mbarrier", "mbarrier"),
     ("Copies without bulk", "movement.cpasync", "cp"),
-    ("Bulk copies", "movement.bulk", "cp"),
+    ("Bulk copies", "movement.bulk", "cp multimem"),
     ("Tensor copies and tensor maps", "movement.tensor", "cp"),
     ("Tensor copies and tensor maps", "movement.tensormap", "tensormap"),
     ("Groups of asynchronous operations", "synchronization.groups", "cp"),

@@ -36,7 +36,7 @@ class Chunk:
     size: Expr
     align: int = 16
     scalar: int | None = None
-    multiple: int = 16
+    multiple: int = 1
     skip_left: Expr | None = None
     skip_right: Expr | None = None
     mask: Expr | None = None

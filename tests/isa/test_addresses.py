@@ -200,7 +200,7 @@ def test_tensor_maps(name: str, offset: int, window: Window, found: object) -> N
 
 def chunk(size: Expr = Get("size"), **fields: object) -> Chunk:
     """A chunk of global memory with its size in a register."""
-    return Chunk(A, Window.GLOBAL, size, **fields)  # type: ignore[arg-type]
+    return Chunk(A, Window.GLOBAL, size, **{"multiple": 16, **fields})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -361,7 +361,6 @@ WINDOW = "is outside the window of the state space that the instruction names"
         (f"{LOAD} [tile+4], [src], 16, [bar];", MISALIGNED),
         (f"{LOAD} [tile@cta1], [src], 16, [bar@cta1];", WINDOW),
         (f"{LOAD} [tile], [x], 16, [bar];", OUTSIDE),
-        (f"mov.u32 %n, 24; {LOAD} [tile], [src], %n, [bar];", MISALIGNED),
         ("cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src, {0}], [bar];", OUTSIDE),
         ("cp.async.ca.shared.global [tile+4], [src], 8;", MISALIGNED),
         ("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%rd0], [tile], 16, [bar];", OUTSIDE),

@@ -60,6 +60,7 @@ COPIED = {
         told("bulk", OWN, "0 1", "bytes=32 "),
     ],
     f"{TO_CLUSTER} [%rd0], [%rd1+16], %r0, [%rd2];": [
+        "UndefinedIf(cp.async.bulk copies a multiple of 16 bytes and.u32(%r0, 15))",
         BULK,
         f"+ Gather({SOURCE} Chunk(add.u64(%rd1, 16) global %r0))",
         f"+ Scatter({WRITTEN} Chunk(%rd0 shared_cluster %r0) 0)",
@@ -183,8 +184,8 @@ def cp_async(size: int, kept: str = "", before: tuple[str, ...] = ()) -> list[st
     return [
         *before,
         "Issue(cp_async)",
-        f"+ Gather({CP_SOURCE} Chunk(&src global {size}{at} multiple=1{kept}) tracks={{cp_async}})",
-        f"+ Scatter({CP_WRITTEN} Chunk(&tile shared_cta {size}{at} multiple=1) 0 tracks={{cp_async}})",
+        f"+ Gather({CP_SOURCE} Chunk(&src global {size}{at}{kept}) tracks={{cp_async}})",
+        f"+ Scatter({CP_WRITTEN} Chunk(&tile shared_cta {size}{at}) 0 tracks={{cp_async}})",
     ]
 
 

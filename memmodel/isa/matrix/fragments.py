@@ -128,7 +128,7 @@ def _region(call: Call, operand: Operand, matrices: int) -> Chunk:
         hint = "let one thread of the test stand for the warp"
         call.fail(f"{call.head} is executed by a warp, and {call.context.thread.name} is a lane of one", hint=hint)
     address, _, _, _ = memory_base(call, operand, Space.SHARED)
-    return Chunk(address, Window.SHARED_CTA, Const(matrices * MATRIX_BYTES), align=ROW_BYTES, multiple=ROW_BYTES)
+    return Chunk(address, Window.SHARED_CTA, Const(matrices * MATRIX_BYTES), align=ROW_BYTES)
 
 
 _SHAPES = {"ldmatrix": ("m16n16", "m8n16"), "stmatrix": ("m16n8",)}

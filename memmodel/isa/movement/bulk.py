@@ -19,9 +19,9 @@ from memmodel.isa.copying import (
     gather,
     issue,
     receivers,
-    scalar,
     signal,
     size_of,
+    spelt,
     tracks,
 )
 from memmodel.isa.place import count_operand, in_range, mask, mbarrier
@@ -39,7 +39,7 @@ RELAXED_FAMILIES = frozenset({90, 100, 103, 110})
 
 
 def copy(call: Call) -> tuple[Op, ...]:
-    """cp.async.bulk."""
+    """cp.async.bulk and multimem.cp.async.bulk."""
     names = ["[dstMem]", "[srcMem]", "size"]
     names += ["ignoreBytesLeft", "ignoreBytesRight"] if call.word("ignore_oob") else []
     names += ["[mbar]"] if call.word("completion") != "bulk_group" else []
@@ -48,17 +48,17 @@ def copy(call: Call) -> tuple[Op, ...]:
     names += ["byteMask"] if call.word("cp_mask") else []
     given = take(call, names)
     (target, window, _), (source, from_window, _) = both_ends(call, given)
-    size = size_of(call, given["size"])
+    size, whole = size_of(call, given["size"])
     skips = [name for name in ("ignoreBytesLeft", "ignoreBytesRight") if name in given]
     ignored = [count_operand(call, given[name], 0, 15, name) for name in skips]
-    valid = tuple(step for name in skips for step in in_range(call, given[name], 0, 15, name))
+    valid = (*whole, *(step for name in skips for step in in_range(call, given[name], 0, 15, name)))
     left, right = ignored or (None, None)
     kept = count_operand(call, given["byteMask"], 0, (1 << 16) - 1, "a byte mask") if "byteMask" in given else None
-    reads = Chunk(source, from_window, size, scalar=scalar(call), skip_left=left, skip_right=right)
+    reads = replace(chunk(call, source, from_window, size), skip_left=left, skip_right=right)
     if "[mbar]" not in given:
-        written = Chunk(target, window, size, scalar=scalar(call), mask=kept)
+        written = replace(chunk(call, target, window, size), mask=kept)
         write = Scatter(access(call, Side.WRITE), written, 0, tracks(True))
-        return (issue(Family.BULK, gather(call, reads, in_group=True), write),)
+        return (*valid, issue(Family.BULK, gather(call, reads, in_group=True), write))
     barrier = mbarrier(
         call, given["[mbar]"], Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
     )
@@ -70,29 +70,39 @@ def copy(call: Call) -> tuple[Op, ...]:
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
-    """cp.reduce.async.bulk: an atomic update of every element of the destination."""
+    """cp.reduce.async.bulk and multimem.cp.reduce.async.bulk: an atomic update of every element of the destination."""
     in_group = call.word("completion") == "bulk_group"
     names = ["[dstMem]", "[srcMem]", "size"] + ([] if in_group else ["[mbar]"])
     given = take(call, names + (["cache_policy"] if call.word("hint") else []))
     (target, window, _), (source, from_window, _) = both_ends(call, given)
-    size = size_of(call, given["size"])
-    type = data_type(call.word("type") or "") or call.type
+    size, whole = size_of(call, given["size"])
+    type = _element_type(call.word("type") or "")
     # The source is read weakly, whatever the semantics of the updates.
     weak = replace(access(call, Side.READ), sem=Sem.WEAK, scope=None, family=Family.BULK_REDUCTION)
-    read = Gather(replace(weak, role=Role.SOURCE), Chunk(source, from_window, size), tracks(in_group))
+    reads = Chunk(source, from_window, size)
+    read = Gather(replace(weak, role=Role.SOURCE), reads, tracks(in_group))
     where = Chunk(target, window, size, scalar=type.width // 8)
     made = update(call, where, 0, call.scope or Scope.SYS, type, in_group=in_group)
     if in_group:
-        return (issue(Family.BULK_REDUCTION, read, made),)
+        return (*whole, issue(Family.BULK_REDUCTION, read, made))
     barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
     signalled = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
-    return (issue(Family.BULK_REDUCTION, read, made, signalled),)
+    return (*whole, issue(Family.BULK_REDUCTION, read, made, signalled))
+
+
+def _element_type(word: str) -> DataType:
+    """The type of the elements of a reduction; of 16 bits, both floating-point formats are alike here."""
+    return data_type(word) or DataType("f", 16)
 
 
 def update(call: Call, region: Region, source: int, scope: Scope, type: DataType, *, in_group: bool) -> Update:
     """An atomic read and write of each element of the destination, relaxed."""
     read, write = (
-        replace(call.access(side, Sem.RELAXED, scope, Proxy.ASYNC, Family.BULK_REDUCTION, rmw=True), asynchronous=True)
+        replace(
+            call.access(side, Sem.RELAXED, scope, Proxy.ASYNC, Family.BULK_REDUCTION, rmw=True),
+            asynchronous=True,
+            spelt=spelt(call, Side.WRITE),
+        )
         for side in (Side.READ, Side.WRITE)
     )
     return Update(read, write, region, source, call.word("op") or "", type, tracks(in_group))
@@ -114,12 +124,11 @@ def both_ends(call: Call, given: dict[str, Operand]) -> tuple[End, End]:
         end(call, given["[dstMem]"], call.word("dst") or ""),
         end(call, given["[srcMem]"], call.word("src") or ""),
     )
-    remote = call.word("src") == "shared::cta" and call.word("dst") == "shared::cluster"
     named = target[2]
-    if remote and call.head == "cp.async.bulk" and named is not None and named.cta in (None, call.place.cta):
-        hint = f"write [{named.name}@cta1] for the instance in CTA 1"
-        call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", given["[dstMem]"], hint)
-    if remote and call.head == "cp.async.bulk":
+    if call.head == "cp.async.bulk" and (call.word("src"), call.word("dst")) == ("shared::cta", "shared::cluster"):
+        if named is not None and named.cta in (None, call.place.cta):
+            hint = f"write [{named.name}@cta1] for the instance in CTA 1"
+            call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", given["[dstMem]"], hint)
         target = (target[0], Window.SHARED_OTHER, named)
     return target, source
 
@@ -194,10 +203,19 @@ _GLOBAL_TYPES = {
     ("and", "or", "xor"): ("b32", "b64"),
 }
 _TYPES = ("b32", "u32", "s32", "b64", "u64", "s64")
-_FLOATS = {**NO_FLOATS, "f16": NO_FLOATS["f32"], "bf16": NO_FLOATS["f32"]}
+_GLOBAL_FLOATS = {
+    ("add",): ("f16", "bf16", "f32", "f64"),
+    ("min", "max"): ("f16", "bf16"),
+    ("inc", "dec", "and", "or", "xor"): (),
+}
+_FLOATS = ("f16", "bf16", "f32", "f64")
+"""In modules only, and to .global."""
+
+_REFUSED_FLOATS = {**NO_FLOATS, "f16": NO_FLOATS["f32"], "bf16": NO_FLOATS["f32"]}
 
 
-def _type_rules() -> tuple[Rule, ...]:
+def _type_rules(space: str, table: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[Rule, ...]:
+    """Which types each operation has in a state space."""
     return tuple(
         Rule(
             "{head}.{op} to .{dst} has no type .{type}",
@@ -205,16 +223,70 @@ def _type_rules() -> tuple[Rule, ...]:
             {"dst": (space,), "op": ops, "type": tuple(word for word in _TYPES if word not in types)},
             at="type",
         )
-        for space, table in (("shared::cluster", _SHARED_TYPES), ("global", _GLOBAL_TYPES))
         for ops, types in table.items()
     )
 
+
+_FLOAT_RULES = (
+    *(
+        Rule(
+            "{head}.{op} has no type .{type}",
+            "write an integer type, or another operation",
+            {"op": ops, "type": tuple(word for word in _FLOATS if word not in types)},
+            at="type",
+        )
+        for ops, types in _GLOBAL_FLOATS.items()
+        if types != _FLOATS
+    ),
+    Rule(
+        "{head}.add.{type} is .noftz",
+        "write .add.noftz.{type}",
+        {"op": ("add",), "type": ("f16", "bf16")},
+        ("noftz",),
+        at="type",
+    ),
+    Rule(
+        ".noftz is for .add", "drop it", {"noftz": (), "op": tuple(op for op in REDUCTIONS if op != "add")}, at="noftz"
+    ),
+    Rule(".noftz is for .f16 and .bf16", "drop it", {"noftz": (), "type": (*_TYPES, "f32", "f64")}, at="noftz"),
+)
+_TYPE = Slot("type", _TYPES, "type", Need.ALWAYS, _REFUSED_FLOATS, modules=_FLOATS)
+_NOFTZ = Slot("noftz", (), "qualifier", modules=("noftz",))
+_SEMANTICS = Slot("sem", ("weak", "relaxed"), "memory semantics")
+_TO_GLOBAL = Slot("dst", ("global",), "destination", Need.ALWAYS)
+_FROM_SHARED = Slot("src", ("shared::cta",), "source", Need.ALWAYS, _PLAIN_SHARED)
+_IN_GROUP = Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS)
+
+_COPY_SEMANTICS = (
+    Rule("{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", {"sem": ("relaxed",)}, ("scope",)),
+    Rule("{head}.relaxed needs .b128", "add .b128 after all other qualifiers", {"sem": ("relaxed",)}, ("type",)),
+    Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
+    Rule(
+        "{head} without semantics is weak, and takes no scope",
+        "write {head}.relaxed.{scope}, or drop .{scope}",
+        {"scope": ()},
+        ("sem",),
+        at="scope",
+    ),
+    Rule("{head}.weak has no type", "drop .{type}", {"sem": ("weak",), "type": ()}, at="type"),
+    Rule(
+        "{head} without semantics has no type",
+        "write {head}.relaxed.gpu, or drop .{type}",
+        {"type": ()},
+        ("sem",),
+        at="type",
+    ),
+)
+_REDUCTION_SEMANTICS = (
+    Rule("{head}.relaxed needs a scope", "write .relaxed.sys or another scope", {"sem": ()}, ("scope",)),
+    Rule("{head} with a scope names its semantics", "write .relaxed.{scope}", {"scope": ()}, ("sem",), at="scope"),
+)
 
 ROWS = (
     Row(
         ("cp.async.bulk",),
         (
-            Slot("sem", ("weak", "relaxed"), "memory semantics"),
+            _SEMANTICS,
             SCOPE,
             TARGET,
             SOURCE,
@@ -233,20 +305,7 @@ ROWS = (
         rules=(
             *MECHANISM,
             _NO_HINT,
-            Rule(
-                "{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", {"sem": ("relaxed",)}, ("scope",)
-            ),
-            Rule(
-                "{head}.relaxed needs .b128", "add .b128 after all other qualifiers", {"sem": ("relaxed",)}, ("type",)
-            ),
-            Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
-            Rule(
-                "{head} without semantics is weak, and takes no scope",
-                "write {head}.relaxed.{scope}, or drop .{scope}",
-                {"scope": ()},
-                ("sem",),
-                at="scope",
-            ),
+            *_COPY_SEMANTICS,
             Rule(
                 "a copy within a cluster has .cta or .cluster scope",
                 "write .cluster",
@@ -273,11 +332,12 @@ ROWS = (
             Slot("sem", ("relaxed",), "memory semantics"),
             SCOPE,
             Slot("dst", ("shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED),
-            Slot("src", ("shared::cta",), "source", Need.ALWAYS, _PLAIN_SHARED),
+            _FROM_SHARED,
             COMPLETION,
             CACHE_HINT,
             Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
-            Slot("type", _TYPES, "type", Need.ALWAYS, _FLOATS),
+            _NOFTZ,
+            _TYPE,
         ),
         ("[dstMem]", "[srcMem]", "size", "mbar?", "policy?"),
         reduce,
@@ -287,19 +347,65 @@ ROWS = (
         rules=(
             *MECHANISM[:2],
             _NO_HINT,
-            Rule("{head}.relaxed needs a scope", "write .relaxed.sys or another scope", {"sem": ()}, ("scope",)),
-            Rule(
-                "{head} with a scope names its semantics", "write .relaxed.{scope}", {"scope": ()}, ("sem",), at="scope"
-            ),
+            *_REDUCTION_SEMANTICS,
             Rule(
                 "a reduction within a cluster has .cta or .cluster scope",
                 "write .cluster",
                 {"scope": ("gpu", "sys"), "dst": ("shared::cluster",)},
                 at="scope",
             ),
-            *_type_rules(),
+            *_type_rules("shared::cluster", _SHARED_TYPES),
+            *_type_rules("global", _GLOBAL_TYPES),
+            Rule(
+                "{head} to .{dst} has no type .{type}",
+                "write an integer type",
+                {"dst": ("shared::cluster",), "type": _FLOATS},
+                at="type",
+            ),
+            *_FLOAT_RULES,
         ),
         since=90,
         written="[dstMem], [srcMem], size{, [mbar]}{, cache_policy}",
+    ),
+    Row(
+        ("multimem.cp.async.bulk",),
+        (
+            _SEMANTICS,
+            SCOPE,
+            _TO_GLOBAL,
+            _FROM_SHARED,
+            _IN_GROUP,
+            flag("cp_mask"),
+            Slot("type", ("b128",), "type"),
+        ),
+        ("[dstMem]", "[srcMem]", "size", "byteMask?"),
+        copy,
+        "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",
+        _PAGE + "multimem.cp.async.bulk",
+        rules=_COPY_SEMANTICS,
+        since=90,
+        needs={"cp_mask": 100},
+        word_families={"weak": RELAXED_FAMILIES, "relaxed": RELAXED_FAMILIES},
+        modules=True,
+    ),
+    Row(
+        ("multimem.cp.reduce.async.bulk",),
+        (
+            Slot("sem", ("relaxed",), "memory semantics"),
+            SCOPE,
+            _TO_GLOBAL,
+            _FROM_SHARED,
+            _IN_GROUP,
+            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            _NOFTZ,
+            _TYPE,
+        ),
+        ("[dstMem]", "[srcMem]", "size"),
+        reduce,
+        "as cp.reduce.async.bulk to .global, of all memory that the multimem address points to",
+        _PAGE + "multimem.cp.reduce.async.bulk",
+        rules=(*_REDUCTION_SEMANTICS, *_type_rules("global", _GLOBAL_TYPES), *_FLOAT_RULES),
+        since=90,
+        modules=True,
     ),
 )

@@ -39,8 +39,8 @@ def copy(call: Call) -> tuple[Op, ...]:
     issue = IssueAsync(
         Issue(Family.CP_ASYNC),
         (
-            Gather(read, Chunk(source, Window.GLOBAL, whole, size, multiple=1, kept=kept), TRACKS),
-            Scatter(write, Chunk(target, Window.SHARED_CTA, whole, size, multiple=1), 0, TRACKS),
+            Gather(read, Chunk(source, Window.GLOBAL, whole, size, kept=kept), TRACKS),
+            Scatter(write, Chunk(target, Window.SHARED_CTA, whole, size), 0, TRACKS),
         ),
     )
     if kept is None or isinstance(kept, Const):

@@ -55,6 +55,7 @@ INTERPRETED = (
     "synchronization.groups",
     "matrix.fragments",
     "matrix.warp_mma",
+    "movement.bulk",
 )
 """Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")

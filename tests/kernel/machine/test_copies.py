@@ -246,6 +246,52 @@ setp.ne.u32 %p3, %r11, 1;
     assert verdict_of(body, threads=1).word == "explored"
     large = body.replace("[%r2], 64", "[%r2], 2048")
     assert verdict_of(large, threads=1).word == "explored"
-    monkeypatch.setattr("memmodel.kernel.machine.engines.copies.MOST_OBSERVED", 2047)
+    monkeypatch.setattr("memmodel.kernel.machine.asynchronous.MOST_OBSERVED", 2047)
     assert verdict_of(large, threads=1).word == "undecided"
     assert verdict_of(body.replace("relaxed.gpu.", "").replace(".b128", ""), threads=1).word == "clean"
+
+
+# ---- what the row says -----------------------------------------------------------------------------------------
+
+TO_GLOBAL = "cp.async.bulk.global.shared::cta.bulk_group"
+
+
+@pytest.mark.parametrize("size", ["24", "%r20"])
+@pytest.mark.parametrize("copy", [f"{TO_GLOBAL} [%d0], [%r2], ", "cp.async.bulk.prefetch.L2.global [%d0], "])
+def test_a_size_that_is_no_multiple_of_16(size: str, copy: str) -> None:
+    """ "If the value is not a multiple of 16, then the behavior is undefined" ("cp.async.bulk")."""
+    verdict = verdict_of(f"mov.u32 %r20, 24;\n@%p0 {copy}{size};", threads=1)
+    (undefined,) = [one for one in verdict.findings if one.rule == "undefined-instruction"]
+    assert "copies a multiple of 16 bytes" in undefined.message
+
+
+REDUCED = "cp.reduce.async.bulk.global.shared::cta.bulk_group.{} [%d0], [%r2], 64;\ncp.async.bulk.commit_group;"
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        ("add.f32", True),
+        ("add.f64", True),
+        ("add.noftz.bf16", True),
+        ("min.f16", True),
+        ("add.f16", False),
+        ("min.f32", False),
+        ("max.noftz.f16", False),
+        ("and.u32", False),
+        ("dec.u64", False),
+        ("relaxed.add.u32", False),
+    ],
+)
+def test_types_of_reductions(words: str, known: bool) -> None:
+    """The table of "cp.reduce.async.bulk": what is not in it is no instruction."""
+    verdict = judged(f"{REDUCED.format(words)}\ncp.async.bulk.wait_group 0;", threads=1)
+    assert verdict.word == ("clean" if known else "undecided"), repr(verdict)
+
+
+def test_a_mask_that_nobody_knows() -> None:
+    """It says who receives, so that nothing can be said of the copy."""
+    copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+    body = f"ld.global.u16 %h0, [%d0];\n@%p0 {copy} [%r2], [%d0], 64, [%r4], %h0;"
+    verdict = verdict_of(body, ctas=2, cluster=2)
+    assert verdict.word == "undecided" and "mask names a CTA" in str(verdict.open)

@@ -47,7 +47,7 @@ def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
         return None
     if rest[0] == "prefetch":
         return lambda machine, warp, lanes, group: True
-    return _tensor(compiler, instruction) if rest[0] == "tensor" else _bulk(compiler, instruction)
+    return _tensor(compiler, instruction) if rest[0] == "tensor" else None
 
 
 # ---- what copies have in common ------------------------------------------------------------------------------------
@@ -181,95 +181,6 @@ def _aligned(one: tuple[Block, int], size: int, unit: int = CHUNK) -> None:
     block, at = one
     if size % CHUNK or (at + block.address) % unit:
         raise Faulty("undefined-address", f"a bulk copy works on multiples of {unit} bytes")
-
-
-# ---- copies between two addresses ----------------------------------------------------------------------------------
-
-
-def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """cp.async.bulk and cp.reduce.async.bulk."""
-    words, operands = instruction.words, list(instruction.operands)
-    skips = [compiler.get(operands.pop(3), instruction, 32) for _ in range(2)] if "ignore_oob" in words else []
-    form = _form(instruction)
-    target, source = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[1])
-    sizes = compiler.get(operands[2], instruction)
-    objects = None if form.grouped else address(compiler, instruction, operands[3])
-    masks = compiler.get(operands[4], instruction, 16) if form.multicast else None
-    bytes_of = compiler.get(operands[-1], instruction, 16) if "cp_mask" in words else None
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        to, start, size_of = list(target(warp)), list(source(warp)), list(sizes(warp))
-        for lane in lanes:
-            size, where = size_of[lane], to[lane]
-            if size is None or where is None:
-                machine.unknown("the size or the address of the copy", instruction)
-            left, right = (_ignored(machine, one(warp)[lane], instruction) for one in skips) if skips else (0, 0)
-            begin, read = start[lane], max(0, size - left - right)
-            block, at = machine.place(warp, form.source, begin and begin + left, read, instruction)
-            origin = block, at - left
-            _aligned(origin, size)
-            made = _Copying(machine, warp, lane, instruction, form, size)
-            made.read([(block, at, read)])
-            made.twin(machine.steps, where, start[lane])
-            copies = form.updates is None and (form.scalar is None or _is_choice(machine, made, origin))
-            ends = [(where, 0)]
-            if objects is not None:
-                barrier = _known(machine, objects(warp)[lane], instruction)
-                mask = None if masks is None else masks(warp)[lane]
-                ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
-            for part, (there, bar) in enumerate(ends, 1):
-                block, at = machine.place(warp, form.target, there, size, instruction)
-                if block is warp.cta.shared and form.source.startswith("shared"):
-                    message = f"{instruction.opcode} from shared memory goes to the shared memory of another CTA"
-                    machine.problem("undefined-instruction", message, instruction)
-                _aligned((block, at), size)
-                kept = [(0, size)] if bytes_of is None else _chosen(bytes_of(warp)[lane], size)
-                if kept is None:
-                    machine.unknown("the mask of the copy", instruction)
-                for one in machine.replicas(block, instruction) if "multimem" in words else (block,):
-                    made.write([(one, at + first, count) for first, count in kept], part)
-                    one.forget(at, left)
-                    one.forget(at + size - right, right)
-                    for first, count in [(left, read)] if skips else kept:
-                        if copies:
-                            one.copy(at + first, origin[0], origin[1] + first, count)
-                        else:
-                            one.forget(at + first, count)
-                if objects is not None:
-                    made.tell(at_object(machine, warp, instruction, bar), size, part)
-            if form.grouped:
-                warp.tracks[Track.BULK].add(lane, made.issue)
-        return True
-
-    return step
-
-
-def _is_choice(machine: Machine, made: _Copying, origin: tuple[Block, int]) -> bool:
-    """What a strong copy reads may depend on the schedule, as what a strong load does. Is it copied in this run?"""
-    instruction = made.instruction
-    if not made.observed or instruction.number in machine.schedule.opaque:
-        return False
-    if origin[0].known is not None:
-        machine.run.choices.setdefault(("load", instruction.number), instruction)
-    return True
-
-
-def _ignored(machine: Machine, count: int | None, instruction: PtxInstruction) -> int:
-    """Bytes at an end of the source that .ignore_oob leaves out: they may lie outside the allocation."""
-    if count is None:
-        machine.unknown("the number of bytes to ignore", instruction)
-    if count >= CHUNK:
-        raise Faulty("undefined-instruction", f"up to {CHUNK - 1} bytes are ignored at an end, and not {count}")
-    return count
-
-
-def _chosen(mask: int | None, size: int) -> list[tuple[int, int]] | None:
-    """The bytes that .cp_mask copies: bit i is about byte i of each 16. As first bytes and numbers of bytes."""
-    if mask is None:
-        return None
-    ends = [bit for bit in range(CHUNK + 1) if (mask << 1 >> bit & 1) != (mask << 1 >> bit + 1 & 1)]
-    runs = [(first, end - first) for first, end in zip(ends[::2], ends[1::2], strict=True)]
-    return [(chunk + first, count) for chunk in range(0, size, CHUNK) for first, count in runs]
 
 
 def _known(machine: Machine, value: int | None, instruction: PtxInstruction) -> int:

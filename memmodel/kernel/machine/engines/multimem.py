@@ -15,7 +15,6 @@ from dataclasses import replace
 from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, aligned, registers_of, strong
-from memmodel.kernel.machine.engines.copies import copy_step
 from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
@@ -37,9 +36,6 @@ def multimem_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking |
     words = instruction.words
     if words[0] != "multimem":
         return None
-    if words[1] == "cp":
-        bulk = words.index("bulk") + 1
-        return copy_step(compiler, replace(instruction, words=(*words[1:bulk], "multimem", *words[bulk:])))
     if words[2:3] == ("async",):
         return async_step(compiler, replace(instruction, words=(*words[1:3], "multimem", *words[3:])))
     return _access(compiler, instruction) if words[1] in ("ld_reduce", "st", "red") else None

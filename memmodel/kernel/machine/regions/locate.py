@@ -148,6 +148,7 @@ def _accessed(region: Chunk, size: int, left: int, right: int, mask: int, kept: 
 
 def masked(mask: int, size: int) -> list[tuple[int, int]]:
     """The bytes that a byte mask names: bit i is about byte i of each 16."""
+    mask &= (1 << MASK_BYTES) - 1
     ends = [bit for bit in range(MASK_BYTES + 1) if (mask << 1 >> bit & 1) != (mask << 1 >> bit + 1 & 1)]
     runs = list(zip(ends[::2], ends[1::2], strict=True))
     return [(chunk + low, chunk + high) for chunk in range(0, size, MASK_BYTES) for low, high in runs]
