@@ -20,7 +20,7 @@ from memmodel.isa.tensor_memory import TENSOR_CORES
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
-from memmodel.program.regions import Box, BoxTile, Object, Region, TensorMapAt
+from memmodel.program.regions import Box, BoxMode, BoxTile, Object, Region, TensorMapAt
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Window
 
@@ -53,14 +53,17 @@ _UNTYPED = DataType("u", 64)
 _MADE = ("global", "generic")
 """State spaces in which a kernel may make a tensor map of its own."""
 
+_OF_ROWS = ("tile::gather4", "tile::scatter4")
+_OF_IMAGES = ("im2col", "im2col_no_offs")
+
 
 def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None, given: int) -> None:
-    wanted = int((call.word("dim") or "1d")[0])
-    mode = call.word("mode") or "tile"
-    if mode != "tile":
-        call.refuse(f".{mode} is not modelled", "mode", "write .tile, and a copy for each row or window")
+    dimensions = call.word("dim") or "1d"
+    wanted = 1 + BoxMode.ROWS.boxes if call.word("mode") in _OF_ROWS else int(dimensions[0])
+    if not call.module:
+        _check_mode(call, ("tile",))
     if given != wanted:
-        call.fail(f"{call.head}.{wanted}d takes {wanted} coordinate(s), and {given} are given", operand)
+        call.fail(f"{call.head}.{dimensions} takes {wanted} coordinate(s), and {given} are given", operand)
     if descriptor is None or not descriptor.maps:
         return
     view = descriptor.maps[0]
@@ -68,6 +71,28 @@ def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None,
     if has != wanted:
         hint = f"declare it with {wanted} sizes: tensormap({view.data}, {{8, 2}}, {{16, 4}}) has two"
         call.fail(f"'{descriptor.name}' describes a tensor of {has} dimension(s)", operand, hint)
+
+
+def _check_mode(call: Call, known: tuple[str, ...]) -> str:
+    """The load mode, which is one of these."""
+    mode = call.word("mode") or "tile"
+    if mode not in known:
+        call.refuse(f".{mode} is not modelled", "mode", "write .tile, and a copy for each row or window")
+    return mode
+
+
+def _box(call: Call, coordinates: tuple[Expr, ...], offsets: Operand | None, *, reads: bool) -> Box:
+    """The box that a copy reads or writes; modules have modes in which these are other bytes."""
+    box = Box(Get("$map"), coordinates, reads)
+    mode = _check_mode(call, ("tile", *_OF_ROWS, *_OF_IMAGES))
+    if mode in _OF_ROWS:
+        return replace(box, mode=BoxMode.ROWS)
+    if mode not in _OF_IMAGES:
+        return box
+    items = () if offsets is None else offsets.items if isinstance(offsets, Vector) else (offsets,)
+    if offsets is not None and len(items) != len(coordinates) - 2:
+        call.fail(f"{mode} takes {len(coordinates) - 2} offsets here, and {len(items)} are given", offsets)
+    return replace(box, mode=BoxMode.IMAGE, offsets=tuple(call.integer(item) for item in items))
 
 
 def descriptor_read(call: Call, address: Expr, *, in_group: bool) -> AsyncRead:
@@ -82,8 +107,9 @@ def copy(call: Call) -> tuple[Op, ...]:
         given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
         address, _, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
         tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
-        write = Scatter(_weak(call, Side.WRITE), Box(Get("$map"), coordinates, reads=False), 1, tracks(True))
-        source = gather(call, BoxTile(tile, window, Get("$map")), in_group=True)
+        box = _box(call, coordinates, None, reads=False)
+        write = Scatter(_weak(call, Side.WRITE), box, 1, tracks(True))
+        source = gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True)
         made_of = descriptor_read(call, address, in_group=True), source, write
         return (*_inside(call, coordinates), issue(Family.BULK, *made_of))
     mask_name = ["ctaMask"] if call.word("multicast") else []
@@ -99,10 +125,11 @@ def copy(call: Call) -> tuple[Op, ...]:
     steps, ctas = mask(call, given["ctaMask"]) if mask_name else ((), ())
     if not mask_name and not own:
         steps = (*steps, *_one_cta(call, tile, barrier.address, group))
-    read = gather(call, Box(Get("$map"), coordinates, reads=True), in_group=False)
+    box = _box(call, coordinates, given.get("im2colInfo"), reads=True)
+    read = gather(call, box, in_group=False)
     made: list[tuple[Region, Object, Expr | None]] = []
     for there, bar, when in receivers(call, tile, barrier, ctas, group):
-        made.append((BoxTile(there, Window.SHARED_CLUSTER if ctas else window, Get("$map")), bar, when))
+        made.append((BoxTile(there, Window.SHARED_CLUSTER if ctas else window, Get("$map"), box.mode), bar, when))
     first = (descriptor_read(call, address, in_group=False), read)
     return (*steps, *delivered(call, first, 1, made, None))
 
@@ -138,10 +165,10 @@ def reduce(call: Call) -> tuple[Op, ...]:
     given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
     address, descriptor, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
     tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
-    type = _element_type(call, descriptor)
+    type = _UNTYPED if call.module else _element_type(call, descriptor)  # the map says it when the copy is made
     weak = replace(_weak(call, Side.READ), family=Family.BULK_REDUCTION, role=Role.SOURCE)
-    read = replace(gather(call, BoxTile(tile, window, Get("$map")), in_group=True), label=weak)
-    box = Box(Get("$map"), coordinates, reads=False, scalars=True)
+    box = replace(_box(call, coordinates, None, reads=False), scalars=True)
+    read = replace(gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True), label=weak)
     made = update(call, box, 1, Scope.GPU, type, in_group=True)
     parts = descriptor_read(call, address, in_group=True), read, made
     return (*_inside(call, coordinates), issue(Family.BULK_REDUCTION, *parts))
@@ -162,8 +189,7 @@ def prefetch(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.prefetch: a hint, without events."""
     given = take(call, ["[srcMem]", "size", *_policy(call)])
     end(call, given["[srcMem]"], "global")
-    size_of(call, given["size"])
-    return ()
+    return size_of(call, given["size"])[1]
 
 
 def prefetch_box(call: Call) -> tuple[Op, ...]:
@@ -195,6 +221,12 @@ _MODES_TO = Rule(
     "{head} to .global has no .{mode}",
     "write .tile",
     {"mode": ("tile::gather4", "im2col", "im2col::w", "im2col::w::128"), "dst": ("global",)},
+    at="mode",
+)
+_MATRIX = Rule(
+    "{head}.{dim} has no .{mode}",
+    "rows are those of a matrix: write .2d, or .tile",
+    {"dim": ("1d", "3d", "4d", "5d"), "mode": _OF_ROWS},
     at="mode",
 )
 _IMAGE = Rule(
@@ -237,6 +269,7 @@ ROWS = (
             ),
             _MODES_FROM,
             _MODES_TO,
+            _MATRIX,
             _IMAGE,
         ),
         since=90,
@@ -259,7 +292,11 @@ ROWS = (
         reduce,
         "as cp.reduce.async.bulk, at .gpu scope, and with a read of the tensor map (tensormap proxy)",
         _PAGE + "cp.reduce.async.bulk.tensor",
-        rules=(_MODES_TO, _IMAGE),
+        rules=(
+            _MODES_TO,
+            Rule("{head} has no .{mode}", "write .tile", {"mode": ("tile::scatter4",)}, at="mode"),
+            _IMAGE,
+        ),
         since=90,
         written="[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
     ),
@@ -285,7 +322,7 @@ ROWS = (
         prefetch_box,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
-        rules=(_MODES_FROM, _IMAGE),
+        rules=(_MODES_FROM, _MATRIX, _IMAGE),
         since=90,
         word_families=_FAMILIES,
         written="[tensorMap, {c0, ..}]{, im2colInfo}{, cache_policy}",

@@ -20,7 +20,6 @@ from memmodel.kernel.machine.collective.checks import Collective, collective_of
 from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
-from memmodel.kernel.machine.engines.copies import copy_step
 from memmodel.kernel.machine.engines.mma import mma_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
@@ -45,7 +44,7 @@ from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym,
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, atomic_step, sync_step, object_step, copy_step, map_step, wgmma_step,
+    warp_step, access_step, atomic_step, sync_step, object_step, map_step, wgmma_step,
     mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
     stack_step,
 )  # fmt: skip
@@ -56,6 +55,7 @@ INTERPRETED = (
     "matrix.fragments",
     "matrix.warp_mma",
     "movement.bulk",
+    "movement.tensor",
 )
 """Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")

@@ -21,7 +21,6 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.kernel.machine.accesses import address, gathered
-from memmodel.kernel.machine.engines.operands import multicast_ranks
 from memmodel.kernel.machine.memory import RANK_SHIFT
 from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
@@ -30,6 +29,7 @@ from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, lanes_meet
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.bytes import Instance
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Space
@@ -270,3 +270,12 @@ def _fence(instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def multicast_ranks(machine: Machine, warp: Warp, mask: int, instruction: PtxInstruction) -> list[int]:
+    """The CTAs of the cluster that a mask names."""
+    ranks = [rank for rank in range(16) if mask >> rank & 1]
+    for rank in ranks:
+        if (warp.cta.cluster, rank) not in machine.ctas:
+            raise Refused(f"the mask {mask:#x} names a CTA that the cluster does not have", instruction.span)
+    return ranks
