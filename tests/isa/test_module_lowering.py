@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
 from memmodel.isa.module import Surroundings, lower_in_module
 from memmodel.program.expressions import AddressOf, Apply, Const, Get
-from memmodel.program.ops import Op
-from memmodel.program.regions import LaneRows, MatrixLines
+from memmodel.program.ops import (
+    AsyncRead,
+    Gather,
+    IssueAsync,
+    Op,
+    Scatter,
+    SignalPart,
+    Track,
+    UndefinedIf,
+    Update,
+)
+from memmodel.program.regions import Box, BoxMode, BoxTile, Chunk, LaneRows, MatrixLines, Object, TensorMapAt
 from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
 from memmodel.ptx.module.reader import parse_module
-from memmodel.ptx.vocabulary import DataType, Window
+from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 from memmodel.source import Source
 
-U64 = DataType("u", 64)
+U32, U64 = DataType("u", 32), DataType("u", 64)
 READ, WRITE = Access(Side.READ), Access(Side.WRITE)
 FOUR = ("0", "1", "2", "3")
 
@@ -39,6 +49,54 @@ def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
 
 def shared(address: AddressOf | Get) -> Apply:
     return Apply("in shared", (address,), U64)
+
+
+def in_global(register: str) -> Apply:
+    return Apply("in global", (Get(register),), U64)
+
+
+def bulk(side: Side, **more: object) -> Access:
+    return Access(side, asynchronous=True, **{"proxy": Proxy.ASYNC, "family": Family.BULK, **more})  # type: ignore[arg-type]
+
+
+def copied(write: Scatter, size: int = 64) -> IssueAsync:
+    """A copy from `s` that is tracked by groups."""
+    read = Gather(bulk(Side.READ, role=Role.SOURCE), Chunk(OWN, Window.SHARED_CTA, Const(size)), BULK)
+    return IssueAsync(Issue(Family.BULK), (read, write))
+
+
+def reduced(scope: Scope, op: str, type: DataType, spelt: str | None = None) -> IssueAsync:
+    """A reduction of 64 bytes from `s`."""
+    source = bulk(Side.READ, family=Family.BULK_REDUCTION, role=Role.SOURCE)
+    read, write = (
+        bulk(side, family=Family.BULK_REDUCTION, sem=Sem.RELAXED, scope=scope, rmw=True, spelt=spelt)
+        for side in (Side.READ, Side.WRITE)
+    )
+    target = Chunk(in_global("6"), Window.GLOBAL, Const(64), scalar=type.width // 8)
+    parts = (
+        Gather(source, Chunk(OWN, Window.SHARED_CTA, Const(64)), BULK),
+        Update(read, write, target, 0, op, type, BULK),
+    )
+    return IssueAsync(Issue(Family.BULK_REDUCTION), parts)
+
+
+def loaded(box: Box) -> IssueAsync:
+    """A copy of a box to `s`, of whose end the object behind it is told."""
+    described = bulk(Side.READ, proxy=Proxy.TENSORMAP, role=Role.DESCRIPTOR)
+    barrier = Object(shared(AddressOf("s", 64)), Window.SHARED_CTA)
+    return IssueAsync(
+        Issue(Family.BULK),
+        (
+            AsyncRead(described, TensorMapAt(Get("6"), Window.MAPS), ("$map",)),
+            Gather(bulk(Side.READ, role=Role.SOURCE), box),
+            Scatter(WRITTEN, BoxTile(OWN, Window.SHARED_CTA, MAP, box.mode), 1),
+            SignalPart(Signal(Action.COMPLETE_TX, Scope.CLUSTER, Family.BULK), barrier, bytes_of=1, of=(0, 1, 2)),
+        ),
+    )
+
+
+BULK, OWN, MAP = frozenset({Track.BULK}), shared(AddressOf("s")), Get("$map")
+WRITTEN, EVERYWHERE = bulk(Side.WRITE), bulk(Side.WRITE, spelt="multimem")
 
 
 WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
@@ -78,6 +136,28 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     ],
     "wmma.store.d.sync.aligned.row.m8n32k16.s32 [%d0], {%r0, %r1};": [
         MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, None, 8, 32, 32))
+    ],
+    "multimem.cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [s], 64, 15;": [
+        copied(Scatter(EVERYWHERE, Chunk(in_global("6"), Window.GLOBAL, Const(64), mask=Const(15)), 0, BULK))
+    ],
+    "multimem.cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.noftz.bf16 [%d0], [s], 64;": [
+        reduced(Scope.GPU, "add", DataType("f", 16), "multimem")
+    ],
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%d0], [s], 64;": [
+        reduced(Scope.SYS, "add", DataType("f", 32))
+    ],
+    # A number of bytes that is wrong is undefined when the instruction is executed.
+    "cp.async.bulk.global.shared::cta.bulk_group [%d0], [s], 24;": [
+        UndefinedIf("cp.async.bulk copies a multiple of 16 bytes", Apply("and", (Const(24), Const(15)), U32)),
+        copied(Scatter(WRITTEN, Chunk(in_global("6"), Window.GLOBAL, Const(24)), 0, BULK), 24),
+    ],
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
+    "[s], [%d0, {%r0, %r1, %r2, %r3, 7}], [s+64];": [
+        loaded(Box(MAP, (*map(Get, FOUR), Const(7)), reads=True, mode=BoxMode.ROWS))
+    ],
+    "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes "
+    "[s], [%d0, {%r0, %r1, %r2}], [s+64], {%r3};": [
+        loaded(Box(MAP, tuple(map(Get, FOUR[:3])), reads=True, mode=BoxMode.IMAGE, offsets=(Get("3"),)))
     ],
 }  # fmt: skip
 
