@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import FIRST_GLOBAL
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym
@@ -158,6 +158,20 @@ def in_range(call: Call, operand: Operand, least: int, most: int, what: str) -> 
         below = Apply("sub", (below, Const(least)), U32)
     beyond = Apply("gt", (below, Const(most - least)), U32)
     return (UndefinedIf(f"{what} is from {least} to {most}", beyond),)
+
+
+def member_mask(call: Call, operand: Operand) -> Expr:
+    """The lanes of a module that take part in an instruction, as a mask of 32 bits."""
+    mask = call.integer(operand)
+    return Const(mask.value & FULL_MASK) if isinstance(mask, Const) else mask
+
+
+def own_lane_in(call: Call, mask: Expr) -> tuple[Op, ...]:
+    """The step that finds a lane of a module outside the mask that it gives."""
+    if mask == Const(FULL_MASK):
+        return ()
+    outside = Apply("eq", (Apply("and", (mask, Get("%lanemask_eq")), U32), Const(0)), U32)
+    return (UndefinedIf(f"a thread executes {call.head} with a mask that does not have its own lane", outside),)
 
 
 def writable(call: Call, operand: Operand) -> tuple[Op, ...]:

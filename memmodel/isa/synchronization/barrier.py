@@ -6,17 +6,20 @@ one) and the thread count, `_` for what is left out.
 
 A litmus thread is a whole warp unless the test puts several into one, so a PTX thread count, which is a multiple of the
 warp size, is counted in warps here. In the column layout a count is a number of litmus threads, as in published files.
+In a compiled module it is what PTX says: a number of threads, and a warp arrives as all of its lanes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.place import FULL_MASK, in_range, lane
-from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
+from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, type_slot
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
-from memmodel.ptx.operands import Imm, Operand
+from memmodel.ptx.operands import Blank, Imm, Operand
 from memmodel.ptx.vocabulary import DataType, Scope, Sem
 
 WARP_SIZE = 32
@@ -33,7 +36,8 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
     """The halves of a CTA barrier whose number stands at operand `first`."""
     number, resource, count = call.operands[first], call.optional(first + 1), call.optional(first + 2)
     key = (call.integer(number), call.integer(resource) if resource else Const(0))
-    if not call.columns and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
+    litmus = not call.columns and not call.module
+    if litmus and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
         call.fail(f"a CTA has barriers 0 to {RESOURCES - 1}, not {number.value}", number)
     if not call.columns and resource is not None:
         call.fail("a barrier of PTX is a number alone", resource, "the column layout has resources; number them here")
@@ -46,7 +50,7 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
 
 def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
     """A count is one of warps, and lanes that arrive one by one are none: how they add up is not modelled."""
-    if call.columns or threads is None or lane(call) is None:
+    if call.columns or call.module or threads is None or lane(call) is None:
         return ()
     return (Unmodelled("a barrier with a thread count, at which the lanes of one warp arrive one by one", Const(1)),)
 
@@ -54,14 +58,15 @@ def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
 def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Half, ...]) -> tuple[Op, ...]:
     """Steps that find what registers must not hold: a number that no barrier has, a count of no whole warps."""
     steps = list(in_range(call, number, 0, RESOURCES - 1, "the number of a barrier"))
-    if not call.columns and count is not None and not isinstance(count, Imm):
-        threads = call.integer(count)
+    if call.columns or count is None or (isinstance(count, Imm) and not call.module):
+        return tuple(steps)
+    threads = call.integer(count)
+    if not isinstance(count, Imm) or count.value % WARP_SIZE:
         part = Apply("rem", (threads, Const(WARP_SIZE)), _U32)
         steps.append(UndefinedIf(f"the thread count of a barrier is a multiple of {WARP_SIZE}", part))
-        if halves == (Half.ARRIVE,):
-            steps.append(
-                UndefinedIf("bar.arrive has a thread count that is not zero", Apply("eq", (threads, Const(0)), _U32))
-            )
+    if halves == (Half.ARRIVE,) and (not isinstance(count, Imm) or count.value == 0):
+        none = Apply("eq", (threads, Const(0)), _U32)
+        steps.append(UndefinedIf("bar.arrive has a thread count that is not zero", none))
     return tuple(steps)
 
 
@@ -69,6 +74,11 @@ def _threads(call: Call, count: Operand) -> Expr:
     threads = call.integer(count)
     if call.columns:
         return threads
+    if call.module:  # as many threads as there are whole warps
+        whole = ~(WARP_SIZE - 1) & FULL_MASK
+        return (
+            Const(threads.value & whole) if isinstance(threads, Const) else Apply("and", (threads, Const(whole)), _U32)
+        )
     if not isinstance(count, Imm):
         return Apply("div", (threads, Const(WARP_SIZE)), _U32)
     if count.value < 0 or count.value % WARP_SIZE or (count.value == 0 and call.head.endswith("arrive")):
@@ -123,6 +133,13 @@ def warp(call: Call) -> tuple[Op, ...]:
     return (*steps, *(AtBarrier(half, (mask,), count) for half in halves))
 
 
+def warp_of_lanes(call: Call) -> tuple[Op, ...]:
+    """bar.warp.sync in a module, where the lanes of a mask are threads: all of them that have not exited meet."""
+    mask = member_mask(call, call.operands[0])
+    halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
+    return (*own_lane_in(call, mask), *(AtBarrier(half, (mask,), None) for half in halves))
+
+
 def cluster_arrive(call: Call) -> tuple[Op, ...]:
     """barrier.cluster.arrive: releases unless .relaxed."""
     return (_cluster(Half.ARRIVE, Sem.RELAXED if call.word("sem") == "relaxed" else Sem.RELEASE),)
@@ -137,14 +154,42 @@ def _cluster(half: Half, sem: Sem) -> AtBarrier:
     return AtBarrier(Barrier(half, Domain.CLUSTER, sem, Scope.CLUSTER), (Const(0),), None)
 
 
-def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]:
+def _in_litmus_order(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """`a{, b}` with the operand for a resource, and `_` for a count that is left out."""
+    return (operands[0], Blank(), *(operands[1:] or (Blank(),))) if 1 <= len(operands) <= 2 else operands
+
+
+def _reduction_in_litmus_order(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """`d, a{, b}, c` likewise."""
+    if not 3 <= len(operands) <= 4:
+        return operands
+    return (operands[0], *_in_litmus_order(operands[1:-1]), operands[-1])
+
+
+def _cta_rows(word: str, slots: tuple[Slot, ...], since: int, aligned: bool | None) -> tuple[Row, ...]:
     def heads(action: str) -> tuple[str, str]:
         return f"{word}.{action}", f"{word}.cta.{action}"
 
     page, operands = _PAGE + "bar, barrier", ("a", "resource", "b")
+
+    def row(action: str, lower: Callable[[Call], tuple[Op, ...]], events: str, written: str) -> Row:
+        return Row(
+            heads(action),
+            slots,
+            operands,
+            lower,
+            events,
+            page,
+            since=since,
+            written=written,
+            module_operands=_in_litmus_order,
+            together=Together.WARP,
+            aligned=aligned,
+        )
+
     return (
-        Row(heads("sync"), slots, operands, sync, "an arrive and a wait", page, since=since, written="a{, b}"),
-        Row(heads("arrive"), slots, operands, arrive, "an arrive", page, since=since, written="a, b"),
+        row("sync", sync, "an arrive and a wait", "a{, b}"),
+        row("arrive", arrive, "an arrive", "a, b"),
         Row(
             heads("red"),
             (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS), *slots, type_slot(("u32", "pred"))),
@@ -158,6 +203,9 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]
             ),
             since=since,
             written="d, a{, b}, {!}c",
+            module_operands=_reduction_in_litmus_order,
+            together=Together.WARP,
+            aligned=aligned,
         ),
     )
 
@@ -167,8 +215,8 @@ _CLUSTER_ONLY = {
 }
 
 ROWS = (
-    *_cta_rows("bar", (), 20),
-    *_cta_rows("barrier", (flag("aligned"),), 30),
+    *_cta_rows("bar", (), 20, aligned=True),
+    *_cta_rows("barrier", (flag("aligned"),), 30, aligned=None),
     Row(
         heads=("bar.warp.sync",),
         slots=(),
@@ -177,6 +225,7 @@ ROWS = (
         events="an arrive and a wait that order memory among the lanes of the mask",
         source=_PAGE + "bar.warp.sync",
         since=30,
+        lower_module=warp_of_lanes,
     ),
     Row(
         heads=("barrier.cluster.arrive",),
@@ -194,6 +243,7 @@ ROWS = (
         events="an arrive, which releases unless .relaxed",
         source=_PAGE + "barrier.cluster",
         since=90,
+        together=Together.WARP,
     ),
     Row(
         heads=("barrier.cluster.wait",),
@@ -215,5 +265,6 @@ ROWS = (
         events="a wait for every thread of the cluster, which acquires",
         source=_PAGE + "barrier.cluster",
         since=90,
+        together=Together.WARP,
     ),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from memmodel.base.labels import Fence, ProxyFence
 from memmodel.errors import InputError
 from memmodel.isa.module import Surroundings, lower_in_module, row_of
 from memmodel.isa.place import CTAS
@@ -16,7 +17,7 @@ from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import access_step
-from memmodel.kernel.machine.collective.checks import Collective, collective_of
+from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
 from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
@@ -38,6 +39,8 @@ from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.ops import Emit, Op
+from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym, Vector
 
@@ -49,6 +52,7 @@ STEPS = (
     stack_step,
 )  # fmt: skip
 INTERPRETED = (
+    "synchronization.barrier",
     "synchronization.fence",
     "synchronization.fence_async",
     "synchronization.groups",
@@ -66,12 +70,15 @@ SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
 class Code:
     """What to do at one instruction: one of the steps, or a change of control.
 
-    `touched`, `written`: registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
+    `ops`: the steps of its row. `fences`: one of them is a fence of memory or of a proxy. `touched`, `written`:
+    registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
     """
 
     instruction: PtxInstruction
     guard: int | None
     negated: bool
+    ops: tuple[Op | WarpOp, ...] = ()
+    fences: bool = False
     pure: Step | None = None
     blocking: Blocking | None = None
     collective: Collective | None = None
@@ -82,6 +89,11 @@ class Code:
     refusal: Refused | None = None
     touched: tuple[int, ...] = ()
     written: tuple[int, ...] = ()
+
+    @property
+    def aligned(self) -> bool:
+        """True if all lanes of the warp have to come to the same instruction."""
+        return is_aligned(self.instruction)
 
     @property
     def fails(self) -> bool:
@@ -243,9 +255,11 @@ def _by_steps(compiler: Compiler, code: Code) -> bool:
         ops = lower_in_module(instruction, Surroundings(spaces, compiler.memory.cluster_size))
     except InputError as error:
         raise Refused(error.message, error.span, error.hint) from error
-    interpreter = Interpreter(compiler, instruction)
-    code.pure = interpreter.pure(ops)
-    code.blocking = None if code.pure is not None else interpreter.blocking(ops)
+    code.ops = ops
+    interpreter = Interpreter(compiler, instruction, ops)
+    code.pure = interpreter.pure()
+    code.blocking = None if code.pure is not None else interpreter.blocking()
+    code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in ops)
     return True
 
 

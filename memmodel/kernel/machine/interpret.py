@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
+from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
@@ -25,7 +26,18 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.program.arith import apply
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.expressions import Get as RegisterValue
-from memmodel.program.ops import Assign, CommitGroup, Emit, IssueAsync, Op, UndefinedIf, Unmodelled, WaitForGroups
+from memmodel.program.ops import (
+    Assign,
+    AtBarrier,
+    Combine,
+    CommitGroup,
+    Emit,
+    IssueAsync,
+    Op,
+    UndefinedIf,
+    Unmodelled,
+    WaitForGroups,
+)
 from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
@@ -66,8 +78,8 @@ class Pointer:
 class Interpreter:
     """Turns the steps of one instruction into what the machine does."""
 
-    def __init__(self, compiler: Compiler, instruction: PtxInstruction) -> None:
-        self.compiler, self.instruction = compiler, instruction
+    def __init__(self, compiler: Compiler, instruction: PtxInstruction, ops: tuple[Op | WarpOp, ...]) -> None:
+        self.compiler, self.instruction, self.ops = compiler, instruction, ops
 
     # ---- expressions -----------------------------------------------------------------------------------------
 
@@ -102,10 +114,10 @@ class Interpreter:
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
-    def pure(self, ops: tuple[Op | WarpOp, ...]) -> Step | None:
+    def pure(self) -> Step | None:
         """The step of an instruction that only computes; None if one of its steps does more."""
-        assigns = [op for op in ops if isinstance(op, Assign)]
-        if len(assigns) < len(ops):
+        assigns = [op for op in self.ops if isinstance(op, Assign)]
+        if len(assigns) < len(self.ops):
             return None
         steps = [self.assign(op) for op in assigns]
         if len(steps) == 1:
@@ -129,16 +141,34 @@ class Interpreter:
     def _mask(self, slot: int) -> int:
         return (1 << next((one.width for one in _registers(self.instruction) if one.slot == slot), 64)) - 1
 
-    def blocking(self, ops: tuple[Op | WarpOp, ...]) -> Blocking:
-        """All steps, one after the other."""
-        steps = [self.step(op) for op in ops]
-        if len(steps) == 1:
-            return steps[0]
+    def blocking(self) -> Blocking:
+        """All steps, one after the other. Lanes that wait go on at the step that waits.
+
+        What a step asks for is checked before it, once: lanes that were checked and then wait have done nothing yet.
+        """
+        parts: list[tuple[list[Blocking], Blocking]] = []
+        checks: list[Blocking] = []
+        for op in self.ops:
+            if isinstance(op, UndefinedIf | Unmodelled):
+                checks.append(self.step(op))
+            else:
+                parts.append((checks, self.step(op)))
+                checks = []
+        if checks or not parts:
+            parts.append((checks, _go_on))
+        if len(parts) == 1 and not parts[0][0]:
+            return parts[0][1]
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-            while group.step < len(steps):
-                if not steps[group.step](machine, warp, lanes, group):
+            while group.step < len(parts):
+                asked, act = parts[group.step]
+                if asked and not group.checked:
+                    for check in asked:
+                        check(machine, warp, lanes, group)
+                if not act(machine, warp, lanes, group):
+                    group.checked = True
                     return False
+                group.checked = False
                 group.step += 1
             group.step = 0
             return True
@@ -201,6 +231,14 @@ class Interpreter:
         return run
 
     @step.register
+    def _(self, op: AtBarrier) -> Blocking:
+        return at_barrier(self, op)
+
+    @step.register
+    def _(self, op: Combine) -> Blocking:
+        return combine(self, op)
+
+    @step.register
     def _(self, op: CommitGroup) -> Blocking:
         return commit_group(op)
 
@@ -236,6 +274,10 @@ class Interpreter:
             return True
 
         return run
+
+
+def _go_on(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+    return True
 
 
 def rowwise(fn: Callable[..., Value], sources: list[Get]) -> Get:

@@ -16,6 +16,7 @@ from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.threads import TraceThread
+from memmodel.program.automata import BarrierCounts
 from memmodel.program.fields import NOTHING, Bits
 from memmodel.program.ops import Track
 
@@ -37,7 +38,7 @@ class LaneGroup:
 
     `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
     `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
-    `step`: the step of the instruction at which they wait.
+    `step`: the step of the instruction at which they wait; `checked`: it was seen to be defined.
     """
 
     at: int
@@ -49,6 +50,7 @@ class LaneGroup:
     spun: int = 0
     stopped: int = -1
     step: int = 0
+    checked: bool = False
 
 
 PARKED = "parked"
@@ -57,14 +59,36 @@ PARKED = "parked"
 
 @dataclass(slots=True, eq=False)
 class BarrierState:
-    """A barrier: its generation, who has arrived in it, how many are needed. `partly`: lanes of warps not all there."""
+    """A barrier. `counts`: its present generation. `partly`: of warps whose lanes are not all there, how many are, and
+    the count that they ask for. `votes`: by generation, what a reduction combines.
+    """
 
-    generation: int = 0
-    arrived: int = 0
-    needed: int | None = None
-    partly: dict[Warp, int] = field(default_factory=dict)
-    who: set[int] = field(default_factory=set)
+    counts: BarrierCounts = field(default_factory=BarrierCounts)
+    partly: dict[Warp, tuple[int, int | None]] = field(default_factory=dict)
     votes: dict[int, list[Value]] = field(default_factory=dict)
+
+    def arrive(self, warp: Warp, lanes: Lanes, count: int | None) -> None:
+        """Lanes of a warp arrive at a barrier of the CTA. The warp counts as all its lanes when they are all there."""
+        self.counts = self.counts.after(warp.in_cta(lanes), 0, count)
+        self.partly[warp] = self.partly.get(warp, (0, None))[0] + len(lanes), count
+        self._whole()
+
+    def _whole(self) -> None:
+        for warp, (lanes, count) in list(self.partly.items()):
+            if lanes >= warp.live.bit_count():
+                del self.partly[warp]
+                self.counts = self.counts.after(0, LANES, count)
+
+    def gather(self, cta: Cta) -> None:
+        """Begin the next generation of a barrier of the CTA if this one is complete; lanes may have exited."""
+        if self.counts.who:
+            self._whole()
+            self.complete(cta.everyone, cta.gone)
+
+    def complete(self, threads: int, exited: int) -> None:
+        """Begin the next generation if this one is complete."""
+        if self.counts.complete(threads, exited):
+            self.counts = self.counts.next()
 
 
 class PairTurn(NamedTuple):
@@ -166,6 +190,7 @@ class TensorMemory:
 @dataclass(slots=True, eq=False)
 class Cta:
     """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back.
+    `everyone`, `gone`: its threads, and those of them that have exited, as masks.
 
     `refused`: the threads that saw that no cluster is left to cancel. `together`: how often warps came to what the
     CTAs of a pair do together.
@@ -178,7 +203,7 @@ class Cta:
     shared: Block
     threads: list[TraceThread]
     barriers: dict[int, BarrierState] = field(default_factory=dict)
-    gone: set[int] = field(default_factory=set)
+    gone: int = 0
     spare: int = 0
     refused: set[int] = field(default_factory=set)
     tensor: TensorMemory | None = None
@@ -188,6 +213,10 @@ class Cta:
     @property
     def base(self) -> int:
         return self.rank << RANK_SHIFT
+
+    @property
+    def everyone(self) -> int:
+        return (1 << len(self.threads)) - 1
 
 
 @dataclass(slots=True, eq=False)
@@ -253,6 +282,10 @@ class Warp:
             for lane in lanes:
                 self.bits.pop((slot, lane), None)
                 self.names.pop((slot, lane), None)
+
+    def in_cta(self, lanes: Lanes) -> int:
+        """Lanes as a mask of the threads of the CTA."""
+        return sum(1 << lane for lane in lanes) << self.number * LANES
 
     @property
     def live(self) -> int:

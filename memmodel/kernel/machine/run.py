@@ -207,7 +207,7 @@ class Scheduler:
             for other in warp.groups:
                 alike = (other.at, other.step, other.frames) == (group.at, 0, group.frames) and group.step == 0
                 if other is not group and alike and other.waits is None and group.waits is None:
-                    group.lanes = sorted(group.lanes + other.lanes)
+                    group.lanes, group.checked = sorted(group.lanes + other.lanes), False
                     warp.groups.remove(other)
                     break
             stop = min((one.at for one in warp.groups if one.at > group.at), default=-1)
@@ -404,7 +404,7 @@ class Scheduler:
             group.lanes = lanes
 
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        warp.cta.gone |= {warp.threads[lane].number for lane in lanes}
+        warp.cta.gone |= warp.in_cta(lanes)
         self.machine.version += 1
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
@@ -416,8 +416,7 @@ class Scheduler:
                 if self.run.multimem and group.waits is None and group.on is None:
                     what = "threads poll what another device may write through a multimem address"
                     raise Refused(what, code.instruction.span)
-                aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
-                divergent = aligned and group.waits is None and len(warp.groups) > 1
+                divergent = code.aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
                 message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
@@ -427,7 +426,7 @@ class Scheduler:
 
 def _stops(group: LaneGroup, code: Code) -> bool:
     """Does a slow warp stop before an instruction? So it does once before a fence, that those of others come first."""
-    if code.instruction.words[0] not in ("fence", "membar"):
+    if not code.fences:
         return False
     group.blocked = group.stopped != group.at
     group.stopped = group.at if group.blocked else -1

@@ -429,12 +429,21 @@ class Machine:
         identity = BarrierId(Domain.CLUSTER, cta.threads[0].place.cluster_id, (0,))
         return self._clusters.setdefault(cta.cluster, BarrierState()), identity
 
+    def in_cluster(self, warp: Warp, lanes: Lanes) -> int:
+        """Lanes as a mask of the threads of the cluster."""
+        return warp.in_cta(lanes) << warp.cta.rank * self.launch.threads
+
     def cluster_complete(self, cta: Cta) -> None:
         """Begin the next generation if all threads of the cluster have arrived or exited."""
-        meeting = self._clusters[cta.cluster]
-        members = [one for (cluster, _), one in self.ctas.items() if cluster == cta.cluster]
-        if meeting.who and all(t.number in meeting.who or t.number in one.gone for one in members for t in one.threads):
-            meeting.generation, meeting.who = meeting.generation + 1, set()
+        meeting, everyone, gone = self._clusters[cta.cluster], 0, 0
+        if not meeting.counts.who:
+            return
+        for (cluster, rank), member in self.ctas.items():
+            if cluster == cta.cluster:
+                everyone |= member.everyone << rank * self.launch.threads
+                gone |= member.gone << rank * self.launch.threads
+        if meeting.counts.complete(everyone, gone):
+            meeting.counts = meeting.counts.next()
             self.version += 1
 
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:

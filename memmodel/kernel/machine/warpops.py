@@ -13,11 +13,11 @@ from memmodel.base.points import BarrierId
 from memmodel.kernel.arithmetic.alu import function
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.rows import Row, Value
+from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Blank, Imm, Pair
+from memmodel.ptx.operands import Blank, Pair
 from memmodel.ptx.vocabulary import Scope, Sem
 
 Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]
@@ -41,8 +41,6 @@ def warp_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
         return _together(compiler, instruction, 1, _elect(compiler, instruction))
     if words[0] == "activemask":
         return _active(compiler, instruction)
-    if words[:3] == ("bar", "warp", "sync"):
-        return _meet(compiler, instruction)
     return None
 
 
@@ -101,9 +99,9 @@ def lanes_meet(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: in
     for half in (Half.ARRIVE, Half.WAIT):
         label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA)
         for lane in lanes:
-            made = machine.event(warp.threads[lane], number, label, mask, meeting.generation)
-            made.barrier, made.generation = barrier, meeting.generation
-    meeting.generation += 1
+            made = machine.event(warp.threads[lane], number, label, mask, meeting.counts.generation)
+            made.barrier, made.generation = barrier, meeting.counts.generation
+    meeting.counts = meeting.counts.next()
 
 
 def _results(compiler: Compiler, instruction: PtxInstruction) -> tuple[int | None, int | None]:
@@ -243,53 +241,3 @@ def _active(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
-
-
-def _meet(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """bar.warp.sync: the lanes of a mask meet, wherever they execute it."""
-    masks = compiler.get(instruction.operands[0], instruction, 32) if instruction.operands else None
-    if masks is None or (isinstance(instruction.operands[0], Imm) and instruction.operands[0].value == 0):
-        raise Refused("bar.warp.sync has no member mask", instruction.span)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        mask = _first_team(machine, warp, lanes, group, masks(warp), instruction)
-        _member(mask, lanes)
-        meeting = warp.syncs.setdefault(mask, BarrierState())
-        barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask,))
-        if group.waits is None:
-            group.waits = meeting.generation
-            for lane in lanes:
-                made = machine.event(
-                    warp.threads[lane], instruction.number, Barrier(Half.ARRIVE, Domain.WARP), mask, meeting.generation
-                )
-                made.barrier, made.generation = barrier, meeting.generation
-                meeting.arrived |= 1 << lane
-            if not mask & warp.live & ~meeting.arrived:
-                meeting.generation, meeting.arrived = meeting.generation + 1, 0
-        generation = group.waits
-        if not isinstance(generation, int) or meeting.generation <= generation:
-            return False
-        for lane in lanes:
-            made = machine.event(
-                warp.threads[lane], instruction.number, Barrier(Half.WAIT, Domain.WARP), mask, generation
-            )
-            made.barrier, made.generation = barrier, generation
-        group.waits = None
-        return True
-
-    return step
-
-
-def _first_team(
-    machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup, masks: Row, instruction: PtxInstruction
-) -> int:
-    """The mask of the first lane; lanes that give another one become a group of their own."""
-    mask = masks[lanes[0]]
-    if mask is None or any(masks[lane] is None for lane in lanes):
-        machine.unknown("the member mask", instruction)
-    others = [lane for lane in lanes if masks[lane] != mask]
-    if others:
-        warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
-        group.lanes = [lane for lane in group.lanes if lane not in others]
-        lanes[:] = [lane for lane in lanes if lane not in others]
-    return mask
