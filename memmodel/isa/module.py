@@ -71,10 +71,11 @@ def spelling_of(opcode: str) -> Spelling | Refusal:
     return read_mnemonic(opcode, Layout.MODULE, HEADS)
 
 
-def row_of(opcode: str) -> Row | None:
-    """The row of an opcode; None if the table refuses it."""
-    spelling = spelling_of(opcode)
-    return spelling.row if isinstance(spelling, Spelling) else None
+def head_row(opcode: str) -> Row | None:
+    """The row of the longest head that an opcode begins with, whether or not its other words are legal."""
+    words = opcode.split(".")
+    heads = (".".join(words[:length]) for length in range(len(words), 0, -1))
+    return next((row for head in heads if (row := HEADS.get(head)) is not None), None)
 
 
 def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) -> tuple[Op | WarpOp, ...]:

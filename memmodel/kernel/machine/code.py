@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Fence, ProxyFence
 from memmodel.errors import InputError
-from memmodel.isa.module import Surroundings, lower_in_module, row_of
+from memmodel.isa.module import Surroundings, head_row, lower_in_module
 from memmodel.isa.place import CTAS
 from memmodel.isa.table import file_of, stray
 from memmodel.kernel.flow.detours import Detour
@@ -247,7 +247,7 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
 def _by_steps(compiler: Compiler, code: Code) -> bool:
     """Fill in an instruction from the steps of its row. False if its family is not run so yet. Raises Refused."""
     instruction = code.instruction
-    row = row_of(instruction.opcode)
+    row = head_row(instruction.opcode)
     if row is None or file_of(row.heads[0]) not in INTERPRETED:
         return False
     spaces = {name: space for name, (space, _) in compiler.memory.symbols.items()}

@@ -1,0 +1,78 @@
+"""Barriers of compiled modules: what their rows refuse, what registers must not hold, and lanes that exit."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.samples import judged
+
+
+def messages(body: str, threads: int = 64) -> list[str]:
+    verdict = judged(body, threads)
+    return [finding.message for finding in verdict.findings] or list(verdict.open)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("bar.sync 0, 32, 64;", "a barrier of PTX is a number alone"),
+        ("bar.sync;", "bar.sync takes a{, b}; 0 are given"),
+        ("bar.arrive 1;", "bar.arrive needs a thread count"),
+        ("bar.red.popc.pred %p1, 0, %p0;", "bar.red.popc gives a .u32"),
+        ("bar.sync.aligned 0;", "unknown qualifier '.aligned' of bar.sync"),
+        ("barrier.cluster.wait.release;", "a wait cannot release"),
+        ("barrier.cluster.arrive.acquire;", "an arrive cannot acquire"),
+    ],
+)
+def test_what_the_table_refuses(line: str, why: str) -> None:
+    verdict = judged(line)
+    assert verdict.word == "undecided" and why in verdict.open[0]
+
+
+@pytest.mark.parametrize("put", ["", "mov.u32 %r10, {0};\n"], ids=["text", "register"])
+@pytest.mark.parametrize(
+    ("line", "value", "why"),
+    [
+        ("bar.sync {0};", 16, "the number of a barrier is from 0 to 15"),
+        ("bar.sync {0};", 15, ""),
+        ("bar.sync 1, {0};", 48, "the thread count of a barrier is a multiple of 32"),
+        ("bar.sync 1, {0};", 64, ""),
+        ("bar.sync 1, {0};", 0, ""),
+        ("bar.arrive 1, {0};", 0, "bar.arrive has a thread count that is not zero"),
+        ("bar.warp.sync {0};", 0, "a mask that does not have its own lane"),
+        ("bar.warp.sync {0};", 0xFFFFFFFF, ""),
+    ],
+)
+def test_ranges_of_operands(line: str, value: int, why: str, put: str) -> None:
+    """The row says them once, for numbers in the text and in registers."""
+    body = put.format(value) + line.format("%r10" if put else value)
+    found = messages(body)
+    assert (not found) if not why else any(why in message for message in found)
+
+
+@pytest.mark.parametrize("line", ["bar.sync %r10;", "bar.sync 1, %r10;", "bar.warp.sync %r10;"])
+def test_an_unknown_operand_is_undecided(line: str) -> None:
+    verdict = judged(f"ld.global.u32 %r10, [%d0];\n{line}")
+    assert verdict.word == "undecided" and "depends on a value that this run does not know" in verdict.open[0]
+
+
+def test_lanes_name_one_barrier() -> None:
+    assert any("different barriers" in message for message in messages("and.b32 %r10, %r0, 1;\nbarrier.sync %r10;"))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_lanes_of_a_warp_wait_for_those_that_have_not_exited(late: bool) -> None:
+    """It makes no difference whether the others exit before or after these come to the barrier."""
+    meet = "bar.warp.sync 0xffffffff;\nret;\n"
+    body = f"@%p0 bra LAST;\n{meet}LAST:\n" if late else f"@%p0 ret;\n{meet}"
+    assert judged(body, 32).word == "clean"
+
+
+def test_lanes_meet_those_of_the_same_mask() -> None:
+    body = "mov.u32 %r10, 0xffff;\nsetp.ge.u32 %p1, %r0, 16;\n@%p1 mov.u32 %r10, 0xffff0000;\nbar.warp.sync %r10;"
+    assert judged(body, 32).word == "clean"
+
+
+@pytest.mark.parametrize(("word", "rule"), [("bar", "barrier-divergence"), ("barrier", "")])
+def test_an_aligned_barrier_is_one_instruction_for_the_warp(word: str, rule: str) -> None:
+    body = f"@%p0 bra OTHER;\n{word}.sync 0;\nbra.uni OVER;\nOTHER:\n{word}.sync 0;\nOVER:\n"
+    assert {finding.rule for finding in judged(body, 32).findings} == ({rule} if rule else set())
