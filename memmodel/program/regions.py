@@ -172,6 +172,20 @@ class MatrixLines:
     bits: int
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedMatrix:
+    """A matrix in shared memory as its descriptor says ("Matrix Descriptor").
+
+    It has `rows` along M or N, and `depth` bytes along K. `bits`: of an element. `transposed`: stored along M or N.
+    """
+
+    descriptor: Expr
+    rows: int
+    depth: int
+    bits: int
+    transposed: bool
+
+
 Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Object | TensorMapAt | Multimem
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memmodel.base.labels import Access
-from memmodel.program.regions import LaneRows, MatrixLines
+from memmodel.base.labels import Access, Allocates, Family, Issue, Side
+from memmodel.program.expressions import Expr
+from memmodel.program.ops import Track
+from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +33,143 @@ class MoveMatrix:
     registers: tuple[str, ...] = ()
 
 
-WarpOp = Forget | MoveMatrix
+@dataclass(frozen=True, slots=True)
+class MultiplyInRegisters:
+    """An asynchronous multiplication of a warpgroup into its registers (wgmma.mma_async).
+
+    `matrices`: those in shared memory. `accumulator`, `fragment`: the registers of D, and of A if it is in registers.
+    `shape`: of D; accumulations of one shape follow one another.
+    """
+
+    issue: Issue
+    read: Access
+    matrices: tuple[DescribedMatrix, ...]
+    accumulator: tuple[str, ...]
+    fragment: tuple[str, ...]
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class TensorElements:
+    """What the kind of a tcgen05.mma says of its elements.
+
+    `bits`: of an element of A and B in shared memory. `scaled`: scale factors multiply, and the instruction descriptor
+    has their form. `deepens`: a bit of that descriptor chooses the deeper K.
+    """
+
+    bits: int
+    scaled: bool
+    deepens: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorUse:
+    """What a tcgen05.mma does with a collector buffer: takes a matrix from it, leaves one there, or neither."""
+
+    buffer: str
+    takes: bool
+    fills: bool
+    keeps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplyInTensorMemory:
+    """tcgen05.mma: D in tensor memory, A there or in shared memory, B in shared memory.
+
+    `group`: how many CTAs work together. `form`: what has to be equal in instructions that are in pipeline order, with
+    the shape. `shape`: the instruction descriptor. `left`: the address of A if it is `left_in_tensor`, else its
+    descriptor. `disabled`: the words of disable-output-lane.
+    """
+
+    group: int
+    form: str
+    elements: TensorElements
+    sparse: bool
+    stationary: bool
+    shape: Expr
+    accumulator: Expr
+    left: Expr
+    left_in_tensor: bool
+    right: Expr
+    adds: Expr
+    scales: tuple[Expr, ...]
+    metadata: Expr | None
+    disabled: tuple[Expr, ...]
+    collector: CollectorUse
+
+
+TensorPiece = tuple[int, int, int]
+"""A lane of tensor memory, the first column and the number of columns, counted from the address."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTensorMemory:
+    """tcgen05.ld and st: what each lane of a warp moves between its registers and tensor memory."""
+
+    family: Family
+    side: Side
+    address: Expr
+    pieces: tuple[tuple[TensorPiece, ...], ...]
+    track: Track
+    registers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyToTensorMemory:
+    """tcgen05.cp: `rows` of so many `bits` from shared memory into the columns from an address on."""
+
+    group: int
+    form: str
+    descriptor: Expr
+    address: Expr
+    rows: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftTensorMemory:
+    """tcgen05.shift: the elements from an address on move by one lane."""
+
+    group: int
+    address: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateColumns:
+    """tcgen05.alloc: waits until columns of tensor memory are free; the address of the first goes to memory."""
+
+    label: Allocates
+    columns: Expr
+    target: Elements
+    write: Access
+
+
+@dataclass(frozen=True, slots=True)
+class FreeColumns:
+    """tcgen05.dealloc: the columns of an allocation are free again."""
+
+    label: Allocates
+    address: Expr
+    columns: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class RelinquishPermit:
+    """tcgen05.relinquish_alloc_permit."""
+
+    label: Allocates
+
+
+WarpOp = (
+    Forget
+    | MoveMatrix
+    | MultiplyInRegisters
+    | MultiplyInTensorMemory
+    | MoveTensorMemory
+    | CopyToTensorMemory
+    | ShiftTensorMemory
+    | AllocateColumns
+    | FreeColumns
+    | RelinquishPermit
+)
 """Steps that only the warps of compiled modules make."""

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
+from memmodel.base.labels import Access, Action, Allocates, Allocation, Family, Issue, Role, Side, Signal
 from memmodel.isa.module import Surroundings, lower_in_module
 from memmodel.program.expressions import AddressOf, Apply, Const, Get
-from memmodel.program.ops import (
-    AsyncRead,
-    Gather,
-    IssueAsync,
-    Op,
-    Scatter,
-    SignalPart,
-    Track,
-    UndefinedIf,
-    Update,
-)
-from memmodel.program.regions import Box, BoxMode, BoxTile, Chunk, LaneRows, MatrixLines, Object, TensorMapAt
-from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
+from memmodel.program.ops import AsyncRead, Gather, IssueAsync, Op, Scatter, SignalPart, Track, UndefinedIf, Update
+from memmodel.program.regions import (
+    Box,
+    BoxMode,
+    BoxTile,
+    Chunk,
+    DescribedMatrix,
+    Elements,
+    LaneRows,
+    MatrixLines,
+    Object,
+    TensorMapAt,
+)  # fmt: skip
+from memmodel.program.warp_ops import (
+    AllocateColumns,
+    CollectorUse,
+    CopyToTensorMemory,
+    Forget,
+    FreeColumns,
+    MoveMatrix,
+    MoveTensorMemory,
+    MultiplyInRegisters,
+    MultiplyInTensorMemory,
+    RelinquishPermit,
+    ShiftTensorMemory,
+    TensorElements,
+    WarpOp,
+)  # fmt: skip
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 from memmodel.source import Source
@@ -38,13 +53,21 @@ def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
 {{
 .reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p<4>;
 .shared .align 1024 .b8 s[65536];
-{{ mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b64 %d0, 0; }}
+{{ mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, 0; }}
+{{ mov.b64 %d0, 0; mov.b64 %d1, 0; setp.eq.u32 %p0, %r0, 0; }}
 {line}
 }}
 """
     body = parse_module(Source("k.ptx", text)).functions["k"].body
     assert body is not None
     return lower_in_module(body[-1], Surroundings({"s": "shared"}))
+
+
+ASYNC_READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
+
+
+def tensor(address: Get) -> Apply:
+    return Apply("in tensor", (address,), U64)
 
 
 def shared(address: AddressOf | Get) -> Apply:
@@ -158,6 +181,74 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes "
     "[s], [%d0, {%r0, %r1, %r2}], [s+64], {%r3};": [
         loaded(Box(MAP, tuple(map(Get, FOUR[:3])), reads=True, mode=BoxMode.IMAGE, offsets=(Get("3"),)))
+    ],
+    # Both matrices in shared memory, 32 bytes along K; A is transposed, and N is 8.
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %d0, %d1, 1, 1, 1, 1, 0;": [
+        MultiplyInRegisters(
+            Issue(Family.WGMMA), ASYNC_READ,
+            (DescribedMatrix(Get("6"), 64, 32, 16, True), DescribedMatrix(Get("7"), 8, 32, 16, False)),
+            FOUR, (), "m64n8k16",
+        )
+    ],
+    # A sparse: half of it is stored, and B is twice as deep. A in registers.
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+    "{%r0, %r1, %r2, %r3}, {%r4, %r5, %r4, %r5}, %d1, %r5, 0, 1, 1, 1, 1;": [
+        MultiplyInRegisters(
+            Issue(Family.WGMMA), ASYNC_READ, (DescribedMatrix(Get("7"), 8, 64, 16, True),),
+            FOUR, ("4", "5", "4", "5"), "m64n8k32",
+        )
+    ],
+    "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X [%r0], %d0, %d1, %r1, [%r2], [%r3], %p0;": [
+        MultiplyInTensorMemory(
+            group=2, form="kind::mxf4", elements=TensorElements(4, True, True), sparse=False, stationary=False,
+            shape=Get("1"), accumulator=tensor(Get("0")), left=Get("6"), left_in_tensor=False, right=Get("7"),
+            adds=Get("8"), scales=(tensor(Get("2")), tensor(Get("3"))), metadata=None, disabled=(),
+            collector=CollectorUse("a", False, False, False),
+        )
+    ],
+    "tcgen05.mma.ws.sp.cta_group::1.kind::f16.collector::b1::lastuse [%r0], [%r4], %d1, [%r2], %r1, %p0;": [
+        MultiplyInTensorMemory(
+            group=1, form="kind::f16 ws sp", elements=TensorElements(16, False, False), sparse=True, stationary=True,
+            shape=Get("1"), accumulator=tensor(Get("0")), left=tensor(Get("4")), left_in_tensor=True, right=Get("7"),
+            adds=Get("8"), scales=(), metadata=tensor(Get("2")), disabled=(),
+            collector=CollectorUse("b1", True, False, False),
+        )
+    ],
+    "tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%r0], %d0;": [
+        CopyToTensorMemory(1, "64x128b", Get("6"), tensor(Get("0")), 64, 128)
+    ],
+    "tcgen05.shift.cta_group::2.down [%r0];": [ShiftTensorMemory(2, tensor(Get("0")))],
+    # A register for each repetition, one column each; every lane its own row.
+    "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r4];": [
+        MoveTensorMemory(
+            Family.TCGEN_LD, Side.READ, tensor(Get("4")), tuple(((lane, 0, 2),) for lane in range(32)), Track.TCGEN_LD,
+            ("0", "1"),
+        )
+    ],
+    "tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%r0, %r1}, %r2, [%r4];": [
+        MoveTensorMemory(
+            Family.TCGEN_LD, Side.READ, tensor(Get("4")), tuple(((lane, 0, 2),) for lane in range(32)), Track.TCGEN_LD,
+            ("0", "1", "2"),
+        )
+    ],
+    # Two columns of 16 rows: two lanes share a row, lanes 0 and 1, and again 16 lanes on.
+    "tcgen05.st.sync.aligned.16x64b.x1.b32 [%r4], {%r0};": [
+        MoveTensorMemory(
+            Family.TCGEN_ST, Side.WRITE, tensor(Get("4")),
+            tuple(((lane // 2 % 16, lane % 2, 1),) for lane in range(32)), Track.TCGEN_ST,
+        )
+    ],
+    "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64;": [
+        AllocateColumns(
+            Allocates(Allocation.ALLOC, 1), Const(64), Elements(shared(AddressOf("s")), Window.SHARED_CTA, 4), WRITE
+        )
+    ],
+    "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 48;": [
+        UndefinedIf("tcgen05.dealloc takes a power of two from 32 to 512 columns", Const(1)),
+        FreeColumns(Allocates(Allocation.DEALLOC, 1), Get("0"), Const(48)),
+    ],
+    "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;": [
+        RelinquishPermit(Allocates(Allocation.RELINQUISH, 2))
     ],
 }  # fmt: skip
 

@@ -34,9 +34,14 @@ from memmodel.memory.descriptor import SCALED, shape_mask
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
+from memmodel.program.warp_ops import CollectorUse, MultiplyInTensorMemory, TensorElements, WarpOp
 from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
 from memmodel.ptx.vocabulary import UNTYPED
 
+BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
+"""Bits of an element of A and B in shared memory; 8 for the other kinds."""
+FOUR_BITS = ("kind::mxf4", "kind::mxf4nvf4")
+"""Kinds of which bit 31 of the instruction descriptor says how deep K is."""
 FLOATING = ("kind::f16", "kind::tf32", "kind::f8f6f4")
 
 
@@ -85,6 +90,63 @@ def mma(call: Call) -> tuple[Op, ...]:
         parts += _accumulate(call, region, k, len(matrices), len(tensors), add, form, len(parts))
     reads = (tuple(f"${matrix}{k}" for k in range(len(matrices))) for matrix in "ab")
     return (*beyond, IssueAsync(issue(call, Family.MMA, form), tuple(parts)), *collected(call, *reads))
+
+
+def mma_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """tcgen05.mma in a module: which bytes and which lanes and columns it touches, its descriptors say."""
+    rest = list(call.operands)
+    accumulator = tensor(call, rest.pop(0))
+    left, right = rest.pop(0), rest.pop(0)
+    sparse, stationary = call.head.endswith(".sp"), call.head.startswith("tcgen05.mma.ws")
+    metadata = tensor(call, _brackets(call, rest, "[sp-meta-tmem]")) if sparse else None
+    if not rest:
+        call.fail(f"{call.head} needs an instruction descriptor")
+    shape = call.integer(rest.pop(0))
+    scales: tuple[Expr, ...] = ()
+    if call.word("block_scale"):
+        scales = tuple(tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]"))
+    disabled: tuple[Expr, ...] = ()
+    if rest and isinstance(rest[0], Vector):
+        disabled = tuple(call.integer(item) for item in _lane_words(call, rest.pop(0)))
+    if not rest:
+        call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
+    adds = call.predicate(rest.pop(0))
+    if rest and not stationary:
+        _check_scale(call, rest.pop(0))
+    elif rest:
+        descriptor(call, rest.pop(0))
+    if rest:
+        call.fail(f"{call.head} has no operand here", rest[0])
+    kind, in_tensor = call.word("kind") or "", is_tensor_operand(left)
+    if call.word("ashift") and not in_tensor:
+        call.refuse(".ashift is for a matrix A in tensor memory", "ashift", "drop it, or write [a-tmem]")
+    elements = TensorElements(BITS.get(kind, 8), kind in SCALED, kind in FOUR_BITS)
+    return (
+        MultiplyInTensorMemory(
+            group=group(call) or 1,
+            form=f"{kind}{' ws' * stationary}{' sp' * sparse}",
+            elements=elements,
+            sparse=sparse,
+            stationary=stationary,
+            shape=shape,
+            accumulator=accumulator,
+            left=tensor(call, left) if in_tensor else descriptor(call, left),
+            left_in_tensor=in_tensor,
+            right=descriptor(call, right),
+            adds=adds,
+            scales=scales,
+            metadata=metadata,
+            disabled=disabled,
+            collector=_collector_use(call),
+        ),
+    )
+
+
+def _collector_use(call: Call) -> CollectorUse:
+    """What the instruction does with its collector buffer ("tcgen05 collector buffer")."""
+    default = f"collector::{'b0' if call.head.startswith('tcgen05.mma.ws') else 'a'}::discard"
+    _, buffer, use = (call.word("collector") or default).split("::")
+    return CollectorUse(buffer, use in ("use", "lastuse"), use == "fill", use in ("fill", "use"))
 
 
 def _accumulate(
@@ -138,10 +200,16 @@ def _assigned(call: Call, name: str) -> bool:
 
 
 def _lanes(call: Call, operand: Operand) -> tuple[Op, ...]:
+    _lane_words(call, operand)
+    assert isinstance(operand, Vector)
+    return hidden_lanes(call, operand)
+
+
+def _lane_words(call: Call, operand: Operand) -> tuple[Operand, ...]:
     wanted = 4 if group(call) == 1 else 8
     if not isinstance(operand, Vector) or len(operand.items) != wanted:
         call.fail(f"disable-output-lane is a vector of {wanted} with .cta_group::{group(call)}", operand)
-    return hidden_lanes(call, operand)
+    return operand.items
 
 
 def _check_scale(call: Call, operand: Operand) -> None:
@@ -246,6 +314,7 @@ ROWS = (
                 at="collector",
             ),
         ),
+        lower_module=mma_in_module,
         since=100,
         families=TENSOR_CORES,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
@@ -270,6 +339,7 @@ ROWS = (
         "as tcgen05.mma",
         PAGE + "tcgen05.mma.ws; tcgen05.mma.ws.sp",
         rules=(Rule("{head} has no .block_scale", "drop it", {"block_scale": ()}, at="block_scale"),),
+        lower_module=mma_in_module,
         since=100,
         families=TENSOR_CORES,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",

@@ -19,6 +19,7 @@ from memmodel.isa.tensor_memory import (
     TENSOR_CORES,
     ctas,
     descriptor,
+    group,
     in_shared,
     issue,
     label,
@@ -29,6 +30,7 @@ from memmodel.isa.tensor_memory import (
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track
 from memmodel.program.regions import Accumulator, Columns
+from memmodel.program.warp_ops import CopyToTensorMemory, MoveTensorMemory, ShiftTensorMemory, TensorPiece, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Reg, Vector
 from memmodel.ptx.vocabulary import DataType, Proxy
 
@@ -36,6 +38,7 @@ REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1
 """32-bit registers of one repetition of a shape."""
 
 MAX_REGISTERS = 128
+WARP = 32
 ROWS_SHIFTED = 7
 """An element of 32 bytes has 8 columns: the instruction touches no more of them, and the last one stays."""
 
@@ -59,6 +62,68 @@ def copy(call: Call) -> tuple[Op, ...]:
         region = Accumulator(target, bits // 32, peer(call, cta))
         parts.append(Scatter(write, region, len(parts) - 1, tracked(call)))
     return (IssueAsync(issue(call, Family.TCGEN_CP, shape), tuple(parts)),)
+
+
+def copy_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """tcgen05.cp in a module: its descriptor says which bytes of shared memory it copies, to all lanes."""
+    shape = call.word("shape") or ""
+    rows, bits = (int(number) for number in shape.removesuffix("b").split("x"))
+    target, source = tensor(call, call.operands[0]), descriptor(call, call.operands[1])
+    return (CopyToTensorMemory(group(call) or 1, shape, source, target, rows, bits),)
+
+
+def shift_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """tcgen05.shift in a module, where tensor memory has lanes."""
+    return (ShiftTensorMemory(group(call) or 1, tensor(call, call.operands[0])),)
+
+
+def load_in_warp(call: Call) -> tuple[WarpOp, ...]:
+    """tcgen05.ld and ld.red in a module: each lane has its own part of the shape."""
+    reduces = call.head.endswith("red")
+    targets = _registers(call, call.operands[0])
+    names = [call.destination(target, sink=True) for target in targets]
+    if reduces:
+        names.append(call.register(call.operands[1]))
+    at = 2 if reduces else 1
+    split = _split(call, at + 1, "r, redval, [taddr]" if reduces else "r, [taddr]")
+    registers = tuple(name for name in names if name is not None)
+    address = tensor(call, call.operands[at])
+    return (MoveTensorMemory(Family.TCGEN_LD, Side.READ, address, _pieces(call, split), Track.TCGEN_LD, registers),)
+
+
+def store_in_warp(call: Call) -> tuple[WarpOp, ...]:
+    """tcgen05.st in a module: each lane has its own part of the shape."""
+    is_split = call.word("shape") == _SPLIT
+    if len(call.operands) != 2 + is_split:
+        call.fail(f"this {call.head} takes [taddr]{', immHalfSplitoff' if is_split else ''}, r")
+    for source in _registers(call, call.operands[-1]):
+        call.value(source)
+    split = _offset(call, call.operands[1]) if is_split else None
+    address = tensor(call, call.operands[0])
+    return (MoveTensorMemory(Family.TCGEN_ST, Side.WRITE, address, _pieces(call, split), Track.TCGEN_ST),)
+
+
+def _pieces(call: Call, split: int | None) -> tuple[tuple[TensorPiece, ...], ...]:
+    """What each lane of the warp moves ("Data Movement Shape"). With .pack::16b and .unpack::16b a register holds the
+    elements of two columns. 16 lanes of tensor memory: four threads share a row, and have the rows r and r + 8 but for
+    .16x64b.
+    """
+    shape, times = call.word("shape") or "", int((call.word("num") or "x1")[1:])
+    double = 2 if call.word("pack::16b") or call.word("unpack::16b") else 1
+    if shape == "32x32b":
+        return tuple(((lane, 0, times * double),) for lane in range(WARP))
+    if split is not None:
+        return tuple(((lane % 16, 0 if lane < 16 else split, times * double),) for lane in range(WARP))
+    width = {"16x64b": 2, "16x128b": 4, "16x256b": 8}[shape] * double
+    pieces: list[tuple[TensorPiece, ...]] = []
+    for lane in range(WARP):
+        rows = (lane // 2 % 16,) if shape == "16x64b" else (lane // 4, lane // 4 + 8)
+        shares = 2 if shape == "16x64b" else 4
+        count = width // shares
+        pieces.append(
+            tuple((row, turn * width + lane % shares * count, count) for turn in range(times) for row in rows)
+        )
+    return tuple(pieces)
 
 
 def shift(call: Call) -> tuple[Op, ...]:
@@ -254,6 +319,7 @@ ROWS = (
             ),
             Rule(".{src_fmt} needs .b8x16 in front", "write .b8x16.{src_fmt}", {"src_fmt": ()}, ("dst_fmt",)),
         ),
+        lower_module=copy_in_module,
         since=100,
         families=TENSOR_CORES,
     ),
@@ -265,6 +331,7 @@ ROWS = (
         "an issue; outside of program order a read of tensor memory and a write of the elements before: of the 8 "
         "columns from its address on, as far as the variable has them, each but the last receives the next",
         PAGE + "tcgen05.shift",
+        lower_module=shift_in_module,
         since=100,
         families=frozenset({100, 103, 110}),
     ),
@@ -277,6 +344,7 @@ ROWS = (
         ".16x64b, .16x128b and .16x256b, twice as many with .pack::16b; .16x32bx2 reads them at both addresses",
         PAGE + "tcgen05.ld",
         rules=BOTH_ALIGNED,
+        lower_module=load_in_warp,
         since=100,
         families=TENSOR_CORES,
         together=Together.WARP,
@@ -297,6 +365,7 @@ ROWS = (
         "as tcgen05.ld; redval is the least or greatest of what the registers of the first half receive",
         PAGE + "tcgen05.ld",
         rules=BOTH_ALIGNED,
+        lower_module=load_in_warp,
         since=100,
         families=frozenset({103, 110}),
         together=Together.WARP,
@@ -311,6 +380,7 @@ ROWS = (
         "an issue; outside of program order a write of each column that the shape has, as tcgen05.ld",
         PAGE + "tcgen05.st",
         rules=BOTH_ALIGNED,
+        lower_module=store_in_warp,
         since=100,
         families=TENSOR_CORES,
         written="[taddr]{, immHalfSplitoff}, r",

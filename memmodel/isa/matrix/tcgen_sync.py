@@ -31,6 +31,7 @@ from memmodel.program.addresses import WHOLE
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Emit, IssueAsync, Op, SignalPart, Track, UndefinedIf, WaitForGroups, Write
 from memmodel.program.regions import Elements, Object
+from memmodel.program.warp_ops import AllocateColumns, FreeColumns, RelinquishPermit, WarpOp
 from memmodel.ptx.operands import Operand, Reg
 from memmodel.ptx.vocabulary import DataType, Scope, Space, Window
 
@@ -47,6 +48,26 @@ def alloc(call: Call) -> tuple[Op, ...]:
     allocated = Emit(Allocates(Allocation.ALLOC, group(call)), address, columns=variable.length)
     written = Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE))
     return (*valid, *_together(call, Allocation.ALLOC), allocated, written)
+
+
+def alloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
+    """tcgen05.alloc in a module, where tensor memory has 512 columns and an allocation has a number of them."""
+    where = memory_base(call, call.operands[0], Space.SHARED)[0]
+    target, label = Elements(where, Window.SHARED_CTA, 4), Allocates(Allocation.ALLOC, group(call))
+    columns = call.integer(call.operands[1])
+    return (*_check_columns(call, call.operands[1]), AllocateColumns(label, columns, target, Access(Side.WRITE)))
+
+
+def dealloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
+    """tcgen05.dealloc in a module: all columns of an allocation, and no others."""
+    address, columns = (call.integer(operand) for operand in call.operands)
+    label = Allocates(Allocation.DEALLOC, group(call))
+    return (*_check_columns(call, call.operands[1]), FreeColumns(label, address, columns))
+
+
+def relinquish_in_warp(call: Call) -> tuple[WarpOp, ...]:
+    """tcgen05.relinquish_alloc_permit in a module."""
+    return (RelinquishPermit(Allocates(Allocation.RELINQUISH, group(call))),)
 
 
 def _together(call: Call, action: Allocation) -> tuple[Op, ...]:
@@ -85,6 +106,8 @@ def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
     """The step that finds a number of columns that is none, if it is not known before."""
     number, columns = call.constant(operand), call.integer(operand)
     rule = f"{call.head} takes a power of two from {COLUMNS[0]} to {COLUMNS[-1]} columns"
+    if number is not None and number not in COLUMNS and call.module:
+        return (UndefinedIf(rule, Const(1)),)
     if number is not None and number not in COLUMNS:
         call.fail(f"{rule}, not {number}", operand)
     if number is not None:
@@ -139,6 +162,7 @@ ROWS = (
         + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
+        lower_module=alloc_in_warp,
         since=100,
         families=TENSOR_CORES,
         together=Together.WARP,
@@ -153,6 +177,7 @@ ROWS = (
         "an event that ends the life of the variable at that address" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
+        lower_module=dealloc_in_warp,
         since=100,
         families=TENSOR_CORES,
         together=Together.WARP,
@@ -167,6 +192,7 @@ ROWS = (
         "an event" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
+        lower_module=relinquish_in_warp,
         since=100,
         families=TENSOR_CORES,
         together=Together.WARP,

@@ -19,11 +19,16 @@ from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
-from memmodel.program.regions import Matrix
+from memmodel.program.regions import DescribedMatrix, Matrix
+from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Vector
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
 
 HOPPER = frozenset({90})
+DEPTH = 32
+"""Bytes of K that one dense instruction works on, whatever the type."""
+READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
+"""A matrix in shared memory is read through the async proxy."""
 U32 = DataType("u", 32)
 A_REGISTERS = 4
 INTEGERS = ("s8", "u8")
@@ -67,6 +72,38 @@ def mma(call: Call) -> tuple[Op, ...]:
     return tuple(steps)
 
 
+def mma_in_warpgroup(call: Call) -> tuple[WarpOp, ...]:
+    """wgmma.mma_async in a module: which bytes the matrices are, their descriptors say; the result nobody knows."""
+    sparse = call.head == SPARSE
+    result, left, right, *rest = call.operands
+    if sparse:
+        _metadata(call, rest.pop(0), rest.pop(0))
+    rest.pop(0)
+    in_registers = isinstance(left, Vector)
+    accumulator = _vector(call, result, _result_registers(call), "its result")
+    fragment = _vector(call, left, A_REGISTERS, "A") if in_registers else ()
+    _check_numbers(call, rest, in_registers=in_registers)
+    turned = [operand.value != 0 for operand in rest[2:] if isinstance(operand, Imm)]
+    rows, columns, _ = _shape(call)
+    matrices = []
+    if not in_registers:
+        transposed = len(turned) > 1 and turned[0]
+        matrices.append(DescribedMatrix(call.value(left), rows, DEPTH, BITS[call.word("atype") or ""], transposed))
+    deep = 2 * DEPTH if sparse else DEPTH
+    transposed = bool(turned) and turned[-1]
+    matrices.append(DescribedMatrix(call.value(right), columns, deep, BITS[call.word("btype") or ""], transposed))
+    return (
+        MultiplyInRegisters(
+            Issue(Family.WGMMA),
+            READ,
+            tuple(matrices),
+            tuple(call.register(item) for item in accumulator),
+            tuple(call.register(item) for item in fragment),
+            call.word("shape") or "",
+        ),
+    )
+
+
 def _metadata(call: Call, metadata: Operand, selector: Operand) -> Expr:
     """sp-meta, a register, and sp-sel, which says whose metadata count."""
     kind = call.word("atype")
@@ -79,9 +116,8 @@ def _metadata(call: Call, metadata: Operand, selector: Operand) -> Expr:
 
 def _operand(call: Call, operand: Operand, register: str, most: int) -> AsyncRead:
     """A matrix in shared memory, read through the async proxy."""
-    label = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
     region = Matrix(descriptor(call, operand), most)
-    return AsyncRead(label, region, (register,), sums=True, tracks=frozenset({Track.WGMMA}))
+    return AsyncRead(READ, region, (register,), sums=True, tracks=frozenset({Track.WGMMA}))
 
 
 def _shape(call: Call) -> tuple[int, int, int]:
@@ -231,6 +267,7 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
         since=90,
         families=HOPPER,
         written=written,
+        lower_module=mma_in_warpgroup,
         together=Together.WARPGROUP,
         uniform=("a", "b-desc"),
     )

@@ -21,14 +21,11 @@ from memmodel.kernel.machine.collective.checks import Collective, collective_of,
 from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
-from memmodel.kernel.machine.engines.mma import mma_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
 from memmodel.kernel.machine.engines.stasync import async_step
-from memmodel.kernel.machine.engines.tensor import tensor_step
 from memmodel.kernel.machine.engines.tensormaps import map_step
 from memmodel.kernel.machine.engines.textures import texture_step
-from memmodel.kernel.machine.engines.wgmma import wgmma_step
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
@@ -40,16 +37,15 @@ from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.ops import Emit, Op
-from memmodel.program.warp_ops import WarpOp
+from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
 from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction
-from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym, Vector
+from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym
 
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, atomic_step, sync_step, object_step, map_step, wgmma_step,
-    mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
-    stack_step,
+    warp_step, access_step, atomic_step, sync_step, object_step, map_step, cluster_step, async_step,
+    multimem_step, texture_step, stack_step,
 )  # fmt: skip
 INTERPRETED = (
     "synchronization.barrier",
@@ -60,6 +56,10 @@ INTERPRETED = (
     "matrix.warp_mma",
     "movement.bulk",
     "movement.tensor",
+    "matrix.wgmma",
+    "matrix.tcgen_mma",
+    "matrix.tcgen_move",
+    "matrix.tcgen_sync",
 )
 """Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
@@ -135,16 +135,10 @@ def compile_function(
     """
     compiler = Compiler(memory, peeks, packed_registers(entry.body or ()), entry.registers)
     codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
-    watched = {
-        slot
-        for code in codes
-        if code.instruction.words[:2] == ("wgmma", "mma_async")
-        for operand in code.instruction.operands[:2]
-        if isinstance(operand, Vector)
-        for slot in registers(operand)
-    }
+    multiplies = [op for code in codes for op in code.ops if isinstance(op, MultiplyInRegisters)]
+    watched = {int(register) for op in multiplies for register in (*op.accumulator, *op.fragment)}
     for code in codes if watched else ():
-        if code.instruction.words[0] != "wgmma":
+        if not any(isinstance(op, MultiplyInRegisters) for op in code.ops):
             used = {slot for operand in code.instruction.operands for slot in registers(operand)}
             code.touched = tuple(used & watched)
             code.written = tuple(set(written(code.instruction)) & watched)

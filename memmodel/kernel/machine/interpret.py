@@ -14,6 +14,14 @@ from functools import singledispatchmethod
 from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
 from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
+from memmodel.kernel.machine.engines.mma import (
+    copy_to_tensor_memory,
+    move_tensor_memory,
+    multiply_in_tensor_memory,
+    shift_tensor_memory,
+)
+from memmodel.kernel.machine.engines.tensor import allocate_columns, free_columns, relinquish_permit
+from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, Value, uniform
@@ -38,7 +46,19 @@ from memmodel.program.ops import (
     Unmodelled,
     WaitForGroups,
 )
-from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
+from memmodel.program.warp_ops import (
+    AllocateColumns,
+    CopyToTensorMemory,
+    Forget,
+    FreeColumns,
+    MoveMatrix,
+    MoveTensorMemory,
+    MultiplyInRegisters,
+    MultiplyInTensorMemory,
+    RelinquishPermit,
+    ShiftTensorMemory,
+    WarpOp,
+)
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
 from memmodel.ptx.vocabulary import Window
@@ -228,7 +248,7 @@ class Interpreter:
                 machine.event(warp.threads[lane], instruction.number, op.label)
             return True
 
-        return run
+        return counted(run, op) if counts_registers(op) else run
 
     @step.register
     def _(self, op: AtBarrier) -> Blocking:
@@ -240,11 +260,15 @@ class Interpreter:
 
     @step.register
     def _(self, op: CommitGroup) -> Blocking:
-        return commit_group(op)
+        return counted(commit_group(op), op) if counts_registers(op) else commit_group(op)
 
     @step.register
     def _(self, op: WaitForGroups) -> Blocking:
-        return wait_for_groups(self, op)
+        wait = wait_for_groups(self, op)
+        if not counts_registers(op):
+            return wait
+        assert isinstance(op.pending, Const), "a wait for groups of wgmma names how many it leaves"
+        return counted(wait, op, op.pending.value)
 
     @step.register
     def _(self, op: IssueAsync) -> Blocking:
@@ -257,6 +281,38 @@ class Interpreter:
     @step.register
     def _(self, op: MoveMatrix) -> Blocking:
         return move_matrix(self, op)
+
+    @step.register
+    def _(self, op: MultiplyInRegisters) -> Blocking:
+        return multiply_in_registers(self, op)
+
+    @step.register
+    def _(self, op: MultiplyInTensorMemory) -> Blocking:
+        return multiply_in_tensor_memory(self, op)
+
+    @step.register
+    def _(self, op: MoveTensorMemory) -> Blocking:
+        return move_tensor_memory(self, op)
+
+    @step.register
+    def _(self, op: CopyToTensorMemory) -> Blocking:
+        return copy_to_tensor_memory(self, op)
+
+    @step.register
+    def _(self, op: ShiftTensorMemory) -> Blocking:
+        return shift_tensor_memory(self, op)
+
+    @step.register
+    def _(self, op: AllocateColumns) -> Blocking:
+        return allocate_columns(self, op)
+
+    @step.register
+    def _(self, op: FreeColumns) -> Blocking:
+        return free_columns(self, op)
+
+    @step.register
+    def _(self, op: RelinquishPermit) -> Blocking:
+        return relinquish_permit(self, op)
 
     def _about(self, op: Emit) -> Blocking:
         """An event that names a range. It accesses nothing: where nothing is, it orders nothing."""

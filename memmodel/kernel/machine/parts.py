@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memmodel.base.labels import Allocation, Family
+from memmodel.base.labels import Allocation
 from memmodel.kernel.machine.memory import RANK_SHIFT
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 from memmodel.kernel.trace.blocks import Block
@@ -238,7 +238,6 @@ class Warp:
     slow: bool = False
     syncs: dict[int, BarrierState] = field(default_factory=dict)
     tracks: defaultdict[Track, IssueGroups] = field(default_factory=lambda: defaultdict(IssueGroups))
-    tensor: dict[Family, list[list[TraceEvent]]] = field(default_factory=dict)
     registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
     arrived: list[int] = field(default_factory=lambda: [-1] * LANES)
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])

@@ -1,35 +1,46 @@
 """tcgen05.mma, cp, shift, ld and st: what they touch in shared and in tensor memory.
 
-In: an Instruction. Out: a step that leaves an issue and its parts. Sources: PTX ISA "Instruction descriptor", "Data
-Path Layout Organization", "Data Movement Shape", "Matrix Descriptors"; labels as the rows of `isa.matrix` have them.
+In: a step of `program.warp_ops`. Out: what the lanes of a warp do at it: an issue and its accesses. Sources: PTX ISA
+"Instruction descriptor", "Data Path Layout Organization", "Matrix Descriptors".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Family, Issue, Side
-from memmodel.kernel.machine.accesses import address, gathered, registers_of
 from memmodel.kernel.machine.engines.matrices import blackwell, matrix_bytes
-from memmodel.kernel.machine.engines.tensor import group_of_words, issued, owners, pair_of, stretch, tensor_memory
+from memmodel.kernel.machine.engines.tensor import owners, pair_of, stretch, tensor_memory
 from memmodel.kernel.machine.parts import Collected, Cta, Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
-from memmodel.memory.descriptor import SCALED, columns_of, rows_of, shape_mask
+from memmodel.memory.descriptor import columns_of, rows_of, shape_mask
+from memmodel.program.ops import Track
+from memmodel.program.warp_ops import (
+    CollectorUse,
+    CopyToTensorMemory,
+    MoveTensorMemory,
+    MultiplyInTensorMemory,
+    ShiftTensorMemory,
+    TensorElements,
+)
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Imm, Mem, Operand, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Proxy
 
-Spans = Iterable[tuple[Block, int, int]]
-BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
-"""Bits of an element of A and B in shared memory; 8 for the other kinds."""
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter
 
+FOUR_ROWS = 4
+"""A copy of so many rows goes to lanes that the text does not name."""
+
+Spans = Iterable[tuple[Block, int, int]]
 DEPTH, DEEPER = 32, 48
 """Bytes of K that one dense tcgen05.mma works on; the second where K is 96."""
 
@@ -39,36 +50,26 @@ META = 4
 LOOSE = 1
 """The part of an issue with bytes that it may touch or not: the text does not say which."""
 
-FOURS = ("kind::mxf4", "kind::mxf4nvf4")
-"""Kinds of which bit 31 of the instruction descriptor says how deep K is."""
-
-
-def mma_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """The step of an instruction of this family."""
-    words = instruction.words
-    if words[0] != "tcgen05":
-        return None
-    if words[1] == "mma":
-        return _multiply(compiler, instruction)
-    if words[1] in ("ld", "st"):
-        return _move(compiler, instruction)
-    if words[1] == "cp":
-        return _copy(compiler, instruction)
-    return _shift(compiler, instruction) if words[1] == "shift" else None
-
 
 class _Issued:
     """A tcgen05 instruction being issued by a lane."""
 
     def __init__(
-        self, machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, family: Family, form: str | None,
-        group: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        machine: Machine,
+        warp: Warp,
+        lane: int,
+        instruction: PtxInstruction,
+        family: Family,
+        track: Track,
+        form: str | None = None,
+        group: int | None = None,
+    ) -> None:
         self.machine, self.warp, self.lane, self.number = machine, warp, lane, instruction.number
         self.instruction = instruction
         self.family, self.form, self.group = family, form, group
         self.issue = machine.event(warp.threads[lane], instruction.number, Issue(family, group=group, form=form))
-        issued(warp, family, lane).append(self.issue)
+        warp.tracks[track].add(lane, self.issue)
 
     def touch(self, side: Side, spans: Spans, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC) -> None:
         label = Access(side, proxy=proxy, family=self.family, asynchronous=True, group=self.group, form=form)
@@ -108,108 +109,76 @@ class MmaShape:
     depth: int = DEPTH
 
 
-def shape_of(value: int, kind: str) -> MmaShape:
+def shape_of(value: int, elements: TensorElements) -> MmaShape:
     """An instruction descriptor taken apart."""
-    rows = rows_of(value, scaled=kind in SCALED)
-    depth = DEEPER if kind in FOURS and value >> 31 & 1 else DEPTH
+    rows = rows_of(value, scaled=elements.scaled)
+    depth = DEEPER if elements.deepens and value >> 31 & 1 else DEPTH
     return MmaShape(rows, columns_of(value), bool(value >> 15 & 1), bool(value >> 16 & 1), depth)
 
 
-@dataclass(frozen=True, slots=True)
-class _Operands:
-    """The operands of a tcgen05.mma by their names."""
+def multiply_in_tensor_memory(interpreter: Interpreter, op: MultiplyInTensorMemory) -> Blocking:
+    """The issue of each lane and what it touches, in each CTA of the group."""
+    instruction, mask = interpreter.instruction, shape_mask(scaled=op.elements.scaled)
+    track = Track.GROUP_2 if op.group == 2 else Track.GROUP_1
+    shapes, targets, lefts, rights, adds = (
+        interpreter.value(expr) for expr in (op.shape, op.accumulator, op.left, op.right, op.adds)
+    )
+    scales = [interpreter.value(expr) for expr in op.scales]
+    metadata = None if op.metadata is None else interpreter.value(op.metadata)
+    disabled = [interpreter.value(expr) for expr in op.disabled]
 
-    target: Get
-    left: Get
-    left_in_tensor: bool
-    right: Get
-    meta: Get | None
-    shape: Get
-    scales: tuple[Get, ...]
-    disabled: tuple[Get, ...]
-    adds: Get
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        def known(get: Get, lane: int, what: str) -> int:
+            value = get(warp)[lane]
+            if value is None:
+                machine.unknown(what, instruction)
+            return value
 
-
-def _operands(compiler: Compiler, instruction: PtxInstruction) -> _Operands:
-    rest, words = list(instruction.operands), instruction.words
-    target = address(compiler, instruction, rest.pop(0))
-    left = rest.pop(0)
-    in_tensor = isinstance(left, Mem | TensorOperand)
-    first = address(compiler, instruction, left) if in_tensor else compiler.get(left, instruction)
-    right = compiler.get(rest.pop(0), instruction)
-    meta = address(compiler, instruction, rest.pop(0)) if "sp" in words else None
-    shape = compiler.get(rest.pop(0), instruction, 32)
-    scales = []
-    while rest and isinstance(rest[0], Mem | TensorOperand):
-        scales.append(address(compiler, instruction, rest.pop(0)))
-    mask: tuple[Get, ...] = ()
-    if rest and isinstance(rest[0], Vector):
-        mask = tuple(compiler.get(one, instruction, 32) for one in rest[0].items)
-        del rest[0]
-    adds = compiler.get(rest[0], instruction, 1)
-    return _Operands(target, first, in_tensor, right, meta, shape, tuple(scales), mask, adds)
-
-
-def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    words = instruction.words
-    kind = next((word for word in words if word.startswith("kind::")), "kind::f16")
-    group_number, mask = group_of_words(words), shape_mask(scaled=kind in SCALED)
-    given = _operands(compiler, instruction)
-    bits, sparse, serial = BITS.get(kind, 8), "sp" in words, "ws" in words
-    form = f"{kind} ws" if serial else kind
-    collects = next((word for word in words if word.startswith("collector::")), None)
-    _, buffer, use = (collects or f"collector::{'b0' if serial else 'a'}::discard").split("::")
-
-    def known(machine: Machine, warp: Warp, lane: int, get: Get, what: str) -> int:
-        value = get(warp)[lane]
-        if value is None:
-            machine.unknown(what, instruction)
-        return value
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         for lane in lanes:
-            idesc = known(machine, warp, lane, given.shape, "the instruction descriptor")
-            shape = shape_of(idesc, kind)
+            idesc = known(shapes, lane, "the instruction descriptor")
+            shape = shape_of(idesc, op.elements)
             if not shape.rows or not shape.columns:
                 raise Faulty("undefined-instruction", f"the instruction descriptor {idesc:#x} names no shape")
-            for cta in pair_of(machine, warp, group_number):
-                _collect(machine, cta, warp.threads[lane].number, buffer, use, instruction)
-            adds = known(machine, warp, lane, given.adds, "enable-input-d")
-            made = _Issued(machine, warp, lane, instruction, Family.MMA, f"{form} shape {idesc & mask}", group_number)
-            target = known(machine, warp, lane, given.target, "the address of the accumulator")
-            layout = _layout(shape.rows // group_number, shape.columns, group_number, serial=serial, sparse=sparse)
-            made.own(warp.cta, target & 0xFFFF, layout[1])
-            right = known(machine, warp, lane, given.right, "the matrix descriptor")
-            left = known(machine, warp, lane, given.left, "the matrix A")
-            for cta in pair_of(machine, warp, group_number):
-                columns = shape.columns // group_number
-                deep = shape.depth * 2 if sparse else shape.depth
-                _matrix(made, instruction, cta, right, columns, deep, bits, turned=shape.turns_b)
-                rows = shape.rows // group_number
-                if not given.left_in_tensor:
-                    _matrix(made, instruction, cta, left, rows, shape.depth, bits, turned=shape.turns_a)
+            ctas = pair_of(machine, warp, op.group)
+            for cta in ctas:
+                _collect(machine, cta, warp.threads[lane].number, op.collector, instruction)
+            accumulates = known(adds, lane, "enable-input-d")
+            form = f"{op.form} shape {idesc & mask}"
+            issued = _Issued(machine, warp, lane, instruction, Family.MMA, track, form, op.group)
+            target = known(targets, lane, "the address of the accumulator")
+            rows, columns = shape.rows // op.group, shape.columns // op.group
+            layout = _layout(rows, shape.columns, op.group, stationary=op.stationary, sparse=op.sparse)
+            issued.own(warp.cta, target & 0xFFFF, layout[1])
+            right = known(rights, lane, "the matrix descriptor")
+            left = known(lefts, lane, "the matrix A")
+            reached = enabled([words(warp)[lane] for words in disabled])
+            for cta in ctas:
+                deep = shape.depth * 2 if op.sparse else shape.depth
+                _matrix(issued, instruction, cta, right, columns, deep, op.elements.bits, turned=shape.turns_b)
+                if not op.left_in_tensor:
+                    _matrix(issued, instruction, cta, left, rows, shape.depth, op.elements.bits, turned=shape.turns_a)
                 else:
-                    made.own(warp.cta, left & 0xFFFF, shape.depth // 4)
-                    made.touch(Side.READ, _spans(cta, left, _rows(rows, serial=serial), shape.depth // 4))
+                    issued.own(warp.cta, left & 0xFFFF, shape.depth // 4)
+                    lanes_of_a = _rows(rows, stationary=op.stationary)
+                    issued.touch(Side.READ, _spans(cta, left, lanes_of_a, shape.depth // 4))
                 # Each CTA of a pair scales its own rows of A, and all columns of B: 32 in each column, all lane
                 # partitions alike.
                 counts = -(-max(rows, 128) // 32), -(-shape.columns // 32)
-                for get, count in zip(given.scales, counts, strict=False):
-                    where = known(machine, warp, lane, get, "the address of scale factors") & 0xFFFF
-                    made.own(warp.cta, where, count)
-                    made.touch(Side.READ, _spans(cta, where, range(128), count))
+                for get, count in zip(scales, counts, strict=False):
+                    where = known(get, lane, "the address of scale factors") & 0xFFFF
+                    issued.own(warp.cta, where, count)
+                    issued.touch(Side.READ, _spans(cta, where, range(128), count))
                     if shape.depth != DEPTH:  # "Scale Factor A ID" has it in figures
                         why = "where scale factors for a K of 96 go on"
-                        made.may_touch(Side.READ, cta, where + count, range(128), count, why)
-                if given.meta is not None:
-                    where = known(machine, warp, lane, given.meta, "the address of the metadata") & 0xFFFF
-                    made.own(warp.cta, where, 1)
-                    made.may_touch(Side.READ, cta, where, range(128), META, "which columns the metadata lies in")
-                reached = enabled([one(warp)[lane] for one in given.disabled])
-                _accumulate(made, cta, target, layout, reached, adds=bool(adds & 1))
+                        issued.may_touch(Side.READ, cta, where + count, range(128), count, why)
+                if metadata is not None:
+                    where = known(metadata, lane, "the address of the metadata") & 0xFFFF
+                    issued.own(warp.cta, where, 1)
+                    issued.may_touch(Side.READ, cta, where, range(128), META, "which columns the metadata lies in")
+                _accumulate(issued, cta, target, layout, reached, adds=bool(accumulates & 1))
         return True
 
-    return step
+    return run
 
 
 def enabled(words: Sequence[Value]) -> tuple[frozenset[int] | None, frozenset[int]]:
@@ -226,7 +195,7 @@ def enabled(words: Sequence[Value]) -> tuple[frozenset[int] | None, frozenset[in
 
 
 def _accumulate(
-    made: _Issued, cta: Cta, target: int, layout: tuple[Iterable[int], int],
+    issued: _Issued, cta: Cta, target: int, layout: tuple[Iterable[int], int],
     lanes: tuple[frozenset[int] | None, frozenset[int]], *, adds: bool,
 ) -> None:  # fmt: skip
     """The accumulator is written, and read before if the product is added to it. `lanes`: as `enabled` has them."""
@@ -235,39 +204,39 @@ def _accumulate(
     spans = list(_spans(cta, target, [x for x in there if kept is None or (base + x) % 128 in kept], layout[1]))
     unsure = [x for x in there if (base + x) % 128 in open_]
     for side in (Side.READ, Side.WRITE) if adds else (Side.WRITE,):
-        made.touch(side, spans, form=made.form)
+        issued.touch(side, spans, form=issued.form)
         if unsure:
-            made.may_touch(side, cta, target, unsure, layout[1], "which lanes disable-output-lane names")
+            issued.may_touch(side, cta, target, unsure, layout[1], "which lanes disable-output-lane names")
 
 
-def _collect(machine: Machine, cta: Cta, thread: int, buffer: str, use: str, instruction: PtxInstruction) -> None:
+def _collect(machine: Machine, cta: Cta, thread: int, use: CollectorUse, instruction: PtxInstruction) -> None:
     """What an mma leaves in a collector buffer. To take a matrix from one that no mma has filled is undefined
     ("tcgen05 collector buffer"). An mma of another thread may fill or discard it before that, or after: not known.
     """
-    held = tensor_memory(cta).collected.setdefault(buffer, Collected())
+    held = tensor_memory(cta).collected.setdefault(use.buffer, Collected())
     held.threads.add(thread)
-    if use in ("use", "lastuse"):
+    if use.takes:
         held.used = True
         if not held.filled:
-            message = f"the collector buffer {buffer} is used, and no mma before has filled it"
+            message = f"the collector buffer {use.buffer} is used, and no mma before has filled it"
             machine.problem("undefined-instruction", message, instruction)
     if held.used and len(held.threads) > 1:
         machine.unknown("which matrix a collector buffer holds that several threads fill", instruction)
-    held.filled = use == "fill" or (held.filled and use == "use")
+    held.filled = use.fills or (held.filled and use.keeps)
 
 
-def _layout(rows: int, columns: int, group: int, *, serial: bool, sparse: bool) -> tuple[Iterable[int], int]:
+def _layout(rows: int, columns: int, group: int, *, stationary: bool, sparse: bool) -> tuple[Iterable[int], int]:
     """The lanes and the number of columns of an accumulator ("Data Path Layout Organization")."""
-    if serial and rows < 128:
+    if stationary and rows < 128:
         return range(128), columns * rows // 128
     if rows == 64 and group == 2 and not sparse:
         return range(128), columns // 2
-    return _rows(rows, serial=serial), columns
+    return _rows(rows, stationary=stationary), columns
 
 
-def _rows(rows: int, *, serial: bool) -> Iterable[int]:
+def _rows(rows: int, *, stationary: bool) -> Iterable[int]:
     """The lanes of a matrix with so many rows: 64 of them are spread over the four parts of 32."""
-    if rows >= 128 or serial:
+    if rows >= 128 or stationary:
         return range(128)
     return [32 * (row // 16) + row % 16 for row in range(rows)]
 
@@ -279,7 +248,15 @@ def _spans(cta: Cta, where: int, lanes: Iterable[int], count: int) -> Spans:
 
 
 def _matrix(
-    made: _Issued, instruction: PtxInstruction, cta: Cta, value: int, rows: int, depth: int, bits: int, *, turned: bool
+    issued: _Issued,
+    instruction: PtxInstruction,
+    cta: Cta,
+    value: int,
+    rows: int,
+    depth: int,
+    bits: int,
+    *,
+    turned: bool,
 ) -> None:
     """A matrix in the shared memory of a CTA of the pair."""
     matrix = blackwell(value)
@@ -288,92 +265,72 @@ def _matrix(
     spans = []
     for first, size in matrix_bytes(matrix, rows, depth, bits, transposed=turned):
         place = first & 0x3FFFF | cta.base
-        block, at = made.machine.place(made.warp, "shared::cluster", place, size, instruction)
+        block, at = issued.machine.place(issued.warp, "shared::cluster", place, size, instruction)
         spans.append((block, at, size))
-    made.touch(Side.READ, spans, proxy=Proxy.ASYNC)
+    issued.touch(Side.READ, spans, proxy=Proxy.ASYNC)
 
 
 # ---- tcgen05.cp, shift -------------------------------------------------------------------------------------------
 
 
-def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """tcgen05.cp: shared memory to tensor memory, in each CTA of the group."""
-    words = instruction.words
-    form = next(word for word in words if word.endswith("b") and "x" in word and word[0].isdigit())
-    rows, bits = (int(number) for number in form.removesuffix("b").split("x"))
-    target, source = address(compiler, instruction, instruction.operands[0]), instruction.operands[1]
-    descriptor = compiler.get(source, instruction)
-    group_number = group_of_words(words)
+def copy_to_tensor_memory(interpreter: Interpreter, op: CopyToTensorMemory) -> Blocking:
+    """Shared memory to tensor memory, in each CTA of the group."""
+    instruction, track = interpreter.instruction, Track.GROUP_2 if op.group == 2 else Track.GROUP_1
+    targets, descriptors = interpreter.value(op.address), interpreter.value(op.descriptor)
+    columns = op.bits // 32
 
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         for lane in lanes:
-            where, value = target(warp)[lane], descriptor(warp)[lane]
+            where, value = targets(warp)[lane], descriptors(warp)[lane]
             if where is None or value is None:
-                machine.unknown("an operand of tcgen05.cp", instruction)
-            made = _Issued(machine, warp, lane, instruction, Family.TCGEN_CP, form, group_number)
-            made.own(warp.cta, where & 0xFFFF, bits // 32)
-            for cta in pair_of(machine, warp, group_number):
-                _matrix(made, instruction, cta, value, rows, bits // 8, 8, turned=False)
-                if rows == 4:
+                machine.unknown("an operand of the copy to tensor memory", instruction)
+            issued = _Issued(machine, warp, lane, instruction, Family.TCGEN_CP, track, op.form, op.group)
+            issued.own(warp.cta, where & 0xFFFF, columns)
+            for cta in pair_of(machine, warp, op.group):
+                _matrix(issued, instruction, cta, value, op.rows, op.bits // 8, 8, turned=False)
+                if op.rows == FOUR_ROWS:
                     why = "which lanes four rows go to"
-                    made.may_touch(Side.WRITE, cta, where, range(128), bits // 32, why)
+                    issued.may_touch(Side.WRITE, cta, where, range(128), columns, why)
                 else:
-                    made.touch(Side.WRITE, _spans(cta, where, range(128), bits // 32), form=form)
+                    issued.touch(Side.WRITE, _spans(cta, where, range(128), columns), form=op.form)
         return True
 
-    return step
+    return run
 
 
-def _shift(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """tcgen05.shift.down: elements of 32 bytes move by one lane. The page leaves out "the last" of the rows, and does
-    not say on which side; all 32 lanes count as read and as written, of which one is too many.
+def shift_tensor_memory(interpreter: Interpreter, op: ShiftTensorMemory) -> Blocking:
+    """Elements of 32 bytes move by one lane. The page leaves out "the last" of the rows, and does not say on which
+    side: all 32 lanes count as read and as written, of which one is too many.
     """
-    target = address(compiler, instruction, instruction.operands[0])
-    group_number = group_of_words(instruction.words)
+    instruction, track = interpreter.instruction, Track.GROUP_2 if op.group == 2 else Track.GROUP_1
+    targets = interpreter.value(op.address)
 
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         for lane in lanes:
-            where = target(warp)[lane]
+            where = targets(warp)[lane]
             if where is None:
-                machine.unknown("the address of tcgen05.shift", instruction)
-            made = _Issued(machine, warp, lane, instruction, Family.SHIFT, None, group_number)
-            made.own(warp.cta, where & 0xFFFF, 8)
-            for cta in pair_of(machine, warp, group_number):
+                machine.unknown("the address of what is shifted", instruction)
+            issued = _Issued(machine, warp, lane, instruction, Family.SHIFT, track, None, op.group)
+            issued.own(warp.cta, where & 0xFFFF, 8)
+            for cta in pair_of(machine, warp, op.group):
                 spans = list(_spans(cta, where, range(32), 8))
-                made.touch(Side.READ, spans)
-                made.touch(Side.WRITE, spans)
+                issued.touch(Side.READ, spans)
+                issued.touch(Side.WRITE, spans)
         return True
 
-    return step
+    return run
 
 
 # ---- tcgen05.ld, st ------------------------------------------------------------------------------------------------
 
-PER_REGISTER = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 
+def move_tensor_memory(interpreter: Interpreter, op: MoveTensorMemory) -> Blocking:
+    """A warp reaches the 32 lanes that its number in the warpgroup gives it."""
+    instruction, addresses = interpreter.instruction, interpreter.value(op.address)
+    clear = forgetting([interpreter.slot(name) for name in op.registers])
 
-def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """tcgen05.ld and st: a warp reaches the 32 lanes that its number in the warpgroup gives it."""
-    words, operands = instruction.words, list(instruction.operands)
-    load = words[1] == "ld"
-    shape = next(word for word in words if word in PER_REGISTER)
-    times = next(int(word[1:]) for word in words if word[0] == "x" and word[1:].isdigit())
-    data = operands.pop(0) if load else operands.pop(-1)
-    reduced = operands.pop(0) if load and "red" in words else None
-    where = address(compiler, instruction, operands.pop(0))
-    split = operands.pop(0) if shape == "16x32bx2" else None
-    offset = split.value if isinstance(split, Imm) else None
-    results: list[Operand] = [data, *([reduced] if reduced is not None else [])] if load else []
-    forget = forgetting([slot for one in results for slot in registers_of(compiler, one)])
-    side = Side.READ if load else Side.WRITE
-    family = Family.TCGEN_LD if load else Family.TCGEN_ST
-    packed = "pack::16b" in words or "unpack::16b" in words
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
-            return False
-        places = list(where(warp))
-        base = places[lanes[0]]
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        base = addresses(warp)[lanes[0]]
         if base is None:
             machine.unknown("the address in tensor memory", instruction)
         first, column = base >> 16, base & 0xFFFF
@@ -382,33 +339,13 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             message = f"lane {first} of tensor memory is not among those that this warp may access"
             raise Faulty("undefined-tensor-memory", message)
         for lane in lanes:
-            made = _Issued(machine, warp, lane, instruction, family, None, None)
+            issued = _Issued(machine, warp, lane, instruction, op.family, op.track)
             spans = []
-            for row, begin, count in _pieces(shape, times, lane, packed=packed, offset=offset):
-                made.own(warp.cta, column + begin, count)
+            for row, begin, count in op.pieces[lane]:
+                issued.own(warp.cta, column + begin, count)
                 spans.append(stretch(warp.cta, first + row, column + begin, count))
-            made.touch(side, spans)
-        forget(warp, lanes)
+            issued.touch(op.side, spans)
+        clear(warp, lanes)
         return True
 
-    return step
-
-
-def _pieces(shape: str, times: int, lane: int, *, packed: bool, offset: int | None) -> Iterable[tuple[int, int, int]]:
-    """What a lane moves: (lane of tensor memory, first column, columns), counted from the address."""
-    double = 2 if packed else 1
-    if shape == "32x32b":
-        yield lane, 0, times * double
-        return
-    if shape == "16x32bx2":
-        half = 0 if lane < 16 else offset or 0
-        yield lane % 16, half, times * double
-        return
-    # 16 lanes: four threads share a row, and have the rows r and r + 8 but for 16x64b.
-    width = {"16x64b": 2, "16x128b": 4, "16x256b": 8}[shape] * double
-    for number in range(times):
-        if shape == "16x64b":
-            yield lane // 2 % 16, number * width + lane % 2 * width // 2, width // 2
-            continue
-        for row in (lane // 4, lane // 4 + 8):
-            yield row, number * width + lane % 4 * width // 4, width // 4
+    return run
