@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from memmodel.kernel.flow.origin import read_slots
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import read_slots, registers, written
 from memmodel.kernel.launch import Launch
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx.operands import Arguments, Mem, Operand, Register, Special, Sym, TensorOperand

@@ -18,8 +18,7 @@ from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, Drif
 from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
 from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
 from memmodel.kernel.flow.detours import Detour
-from memmodel.kernel.flow.origin import read_slots
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import read_slots, registers, written
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Row, Uniform, Value

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
 from memmodel.kernel.all_sizes.cta_dependence import READS
 from memmodel.kernel.arithmetic.alu import width_of
-from memmodel.kernel.flow.origin import read_slots
 from memmodel.kernel.flow.paths import failing
-from memmodel.kernel.flow.registers import ENDS, liveness, registers, written
+from memmodel.kernel.flow.registers import ENDS, liveness, read_slots, registers, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget, Mem, Pair, Register, Special, Sym, TensorOperand, Vector
 

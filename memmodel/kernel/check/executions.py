@@ -1,7 +1,6 @@
 """Other executions of a launch: those in which choices that matter are made otherwise.
 
-In: `KernelCase`, `OpenChoices`, the waits. Out: what is wrong in them, put into a `VerdictSoFar` at once; what no
-execution shows to be wrong stays as it was.
+In: `KernelCase`, `OpenChoices`, the waits. Out: what is wrong in them, put into a `VerdictSoFar` at once.
 """
 
 from __future__ import annotations
@@ -64,7 +63,8 @@ class OtherExecutions:
         if not choices.trace.elected:
             return
         trace, verdict = self.case.run(replace(choices.base, last_elected=True)), self.report.verdict
-        stopped = next((one.instruction for one in trace.problems if one.rule in ("trap", "assertion")), None)
+        stops = (problem.instruction for problem in trace.problems if problem.rule in ("trap", "assertion"))
+        stopped = next(stops, None)
         known = {side.instruction.number for finding in verdict.findings for side in finding.sides}
         hangs = [
             problem
@@ -152,10 +152,10 @@ class OtherExecutions:
             self.report.verdict.notes.append(f"looked at as well: {executions} {what}")
 
     def some_warps_late(self, choices: OpenChoices) -> None:
-        """Where a condition does not hold, other schedules may do something else: is anything wrong in some of them?
+        """Where a condition does not hold, other schedules may do something else: look for what is wrong in some.
 
-        A warp is late there that touches what the run orders by chance, or all but those that make a test which is no
-        loop (it returns false where a phase has not ended), or half of them. What is found there counts as a finding;
+        The late warps are one that touches what the run orders by chance, or all but those that execute a test which
+        heads no loop (it returns false where a phase has not ended), or half of all. What is wrong there is a finding;
         what is open stays open.
         """
         for schedule in self._uneven(choices):
@@ -175,10 +175,11 @@ class OtherExecutions:
             yield replace(base, late=(warp,))
         base = replace(base, cancelled=CANCELLED if trace.cancels else 0)
         for test in sorted(tests)[:UNEVEN]:
-            threads = trace.threads
-            early = {(one.cta, one.warp) for one in threads if any(event.at == test for event in one.events)}
-            late = dict.fromkeys((one.cta, one.warp) for one in threads if (one.cta, one.warp) not in early)
-            yield replace(base, late=tuple(late))
+            warps: dict[tuple[int, int], bool] = {}
+            for thread in trace.threads:
+                warp = thread.cta, thread.warp
+                warps[warp] = warps.get(warp, False) or any(event.at == test for event in thread.events)
+            yield replace(base, late=tuple(warp for warp, tests_it in warps.items() if not tests_it))
         for seed in range(UNEVEN):
             yield replace(base, slow=f"slow {seed}")
 

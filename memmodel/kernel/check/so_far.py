@@ -129,7 +129,7 @@ class VerdictSoFar:
         self.verdict.readings.append(reading)
 
     def end(self) -> None:
-        """All passes are over: what do other readings say?"""
+        """All passes are over: add what other readings say."""
         self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
 
     def spent(self, reason: str) -> None:

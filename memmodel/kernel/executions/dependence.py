@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.flow.paths import PURE
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import reads, written
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -33,7 +33,7 @@ def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -
     everything = frozenset(instruction.number for instruction in body)
     if any(instruction.words[0] in ("call", "brx") for instruction in body):
         return everything
-    used, makes = [_used(instruction) for instruction in body], [set(written(instruction)) for instruction in body]
+    used, makes = [reads(instruction) for instruction in body], [set(written(instruction)) for instruction in body]
     tainted, loaded = {load}, set(loads_of.get(load, ()))
     behind = {load: _after(body, load)}
     values, jumps = {slot: [load] for slot in makes[load]}, list[int]()
@@ -87,12 +87,6 @@ def flows(run: LaunchTrace) -> dict[int, set[int]] | None:
             loaders = {at for at, other in loads.get(place, ()) if not (is_strong and other)}
             loads_of.setdefault(maker, set()).update(loaders)
     return loads_of
-
-
-def _used(instruction: PtxInstruction) -> set[int]:
-    operands = instruction.operands[1:] if written(instruction) else instruction.operands
-    used = {slot for operand in operands for slot in registers(operand)}
-    return used if instruction.guard is None else used | {instruction.guard.slot}
 
 
 def _after(body: tuple[PtxInstruction, ...], at: int) -> set[int]:

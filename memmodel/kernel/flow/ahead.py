@@ -1,7 +1,7 @@
-"""Tests of mbarrier objects that only look ahead: their answer decides whether a wait is made, or nothing.
+"""Tests of mbarrier objects that only look ahead: their answer decides whether a wait is executed, or nothing.
 
-In: Function. Out: by the number of a wait the tests that can save it. CUTLASS asks for the next stage before it works
-on this one.
+In: Function. Out: by the number of a wait the tests that can make it unnecessary. CUTLASS asks for the next stage
+before it works on this one.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ from functools import lru_cache
 
 from memmodel.kernel.flow.known_values import Known, following
 from memmodel.kernel.flow.paths import PURE, failing
-from memmodel.kernel.flow.registers import liveness, registers, written
+from memmodel.kernel.flow.registers import liveness, reads, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 
+TESTS = ("test_wait", "try_wait")
+
 NOBODY = -1
-"""Stands for the wait that a test looks ahead for, where there is none."""
+"""In place of a wait, for tests whose answer decides nothing."""
 
 
 @lru_cache(maxsize=8)
 def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
-    """Tests whose answer only decides whether a wait is made: by the number of the wait, those that can save it.
+    """Tests whose answer only decides whether a wait is executed, by the number of the wait.
 
-    All that depends on the answer are branches, of which one side is a polling loop that leads to the other side and
-    changes nothing that is used there. (CUTLASS asks for the next stage before it works on this one.) Where that side
-    does nothing at all, the answer decides nothing: by NOBODY, the tests of a parity of which that is so.
+    Only branches depend on the answer, and one side of each is a polling loop that leads to the other side and changes
+    nothing that is used there. If that side does nothing at all, the answer decides nothing: such tests of a parity are
+    listed under NOBODY.
     """
     body = entry.body or ()
-    tests = [one.number for one in body if one.words[0] == "mbarrier" and one.kind in ("test_wait", "try_wait")]
+    tests = [test.number for test in body if test.words[0] == "mbarrier" and test.kind in TESTS]
     loops = {n for n in tests if len(written(body[n])) == 1 and failing(body, n, written(body[n])[0])[0] is None}
     live: list[set[int]] | None = None
-    used = [_used(one) for one in body]
-    found: dict[int, set[int]] = {}
+    used = [reads(instruction) for instruction in body]
+    peeks: dict[int, set[int]] = {}
     for number in tests:
         if number in loops or len(written(body[number])) != 1:
             continue
@@ -43,21 +45,21 @@ def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
         if "parity" in body[number].words:
             branches = [branch for branch in branches if not _same_sides(body, branch, live)]
             if not branches:
-                found.setdefault(NOBODY, set()).add(number)
+                peeks.setdefault(NOBODY, set()).add(number)
         if not branches:
             continue
         waits = {_saved(body, branch, loops, live) for branch in branches}
         if None not in waits and all(_same_meaning(body[number], body[wait]) for wait in waits if wait is not None):
             for wait in waits:
                 if wait is not None:
-                    found.setdefault(wait, set()).add(number)
-    return {wait: frozenset(peeks) for wait, peeks in found.items()}
+                    peeks.setdefault(wait, set()).add(number)
+    return {wait: frozenset(numbers) for wait, numbers in peeks.items()}
 
 
-def _same_meaning(one: PtxInstruction, other: PtxInstruction) -> bool:
-    """Do two tests acquire in the same way?"""
-    ignored = ("test_wait", "try_wait")
-    return [word for word in one.words if word not in ignored] == [word for word in other.words if word not in ignored]
+def _same_meaning(first: PtxInstruction, second: PtxInstruction) -> bool:
+    """True if two tests acquire in the same way."""
+    meanings = [[word for word in test.words if word not in TESTS] for test in (first, second)]
+    return meanings[0] == meanings[1]
 
 
 def _decided(body: tuple[PtxInstruction, ...], test: int, used: list[set[int]]) -> list[int] | None:
@@ -66,24 +68,17 @@ def _decided(body: tuple[PtxInstruction, ...], test: int, used: list[set[int]]) 
     changed = True
     while changed:
         changed = False
-        for one, slots in zip(body, used, strict=True):
-            if one.number == test or slots.isdisjoint(tainted):
+        for instruction, slots in zip(body, used, strict=True):
+            if instruction.number == test or slots.isdisjoint(tainted):
                 continue
-            if one.words[0] not in PURE or one.words[0] == "nanosleep":
+            if instruction.words[0] not in PURE or instruction.words[0] == "nanosleep":
                 return None
-            if one.words[0] == "bra":
-                branches.add(one.number)
-            elif not set(written(one)) <= tainted:
-                tainted |= set(written(one))
+            if instruction.words[0] == "bra":
+                branches.add(instruction.number)
+            elif not set(written(instruction)) <= tainted:
+                tainted |= set(written(instruction))
                 changed = True
     return sorted(branches)
-
-
-def _used(one: PtxInstruction) -> set[int]:
-    """The registers that an instruction reads, its guard's included."""
-    sources = one.operands[1:] if written(one) else one.operands
-    guard = set() if one.guard is None else {one.guard.slot}
-    return guard | {slot for operand in sources for slot in registers(operand)}
 
 
 def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live: list[set[int]]) -> int | None:
@@ -102,7 +97,7 @@ def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live:
 
 
 def _same_sides(body: tuple[PtxInstruction, ...], branch: int, live: list[set[int]]) -> bool:
-    """Does one side of a branch lead to the other one, without a loop, an effect or a value that is used there?"""
+    """True if one side of a branch leads to the other side, without a loop, an effect or a value that is used there."""
     target = body[branch].operands[0]
     if not isinstance(target, JumpTarget):
         return False
@@ -124,19 +119,19 @@ def _until_wait(body: tuple[PtxInstruction, ...], at: int, loops: set[int]) -> t
     for _ in range(200):
         if at >= len(body):
             break
-        one = body[at]
-        if at in loops and one.guard is None:
+        instruction = body[at]
+        if at in loops and instruction.guard is None:
             return at, changed
-        if one.words[0] not in PURE or (one.words[0] == "bra" and one.guard is not None):
+        if instruction.words[0] not in PURE or (instruction.words[0] == "bra" and instruction.guard is not None):
             break
-        changed |= set(written(one))
-        target = one.operands[0] if one.words[0] == "bra" else None
+        changed |= set(written(instruction))
+        target = instruction.operands[0] if instruction.words[0] == "bra" else None
         at = target.at if isinstance(target, JumpTarget) else at + 1
     return None, changed
 
 
 def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[bool, set[int]]:
-    """Does every way from a wait that succeeded lead to `other`, with no effect on the way?"""
+    """Whether every path from a wait that succeeded leads to `other` without an effect; the registers written there."""
     result = written(body[wait])
     waiting: list[tuple[int, Known]] = [(wait + 1, ((result[0], 1),))]
     seen: set[tuple[int, Known]] = set()

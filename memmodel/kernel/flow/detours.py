@@ -1,8 +1,8 @@
-"""Branches whose two sides only compute: what may be different after them, whichever way a thread went.
+"""Branches whose two sides only compute: what may differ after them, whichever side a thread took.
 
 In: the instructions of a function, which of them only compute. Out: `Detour`. The sides of a branch meet at its nearest
-post-dominator. If everything before that only computes, nobody else sees which side was taken: the registers that are
-written there are unknown afterwards, and the rest goes on. (Compilers put the slow path of a logarithm there.)
+post-dominator. If everything before that only computes, no other thread can observe which side was taken: the registers
+that are written there are unknown afterwards, and the run continues. (The slow path of a logarithm is such a side.)
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ MOST = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """`join`: where the sides meet. `slots`: the registers that may differ. `loops`: is there a loop on the way?
-    `stores`: may local memory differ? `calls`: the calls on the way.
-    `inside`: the instructions on the way.
+    """`join`: where the sides meet. `slots`: the registers that may differ. `loops`: there is a loop on the way.
+    `stores`: local memory may differ. `calls`, `inside`: the calls and all instructions on the way.
     """
 
     join: int
@@ -55,22 +54,23 @@ def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[in
     return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), stores, calls, tuple(sorted(inside)))
 
 
-def _jump(one: PtxInstruction) -> bool:
-    return one.words[0] == "bra" and bool(one.operands) and isinstance(one.operands[0], JumpTarget)
+def _jump(instruction: PtxInstruction) -> bool:
+    operands = instruction.operands
+    return instruction.words[0] == "bra" and bool(operands) and isinstance(operands[0], JumpTarget)
 
 
 def _reached(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[int], bool]) -> dict[int, list[int]]:
-    """What follows each instruction that is reached; nothing follows one that does more than compute."""
+    """The successors of each instruction that is reached; none for an instruction that does more than compute."""
     follows: dict[int, list[int]] = {}
     waiting = deque([branch])
     while waiting:
         at = waiting.popleft()
         if at in follows:
             continue
-        one, after = body[at], list[int]()
-        target = one.operands[0] if _jump(one) else None
+        instruction, after = body[at], list[int]()
+        target = instruction.operands[0] if _jump(instruction) else None
         if isinstance(target, JumpTarget):
-            after = [target.at] if one.guard is None else [at + 1, target.at]
+            after = [target.at] if instruction.guard is None else [at + 1, target.at]
         elif computes(at) and len(follows) < MOST:
             after = [at + 1]
         follows[at] = [behind for behind in after if 0 <= behind < len(body)]
@@ -79,7 +79,7 @@ def _reached(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[
 
 
 def _meeting(follows: dict[int, list[int]], branch: int) -> int | None:
-    """The nearest instruction that is on all ways from the branch."""
+    """The nearest instruction on all paths from the branch."""
     number = {at: place for place, at in enumerate(follows)}
     everything = (1 << len(number)) - 1
     after = {at: everything if follows[at] else 1 << number[at] for at in follows}
@@ -89,30 +89,30 @@ def _meeting(follows: dict[int, list[int]], branch: int) -> int | None:
         for at in sorted(follows, reverse=True):
             if follows[at]:
                 common = everything
-                for one in follows[at]:
-                    common &= after[one]
+                for successor in follows[at]:
+                    common &= after[successor]
                 common |= 1 << number[at]
                 changed |= common != after[at]
                 after[at] = common
     left = after[branch] & ~(1 << number[branch])
-    found = [at for at in follows if left >> number[at] & 1]
-    return max(found, key=lambda at: after[at].bit_count(), default=None)
+    meetings = [at for at in follows if left >> number[at] & 1]
+    return max(meetings, key=lambda at: after[at].bit_count(), default=None)
 
 
 def _cyclic(follows: dict[int, list[int]], inside: set[int]) -> bool:
-    """Is there a cycle among these?"""
-    left = {at: sum(one in inside for one in follows[at]) for at in inside}
+    """True if there is a cycle among these instructions."""
+    left = {at: sum(successor in inside for successor in follows[at]) for at in inside}
     before: dict[int, list[int]] = {}
     for at in inside:
-        for one in follows[at]:
-            before.setdefault(one, []).append(at)
+        for successor in follows[at]:
+            before.setdefault(successor, []).append(at)
     ready = [at for at, count in left.items() if not count]
     done = 0
     while ready:
         at = ready.pop()
         done += 1
-        for one in before.get(at, ()):
-            left[one] -= 1
-            if not left[one]:
-                ready.append(one)
+        for successor in before.get(at, ()):
+            left[successor] -= 1
+            if not left[successor]:
+                ready.append(successor)
     return done < len(inside)

@@ -24,67 +24,67 @@ Known = tuple[tuple[int, int], ...]
 def following(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tuple[int, Known]]:
     """Where an instruction leads, with what is known of registers."""
     at, known = state
-    one, values = body[at], dict(known)
-    guard = None if one.guard is None else values.get(one.guard.slot)
-    runs = None if one.guard is None or guard is None else bool(guard) != one.negated
-    if one.words[0] == "bra":
-        target = one.operands[0] if one.operands else None
+    instruction, values = body[at], dict(known)
+    guard = None if instruction.guard is None else values.get(instruction.guard.slot)
+    runs = None if instruction.guard is None or guard is None else bool(guard) != instruction.negated
+    if instruction.words[0] == "bra":
+        target = instruction.operands[0] if instruction.operands else None
         if not isinstance(target, JumpTarget):
             return []
-        found = [] if runs is False else [(target.at, known)]
-        return found if runs is True or one.guard is None else [*found, (at + 1, known)]
+        ways = [] if runs is False else [(target.at, known)]
+        return ways if runs is True or instruction.guard is None else [*ways, (at + 1, known)]
     if runs is not False:
-        value = _value(one, values) if one.guard is None or runs else None
-        for slot in written(one):
+        value = _value(instruction, values) if instruction.guard is None or runs else None
+        for slot in written(instruction):
             values.pop(slot, None)
             if value is not None:
                 values[slot] = value
     return [(at + 1, tuple(sorted(values.items())))]
 
 
-def _value(one: PtxInstruction, values: Mapping[int, int]) -> int | None:
+def _value(instruction: PtxInstruction, values: Mapping[int, int]) -> int | None:
     """The result of an instruction, if what is known says it."""
-    if not one.operands or not isinstance(one.operands[0], Register):
+    if not instruction.operands or not isinstance(instruction.operands[0], Register):
         return None
-    given = [_known(operand, values) for operand in one.operands[1:]]
-    if one.words[0] == "selp" and len(given) == 3 and given[2] is not None:
-        return _narrowed(given[0] if given[2] else given[1], one)
-    if one.words[0] == "mov" and len(given) == 1:
-        return _narrowed(given[0], one)
-    if one.words[0] == "setp":
-        return _compared(one, given)
-    if one.words[-1] == "pred":
-        return _joined(one.words[0], given)
-    fn = function(one.words)
+    sources = [_known(operand, values) for operand in instruction.operands[1:]]
+    if instruction.words[0] == "selp" and len(sources) == 3 and sources[2] is not None:
+        return _narrowed(sources[0] if sources[2] else sources[1], instruction)
+    if instruction.words[0] == "mov" and len(sources) == 1:
+        return _narrowed(sources[0], instruction)
+    if instruction.words[0] == "setp":
+        return _compared(instruction, sources)
+    if instruction.words[-1] == "pred":
+        return _joined(instruction.words[0], sources)
+    fn = function(instruction.words)
     try:
-        return None if fn is None or None in given else fn(*given)
+        return None if fn is None or None in sources else fn(*sources)
     except TypeError:  # too few operands, or too many: no assembler takes that
         return None
 
 
-def _compared(one: PtxInstruction, given: list[int | None]) -> int | None:
+def _compared(instruction: PtxInstruction, sources: list[int | None]) -> int | None:
     """setp, alone or joined with another predicate."""
-    fn = comparison(one.words)
-    if fn is None or len(given) not in (2, 3):
+    fn = comparison(instruction.words)
+    if fn is None or len(sources) not in (2, 3):
         return None
-    result = None if given[0] is None or given[1] is None else fn(given[0], given[1])
-    logic = next((word for word in one.words[2:-1] if word in ("and", "or", "xor")), None)
+    result = None if sources[0] is None or sources[1] is None else fn(sources[0], sources[1])
+    logic = next((word for word in instruction.words[2:-1] if word in ("and", "or", "xor")), None)
     if logic is None:
-        return result if len(given) == 2 else None
-    return _joined(logic, [result, given[2]]) if len(given) == 3 else None
+        return result if len(sources) == 2 else None
+    return _joined(logic, [result, sources[2]]) if len(sources) == 3 else None
 
 
-def _joined(logic: str, given: list[int | None]) -> int | None:
+def _joined(logic: str, sources: list[int | None]) -> int | None:
     """An operation on predicates, of which one may decide it alone."""
-    if logic in ("and", "or") and int(logic == "or") in given:
+    if logic in ("and", "or") and int(logic == "or") in sources:
         return int(logic == "or")
-    known = [value for value in given if value is not None]
-    fits = logic in ("and", "or", "xor", "not") and len(given) == (1 if logic == "not" else 2)
-    return predicate(logic)(*known) if fits and len(known) == len(given) else None
+    known = [value for value in sources if value is not None]
+    fits = logic in ("and", "or", "xor", "not") and len(sources) == (1 if logic == "not" else 2)
+    return predicate(logic)(*known) if fits and len(known) == len(sources) else None
 
 
-def _narrowed(value: int | None, one: PtxInstruction) -> int | None:
-    width = width_of(one.words[-1])
+def _narrowed(value: int | None, instruction: PtxInstruction) -> int | None:
+    width = width_of(instruction.words[-1])
     return value if value is None or width is None else value & (1 << width) - 1
 
 

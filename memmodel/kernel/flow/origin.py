@@ -6,7 +6,7 @@ In: entry, what was refused. Out: a clause for the message. It names what may re
 from __future__ import annotations
 
 from memmodel.errors import InputError
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import read_slots, reads, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget, Special
 
@@ -21,8 +21,8 @@ def unwritten(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
     at = _place(body, error)
     if at is None:
         return None
-    slots = read_slots(at) | ({at.guard.slot} if at.guard is not None else set())
-    defined = {slot for one in body for slot in written(one)}
+    slots = reads(at)
+    defined = {slot for instruction in body for slot in written(instruction)}
     return at if slots - defined else None
 
 
@@ -36,60 +36,55 @@ def _place(body: tuple[PtxInstruction, ...], error: InputError) -> PtxInstructio
     span = error.span
     if span is None or "depends on a value" not in error.message:
         return None
-    return next((one for one in body if one.span.line == span.line and one.span.start == span.start), None)
+    start = span.line, span.start
+    return next((instruction for instruction in body if (instruction.span.line, instruction.span.start) == start), None)
 
 
 def come_from(entry: PtxFunction, error: InputError) -> str:
     """`; it comes from ld.global.u32 at line 12`, or nothing."""
     body = entry.body or ()
     at = _place(body, error)
-    found = [] if at is None else origins(body, at)
-    if not found:
+    sources = [] if at is None else origins(body, at)
+    if not sources:
         return ""
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return "; it comes from " + ", ".join(found[:SHOWN]) + more
+    more = f" and {len(sources) - SHOWN} more" if len(sources) > SHOWN else ""
+    return "; it comes from " + ", ".join(sources[:SHOWN]) + more
 
 
 def origins(body: tuple[PtxInstruction, ...], at: PtxInstruction) -> list[str]:
     """What the guard of an instruction, or its operands if it has none, depend on."""
     before = _predecessors(body)
     slots = {at.guard.slot} if at.guard is not None else read_slots(at)
-    waiting = [(one, slot) for one in before[at.number] for slot in slots]
+    waiting = [(previous, slot) for previous in before[at.number] for slot in slots]
     seen: set[tuple[int, int]] = set()
-    found: dict[str, None] = {}
+    sources: dict[str, None] = {}
     while waiting and len(seen) < MAX_STATES:
         state = waiting.pop()
         if state in seen:
             continue
         seen.add(state)
         number, slot = state
-        one = body[number]
-        if slot in written(one):
-            if one.words[0] in SOURCES and "param" not in one.words:
-                found[f"{one.opcode} at line {one.line}"] = None
+        instruction = body[number]
+        if slot in written(instruction):
+            if instruction.words[0] in SOURCES and "param" not in instruction.words:
+                sources[f"{instruction.opcode} at line {instruction.line}"] = None
             else:
-                for operand in one.operands:
+                for operand in instruction.operands:
                     if isinstance(operand, Special) and operand.name.startswith(("%clock", "%globaltimer", "%smid")):
-                        found[f"{operand.name} at line {one.line}"] = None
-                waiting += [(previous, other) for previous in before[number] for other in read_slots(one)]
-            if one.guard is None:
+                        sources[f"{operand.name} at line {instruction.line}"] = None
+                waiting += [(previous, other) for previous in before[number] for other in read_slots(instruction)]
+            if instruction.guard is None:
                 continue
         waiting += [(previous, slot) for previous in before[number]]
-    return sorted(found, key=lambda text: int(text.rsplit(" ", 1)[1]))
+    return sorted(sources, key=lambda text: int(text.rsplit(" ", 1)[1]))
 
 
 def _predecessors(body: tuple[PtxInstruction, ...]) -> list[list[int]]:
     before: list[list[int]] = [[] for _ in range(len(body) + 1)]
-    for one in body:
-        head = one.words[0]
-        if head == "bra" and isinstance(one.operands[0], JumpTarget):
-            before[one.operands[0].at].append(one.number)
-        if head not in ("ret", "exit", "trap", "bra", "brx") or one.guard is not None:
-            before[one.number + 1].append(one.number)
+    for instruction in body:
+        head = instruction.words[0]
+        if head == "bra" and isinstance(instruction.operands[0], JumpTarget):
+            before[instruction.operands[0].at].append(instruction.number)
+        if head not in ("ret", "exit", "trap", "bra", "brx") or instruction.guard is not None:
+            before[instruction.number + 1].append(instruction.number)
     return before
-
-
-def read_slots(one: PtxInstruction) -> set[int]:
-    """The registers that the operands of an instruction read."""
-    first = [] if written(one) else one.operands[:1]
-    return {slot for operand in (*first, *one.operands[1:]) for slot in registers(operand)}

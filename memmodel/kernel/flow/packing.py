@@ -1,4 +1,4 @@
-"""Registers whose bits are looked at one by one: those of words that threads share and that pack a state with data.
+"""Registers whose bits are known one by one: registers for words that threads share and that pack a state with data.
 
 In: the instructions of a function. Out: registers. Such a word is written by a strong store or an atomic operation,
 read by a strong load or an atomic operation, and only a part of it decides where a thread goes (a look-back whose
@@ -21,43 +21,45 @@ HIGHEST = 512
 
 
 def packed_registers(body: Iterable[PtxInstruction]) -> frozenset[int]:
-    """The registers through which such words come and go."""
+    """The registers through which such words are loaded and stored."""
     code = list(body)
-    words = [one for one in code if _shares(one)]
-    read = {slot for one in words if one.words[0] in ("ld", "atom") for slot in written(one)}
-    stored = {slot for one in words if one.words[0] != "ld" for slot in _values(one)}
-    if not read or not stored or not any(one.words[0] in ("st", "atom") for one in words):
+    words = [instruction for instruction in code if _shares(instruction)]
+    read = {slot for instruction in words if instruction.words[0] in ("ld", "atom") for slot in written(instruction)}
+    stored = {slot for instruction in words if instruction.words[0] != "ld" for slot in _values(instruction)}
+    if not read or not stored or not any(instruction.words[0] in ("st", "atom") for instruction in words):
         return frozenset()
-    steps = [(set(written(one)), _inputs(one)) for one in code if one.words[0] in PACKING]
-    found = _closed(read, [(given, made) for made, given in steps]) | _closed(stored, steps)
-    return frozenset(found) if len(found) <= HIGHEST else frozenset()
+    steps = [
+        (set(written(instruction)), _inputs(instruction)) for instruction in code if instruction.words[0] in PACKING
+    ]
+    slots = _closed(read, [(operands, results) for results, operands in steps]) | _closed(stored, steps)
+    return frozenset(slots) if len(slots) <= HIGHEST else frozenset()
 
 
-def _shares(one: PtxInstruction) -> bool:
-    """Does it read or write a word that other threads look at?"""
-    head, words = one.words[0], one.words
+def _shares(instruction: PtxInstruction) -> bool:
+    """True if it reads or writes a word that other threads look at."""
+    head, words = instruction.words[0], instruction.words
     strong = head == "atom" or (head in ("ld", "st") and any(word in STRONG for word in words))
     return strong and words[-1] not in NARROW
 
 
-def _values(one: PtxInstruction) -> list[int]:
+def _values(instruction: PtxInstruction) -> list[int]:
     """The registers that a store or an atomic operation writes to memory."""
-    operands = one.operands[1:] if one.words[0] == "st" else one.operands[2:]
+    operands = instruction.operands[1:] if instruction.words[0] == "st" else instruction.operands[2:]
     return [slot for operand in operands for slot in registers(operand)]
 
 
-def _inputs(one: PtxInstruction) -> set[int]:
-    given = [operand for operand in one.operands[1:] if not isinstance(operand, Mem | TensorOperand)]
-    return {slot for operand in given for slot in registers(operand)}
+def _inputs(instruction: PtxInstruction) -> set[int]:
+    operands = [operand for operand in instruction.operands[1:] if not isinstance(operand, Mem | TensorOperand)]
+    return {slot for operand in operands for slot in registers(operand)}
 
 
 def _closed(begin: set[int], steps: list[tuple[set[int], set[int]]]) -> set[int]:
-    """What can be reached by steps: if something of the first part is there, all of the second one is."""
-    found, grown = set(begin), True
+    """The registers that are reached by steps: a step with a reached source reaches all its targets."""
+    reached, grown = set(begin), True
     while grown:
         grown = False
-        for have, get in steps:
-            if have & found and not get <= found:
-                found |= get
+        for sources, targets in steps:
+            if sources & reached and not targets <= reached:
+                reached |= targets
                 grown = True
-    return found
+    return reached

@@ -1,6 +1,6 @@
 """Which registers an instruction reads and writes, and whose values are still needed.
 
-In: instructions. Out: `registers`, `written`, `liveness`.
+In: instructions. Out: `written`, `read_slots`, `reads`, `registers`, `liveness`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,28 @@ _NO_RESULT = "st red bra bar barrier fence membar ret exit brx call nanosleep st
 NO_RESULT = frozenset(_NO_RESULT.split())
 
 
-def written(one: PtxInstruction) -> list[int]:
+def written(instruction: PtxInstruction) -> list[int]:
     """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
-    if "red" in one.words[1:] and one.words[0] in ("bar", "barrier"):
-        return registers(one.operands[0]) if one.operands else []
-    if one.words[0] in NO_RESULT or one.words[:2] == ("tcgen05", "dealloc"):
+    if "red" in instruction.words[1:] and instruction.words[0] in ("bar", "barrier"):
+        return registers(instruction.operands[0]) if instruction.operands else []
+    if instruction.words[0] in NO_RESULT or instruction.words[:2] == ("tcgen05", "dealloc"):
         return []
-    return registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], Mem | TensorOperand) else []
+    return (
+        registers(instruction.operands[0])
+        if instruction.operands and not isinstance(instruction.operands[0], Mem | TensorOperand)
+        else []
+    )
+
+
+def read_slots(instruction: PtxInstruction) -> set[int]:
+    """The registers that the operands of an instruction read."""
+    first = [] if written(instruction) else instruction.operands[:1]
+    return {slot for operand in (*first, *instruction.operands[1:]) for slot in registers(operand)}
+
+
+def reads(instruction: PtxInstruction) -> set[int]:
+    """The registers that an instruction reads, its guard's included."""
+    return read_slots(instruction) | (set() if instruction.guard is None else {instruction.guard.slot})
 
 
 def registers(operand: Operand) -> list[int]:
@@ -60,20 +75,27 @@ def liveness(entry: PtxFunction) -> list[set[int]]:
     """The registers whose value may still be read, before each instruction."""
     body = entry.body or ()
     live: list[set[int]] = [set() for _ in range(len(body) + 1)]
-    kills = [set(written(one)) if one.guard is None else set() for one in body]
-    reads = [{slot for each in one.operands[written(one) != [] :] for slot in registers(each)} for one in body]
+    kills = [set(written(instruction)) if instruction.guard is None else set() for instruction in body]
+    reads = [
+        {slot for operand in instruction.operands[written(instruction) != [] :] for slot in registers(operand)}
+        for instruction in body
+    ]
     changed = True
     while changed:
         changed = False
         for at in range(len(body) - 1, -1, -1):
-            one, out = body[at], set[int]()
-            if one.words[0] == "bra" and one.operands and isinstance(one.operands[0], JumpTarget):
-                out |= live[one.operands[0].at]
-            for table in one.operands if one.words[0] == "brx" else ():
+            instruction, out = body[at], set[int]()
+            if (
+                instruction.words[0] == "bra"
+                and instruction.operands
+                and isinstance(instruction.operands[0], JumpTarget)
+            ):
+                out |= live[instruction.operands[0].at]
+            for table in instruction.operands if instruction.words[0] == "brx" else ():
                 out |= {slot for place in entry.tables.get(getattr(table, "name", ""), ()) for slot in live[place]}
-            if one.guard is not None or one.words[0] not in (*ENDS, "bra", "brx"):
+            if instruction.guard is not None or instruction.words[0] not in (*ENDS, "bra", "brx"):
                 out |= live[at + 1]
-            new = reads[at] | out - kills[at] | ({one.guard.slot} if one.guard is not None else set())
+            new = reads[at] | out - kills[at] | ({instruction.guard.slot} if instruction.guard is not None else set())
             changed |= new != live[at]
             live[at] = new
     return live

@@ -1,4 +1,4 @@
-"""Loops around a load that polls a word: which values lead back to the load, and what a round leaves behind.
+"""Loops around a load that polls a word: the values that lead back to the load, and what a round leaves.
 
 In: entry, load, value. Out: whether it is read again, what the loop looks at, where it ends.
 """
@@ -17,30 +17,30 @@ MAX_LOOKED_AT = 16
 
 
 def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
-    """The registers that instructions without effect read behind a load, on the way back to it: at most a few."""
+    """The registers that instructions without effect read after a load, on the way back to it; at most a few."""
     body = entry.body or ()
-    waiting, seen, found = [load + 1], set[int](), dict[int, None]()
-    while waiting and len(found) <= MAX_LOOKED_AT:
+    waiting, seen, slots = [load + 1], set[int](), dict[int, None]()
+    while waiting and len(slots) <= MAX_LOOKED_AT:
         at = waiting.pop()
         if at in seen or at == load or at >= len(body) or body[at].words[0] not in PURE:
             continue
         seen.add(at)
-        one = body[at]
-        found |= dict.fromkeys(slot for operand in one.operands[1:] for slot in registers(operand))
+        instruction = body[at]
+        slots |= dict.fromkeys(slot for operand in instruction.operands[1:] for slot in registers(operand))
         waiting += [after for after, _ in following(body, (at, ()))]
-    return tuple(found) if load in {after for at in seen for after, _ in following(body, (at, ()))} else ()
+    return tuple(slots) if load in {after for at in seen for after, _ in following(body, (at, ()))} else ()
 
 
 def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
-    """Does a load that returned this value lead back to itself, and leave nothing that is looked at later?
+    """True if a load that returned this value leads back to itself, and leaves nothing that is read later.
 
-    `around`: what is known of other registers. Those that the loop writes have another value in another round.
+    `around`: known values of other registers. Those that the loop writes have another value in another round.
     """
     return _round(entry, load, value, around) is not None
 
 
 class PollRound(NamedTuple):
-    """The instructions on the ways back to a load, the registers written there, where the loop is left."""
+    """The instructions on the paths back to a load, the registers written there, where the loop is left."""
 
     inside: frozenset[int]
     changed: frozenset[int]
@@ -49,7 +49,7 @@ class PollRound(NamedTuple):
 
 
 def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
-    """The way back to a load that returned this value, if it leads there and leaves nothing."""
+    """The round after a load that returned this value, if it leads back to the load and leaves nothing."""
     body = entry.body or ()
     result = written(body[load])
     if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
@@ -74,39 +74,39 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
 
 
 def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Known = ()) -> bool:
-    """Is a register read nowhere but in a loop that goes on with this value of its load?"""
-    one = _round(entry, load, value, around)
-    return one is not None and all(
-        each.number in one.inside
-        for each in entry.body or ()
-        if slot in {s for operand in each.operands[written(each) != [] :] for s in registers(operand)}
-        or (each.guard is not None and each.guard.slot == slot)
+    """True if a register is read only in a loop that continues with this value of its load."""
+    polling = _round(entry, load, value, around)
+    return polling is not None and all(
+        instruction.number in polling.inside
+        for instruction in entry.body or ()
+        if slot in {s for operand in instruction.operands[written(instruction) != [] :] for s in registers(operand)}
+        or (instruction.guard is not None and instruction.guard.slot == slot)
     )
 
 
 def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[int], around: Known = ()) -> bool:
-    """Does a loop that goes on with some values of its load end with each of the others at one instruction, where
-    neither the value nor a register that the loop writes is looked at?
+    """True if a loop that continues with the values `on` of its load ends with each of `ends` at one instruction, where
+    neither the value nor a register that the loop writes is live.
     """
     body, result = entry.body or (), set(written((entry.body or ())[load]))
     rounds = {_round(entry, load, value, around) for value in on}
     if len(rounds) != 1:
         return False
-    one = rounds.pop()
-    if one is None or (one.changed | result) & liveness(entry)[one.behind]:
+    polling = rounds.pop()
+    if polling is None or (polling.changed | result) & liveness(entry)[polling.behind]:
         return False
     for value in ends:
         state: tuple[int, Known] = (
             load + 1,
-            tuple(sorted({**dict(one.around), written(body[load])[0]: value}.items())),
+            tuple(sorted({**dict(polling.around), written(body[load])[0]: value}.items())),
         )
         for _ in range(MAX_STATES):
-            if state[0] not in one.inside:
+            if state[0] not in polling.inside:
                 break
             ways = following(body, state)
             if len(ways) != 1:
                 return False
             state = ways[0]
-        if state[0] != one.behind:
+        if state[0] != polling.behind:
             return False
     return True

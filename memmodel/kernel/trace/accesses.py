@@ -59,7 +59,7 @@ class LaneAccesses(NamedTuple):
 
 
 def done_by(access: TraceEvent | WeakAccess, thread: TraceThread) -> TraceEvent | WeakAccess:
-    """What a thread that does the same does in place of an access."""
+    """The corresponding access of another thread that does the same."""
     if isinstance(access, WeakAccess):
         return access._replace(thread=thread.number)
     return access if access.order is None or access.thread == thread.number else thread.events[access.order]

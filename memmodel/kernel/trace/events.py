@@ -17,15 +17,19 @@ from memmodel.program.fields import Bits
 class TraceEvent:
     """Something a thread did that may order its accesses, or a part of an asynchronous instruction.
 
-    `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: what it is about.
-    `note`: what tells it from others of the same instruction, the same for threads that do the same. `signals`: of an
-    issue, those that tell of its end, and its strong accesses. `completes`: the issues that are over with it, all of
-    them or their `parts`, or only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue
-    its tensor map. `value`: of a strong store, what it leaves, if that is known. `known`: of a strong load, values of
-    registers that a loop around it looks at. `owners`: of an event about tensor memory the allocations. `twin`: the
-    same for copies that lanes issue at once, from one place to another. `turn`: of a strong access, how many its thread
-    had made before with the instruction; `bits`: what it found, or leaves. `given`: the operand of an atomic operation,
-    of its write. `observed`: of a read, writes that it observes through atomic operations, whichever it reads from.
+    `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: the bytes that it is
+    about. `note`: distinguishes events of one instruction, equal for threads that do the same. `range`: the bytes that
+    a fence names, and the tensor map of an issue. `owners`: of an event about tensor memory the allocations.
+
+    Of an issue, `signals`: the events that signal its completion, and its strong accesses; `twin`: equal for copies
+    that lanes issue at once, from one place to another. `completes`: the issues that it completes, all of them or their
+    `parts`, or only their reads (`reads_only`).
+
+    Of a strong access, `turn`: how many the thread had made before with the instruction; `bits`: the value read or
+    left; `source`: the write that a read reads from; `partner`: the other half of an atomic operation; `known`: values
+    of registers that a loop around a load looks at; `observed`: writes that a read observes through atomic operations,
+    whichever it reads from; `value`: what a store leaves, if that is known; `given`: the operand of an atomic
+    operation, at its write.
     """
 
     thread: int

@@ -20,18 +20,23 @@ from memmodel.ptx.module.syntax import PtxInstruction
 
 @dataclass(slots=True)
 class LaunchTrace:
-    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
+    """One run of a launch.
 
-    `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `awaits`: by
-    the number of a wait the tests that look ahead for it; `proved`: the tests of which failures were seen to change
-    nothing; `peeks`: these tests, each with its phase. `cancels`: the
-    requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
-    kernel did not let its atomic operations be made in the order that was asked for. `again`: carries the run out once
-    more, with terms for what some stores leave, with or without NaN; `doubtful`: NaN matters there. `assumed`: what was
-    taken for granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
-    `unchecked`: what the launch would have to say, or the text, as sentences. `loose`: parts of instructions (number,
-    part) of which the text does not say which bytes they touch. `chosen`: the strong reads that return the write that
-    the schedule says, each with it. `stuck`: those that wait for ever where nobody can go on.
+    `choices`: what another run might do otherwise: (what, instruction). `tests`: the tests of mbarrier objects that
+    ran; `proved`: those whose failures were seen to change nothing; `awaits`: by the number of a wait the tests that
+    look ahead for it; `peeks`: these tests, each with its phase.
+
+    `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `stuck`:
+    lanes that wait for ever where no thread can continue. `cancels`: requests to cancel a cluster. `endless`: branches
+    on unknown data around loops that only compute. `elected`: elect.sync chose a lane.
+
+    `chosen`: the strong reads that return the write that the schedule chooses, each with it. `infeasible`: the kernel
+    does not allow the order of atomic operations that the schedule asks for. `again`: carries the run out once more,
+    with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there.
+
+    `assumed`: what was taken for granted, as notes. `unchecked`: what the launch or the text leaves out, as sentences.
+    `multimem`: what has multimem addresses, with an instruction that accesses it. `loose`: parts of instructions
+    (number, part) whose bytes are not specified.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -63,12 +68,12 @@ class LaunchTrace:
 
     @property
     def accesses(self) -> int:
-        """How many weak accesses there were."""
-        return len(self.single) + sum(len(one.firsts) for one in self.lanes)
+        """The number of weak accesses."""
+        return len(self.single) + sum(len(lanes.firsts) for lanes in self.lanes)
 
     def weak(self, blocks: Container[Block] | None = None) -> Iterator[WeakAccess]:
         """The weak accesses, or those to some blocks."""
-        yield from (one for one in self.single if blocks is None or one.block in blocks)
-        for many in self.lanes:
-            if blocks is None or many.block in blocks:
-                yield from many.each()
+        yield from (access for access in self.single if blocks is None or access.block in blocks)
+        for lane_accesses in self.lanes:
+            if blocks is None or lane_accesses.block in blocks:
+                yield from lane_accesses.each()

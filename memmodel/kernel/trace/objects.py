@@ -23,7 +23,9 @@ class ObjectStep(NamedTuple):
 
 
 class AwaitedPhase(NamedTuple):
-    """The phase of an mbarrier object at the end of a run: its number, what it lacks, and is the object initialised?"""
+    """The phase of an mbarrier object at the end of a run. `pending`, `tx`: the arrivals and bytes that it lacks;
+    `live`: the object is initialised.
+    """
 
     block: Block
     first: int

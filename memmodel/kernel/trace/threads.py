@@ -27,15 +27,15 @@ class TraceThread:
 
     @property
     def ended(self) -> bool:
-        """Has it left the kernel?"""
+        """True if it has left the kernel."""
         label = self.events[-1].label if self.events else None
         return isinstance(label, Mark) and label.what is Marker.EXIT
 
     def strong(self) -> Iterator[TraceEvent]:
         """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
-        for event in [one for one in self.events if one.block is not None or one.signals]:
+        for event in [event for event in self.events if event.block is not None or event.signals]:
             if isinstance(event.label, Access) and event.block is not None:
                 yield event
-            for one in event.signals:
-                if isinstance(one.label, Access):
-                    yield one
+            for signal in event.signals:
+                if isinstance(signal.label, Access):
+                    yield signal

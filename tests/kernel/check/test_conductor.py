@@ -1,0 +1,65 @@
+"""The passes over one launch: a budget that runs out in any of them leaves the verdict of the passes before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.places import ROOT
+
+from memmodel.answer import Budget
+from memmodel.cat.load import load_model
+from memmodel.errors import BudgetSpent
+from memmodel.kernel.check import case as case_module
+from memmodel.kernel.check.case import KernelCase
+from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.launch import read_launch
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.order.verdict import FindingKey
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.ptx.module.reader import read_module
+
+EXAMPLES = ROOT / "docs" / "examples" / "kernels"
+
+
+def example() -> KernelCase:
+    launch, module = read_launch(EXAMPLES / "scan.launch.json"), read_module(EXAMPLES / "scan-broken.ptx")
+    return KernelCase(module, entry_of(module, launch.kernel), launch, load_model("ptx-9.3"))
+
+
+def judged_with(runs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[JudgedKernel, int]:
+    """The kernel, judged with a budget for so many runs; how many were wanted."""
+    wanted = 0
+
+    def run(*arguments: Any) -> LaunchTrace:
+        nonlocal wanted
+        wanted += 1
+        if wanted > runs:
+            raise BudgetSpent("no more runs")
+        return run_launch(*arguments)
+
+    monkeypatch.setattr(case_module, "run_launch", run)
+    return judged(example(), Budget(seconds=60)), wanted
+
+
+def test_a_budget_that_runs_out_leaves_the_verdict_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, wanted = judged_with(1000, monkeypatch)
+    assert whole.verdict.word == "findings" and whole.verdict.explored > 1 and not whole.verdict.spent
+    before: set[FindingKey] = set()
+    for runs in range(wanted):
+        kernel, _ = judged_with(runs, monkeypatch)
+        verdict, found = kernel.verdict, {finding.key for finding in kernel.verdict.findings}
+        assert verdict.spent and verdict.open[-1] == "no more runs"
+        assert (verdict.explored > 0) is (runs > 0)
+        assert before <= found <= {finding.key for finding in whole.verdict.findings}
+        assert kernel.representative is not None or not found
+        before = found
+    assert before, "all runs but the last one show something"
+
+
+def test_the_conductor_keeps_the_run_that_shows_a_finding() -> None:
+    kernel = judged(example())
+    assert kernel.representative is not None and kernel.verdict.findings
+    assert all(id(finding) in kernel.runs for finding in kernel.verdict.findings)
