@@ -12,7 +12,7 @@ from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import BarrierId
 from memmodel.encode.counting import ByNumber, count
-from memmodel.encode.relations import Algebra, Rel
+from memmodel.encode.relations import Rel, cyclic, no_pairs
 from memmodel.events.graph import BarrierEvent, EventGraph
 from memmodel.events.objects import barrier_of
 
@@ -20,10 +20,10 @@ from memmodel.events.objects import barrier_of
 class Barriers:
     """All barriers of an event graph."""
 
-    def __init__(self, graph: EventGraph, algebra: Algebra) -> None:
+    def __init__(self, graph: EventGraph) -> None:
         self.graph = graph
         self.logic = graph.logic
-        self.syncbar, self.samegen, self.genbefore, self.barmix = (algebra.empty() for _ in range(4))
+        self.syncbar, self.samegen, self.genbefore, self.barmix = (no_pairs(len(graph.events)) for _ in range(4))
         barriers: dict[BarrierId, list[BarrierEvent]] = {}
         for event in graph.of_kind(BarrierEvent):
             barriers.setdefault(event.barrier, []).append(event)
@@ -35,7 +35,7 @@ class Barriers:
             self._relate(one)
         self._released = [event for halves in barriers.values() for event in halves]
         if barriers:
-            self._no_cycle_of_waiting(algebra)
+            self._no_cycle_of_waiting()
             self._reductions()
 
     def _relate(self, one: _OneBarrier) -> None:
@@ -71,11 +71,11 @@ class Barriers:
         if formula != FALSE:
             rel[a][b] = self.logic.either(rel[a].get(b, FALSE), formula)
 
-    def _no_cycle_of_waiting(self, algebra: Algebra) -> None:
+    def _no_cycle_of_waiting(self) -> None:
         """A wait cannot end before the arrivals that release it, nor before the exit of a thread that does not arrive;
         and no arrival of a generation comes before one of the generations before it."""
         logic = self.logic
-        step = algebra.empty()
+        step = no_pairs(len(self.graph.events))
         for event in self._released:
             for other in self._released:
                 if event.thread == other.thread and _order(event) < _order(other):
@@ -87,7 +87,7 @@ class Barriers:
             for thread, uid, formula in self._exits:
                 if event.thread == thread and self.graph.events[uid].thread != thread:
                     self._set(step, event.uid, uid, logic.both(event.runs, formula))
-        logic.require(-algebra.cyclic(step))
+        logic.require(-cyclic(logic, step))
 
     def _reductions(self) -> None:
         """barrier.cta.red: tie each result to the values of the arrivals of its generation."""

@@ -18,7 +18,7 @@ from memmodel.encode.boundaries import join_where_uncut
 from memmodel.encode.communication import Communication
 from memmodel.encode.completion import completion, cta_ends, dependencies, exits, warpgroup_completion
 from memmodel.encode.mbarriers import Mbarriers, mbarriers
-from memmodel.encode.relations import Algebra, Rel, Row
+from memmodel.encode.relations import Rel, Row, no_pairs
 from memmodel.events.graph import Event, EventGraph, MemoryEvent
 from memmodel.memory.bytes import Cell
 
@@ -26,12 +26,11 @@ from memmodel.memory.bytes import Cell
 class BaseFormulas:
     """Base names of one event graph."""
 
-    def __init__(self, graph: EventGraph, algebra: Algebra) -> None:
+    def __init__(self, graph: EventGraph) -> None:
         self.graph = graph
-        self.algebra = algebra
-        self.communication = Communication(graph, algebra)
-        self.barriers = Barriers(graph, algebra)
-        self.mbarriers: Mbarriers = mbarriers(graph, algebra)
+        self.communication = Communication(graph)
+        self.barriers = Barriers(graph)
+        self.mbarriers: Mbarriers = mbarriers(graph)
         self.runs = self._when_they_run()
         self._sets: dict[str, Row] = {}
         self._relations: dict[str, Rel] = {}
@@ -75,7 +74,7 @@ class BaseFormulas:
 
     def _settled(self, row: BaseRelation) -> Rel:
         """The pairs of events that run and that the table relates."""
-        rows = self.algebra.empty()
+        rows = no_pairs(len(self.graph.events))
         if row.key is None:
             left = [e for e in self.graph.events if row.domain is None or row.domain(e.point)]
             right = [e for e in self.graph.events if row.range is None or row.range(e.point)]
@@ -126,20 +125,20 @@ DECIDED_RELATIONS: dict[str, Callable[[BaseFormulas], Rel]] = {
     "rf": lambda base: base.communication.rf,
     "co": lambda base: base.communication.co,
     "sync_fence": lambda base: base.communication.sync_fence,
-    "addr": lambda base: dependencies(base.graph, base.algebra, lambda e: e.addr),
-    "data": lambda base: dependencies(base.graph, base.algebra, lambda e: e.data),
-    "ctrl": lambda base: dependencies(base.graph, base.algebra, lambda e: e.ctrl),
+    "addr": lambda base: dependencies(base.graph, lambda e: e.addr),
+    "data": lambda base: dependencies(base.graph, lambda e: e.data),
+    "ctrl": lambda base: dependencies(base.graph, lambda e: e.ctrl),
     "syncbar": lambda base: base.barriers.syncbar,
     "samegen": lambda base: base.barriers.samegen,
     "genbefore": lambda base: base.barriers.genbefore,
     "barmix": lambda base: base.barriers.barmix,
-    "compl": lambda base: completion(base.graph, base.algebra),
-    "complwg": lambda base: warpgroup_completion(base.graph, base.algebra, base.relation("compl")),
+    "compl": lambda base: completion(base.graph),
+    "complwg": lambda base: warpgroup_completion(base.graph, base.relation("compl")),
     "mbar": lambda base: base.mbarriers.mbar,
     "mbarobs": lambda base: base.mbarriers.mbarobs,
     "mbarfr": lambda base: base.mbarriers.mbarfr,
     "mbarnext": lambda base: base.mbarriers.mbarnext,
-    "exits": lambda base: exits(base.graph, base.algebra),
-    "ctaends": lambda base: cta_ends(base.graph, base.algebra),
+    "exits": lambda base: exits(base.graph),
+    "ctaends": lambda base: cta_ends(base.graph),
 }
 """Base relation that an execution decides -> how it is found. A test keeps these names equal to the table's."""

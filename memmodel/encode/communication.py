@@ -14,7 +14,7 @@ from typing import TypeVar
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.relations import include
-from memmodel.encode.relations import Algebra
+from memmodel.encode.relations import no_pairs
 from memmodel.errors import InternalError
 from memmodel.events.graph import Event, EventGraph, MemoryEvent
 from memmodel.events.values import Cases
@@ -36,12 +36,10 @@ EDGES = 300
 class Communication:
     """rf, co and sync_fence of one event graph, and the final write of each cell."""
 
-    def __init__(self, graph: EventGraph, algebra: Algebra) -> None:
+    def __init__(self, graph: EventGraph) -> None:
         self.graph = graph
         self.logic = graph.logic
-        self.rf = algebra.empty()
-        self.co = algebra.empty()
-        self.sync_fence = algebra.empty()
+        self.rf, self.co, self.sync_fence = (no_pairs(len(graph.events)) for _ in range(3))
         self.writes: dict[Cell, list[MemoryEvent]] = {}
         self.reads: list[MemoryEvent] = []
         for event in graph.of_kind(MemoryEvent):

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from memmodel.base.labels import Access, Family, GroupWait, Issue, Mark, Marker, Mbarrier, Signal
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.encode.counting import count
-from memmodel.encode.relations import Algebra, Rel
+from memmodel.encode.relations import Rel, no_pairs
 from memmodel.events.graph import Event, EventGraph, GroupWaitEvent, MemoryEvent, ObjectEvent
 from memmodel.events.values import Deps
 
 
-def dependencies(graph: EventGraph, algebra: Algebra, part: Callable[[Event], Deps]) -> Rel:
+def dependencies(graph: EventGraph, part: Callable[[Event], Deps]) -> Rel:
     """From each read to the events that depend on it."""
     both = graph.logic.both
-    rows = algebra.empty()
+    rows = no_pairs(len(graph.events))
     for event in graph.events:
         for uid, formula in part(event).items():
             cell = both(formula, both(event.runs, graph.events[uid].runs))
@@ -27,9 +27,9 @@ def dependencies(graph: EventGraph, algebra: Algebra, part: Callable[[Event], De
     return rows
 
 
-def completion(graph: EventGraph, algebra: Algebra) -> Rel:
+def completion(graph: EventGraph) -> Rel:
     """compl: an asynchronous event -> the signal or wait that tells of its end."""
-    rel = algebra.empty()
+    rel = no_pairs(len(graph.events))
     for part in _parts(graph):
         for event in graph.events:
             told = _tells(graph, event, part)
@@ -75,12 +75,12 @@ def _waited_for(graph: EventGraph, part: MemoryEvent, wait: GroupWaitEvent) -> i
     return graph.logic.disj(count(graph.logic, between)[wait.pending + 1 :])
 
 
-def warpgroup_completion(graph: EventGraph, algebra: Algebra, compl: Rel) -> Rel:
+def warpgroup_completion(graph: EventGraph, compl: Rel) -> Rel:
     """complwg: reads of wgmma by other warps of a warpgroup -> a wait that covers the same instruction of its warp.
 
     The k-th wgmma.mma_async of each warp is the same instruction of the warpgroup.
     """
-    rel = algebra.empty()
+    rel = no_pairs(len(graph.events))
     logic = graph.logic
     issues = [e for e in graph.events if isinstance(e.label, Issue) and e.label.family is Family.WGMMA]
     numbers = {e.uid: _number(logic, e, issues) for e in issues}
@@ -116,9 +116,9 @@ def _warpgroup(event: Event) -> object:
     return None if place is None or place.warp is None else (place.cta_id, place.warp // 4)
 
 
-def exits(graph: EventGraph, algebra: Algebra) -> Rel:
+def exits(graph: EventGraph) -> Rel:
     """What is done in the shared memory of another CTA, all of whose threads exit -> these exits."""
-    rel = algebra.empty()
+    rel = no_pairs(len(graph.events))
     logic = graph.logic
     marks = [e for e in graph.events if isinstance(e.label, Mark) and e.label.what is Marker.EXIT]
     for event in graph.events:
@@ -136,9 +136,9 @@ def exits(graph: EventGraph, algebra: Algebra) -> Rel:
     return rel
 
 
-def cta_ends(graph: EventGraph, algebra: Algebra) -> Rel:
+def cta_ends(graph: EventGraph) -> Rel:
     """ctaends: events -> the ends of all threads of their CTA, where all of them end."""
-    rel = algebra.empty()
+    rel = no_pairs(len(graph.events))
     logic = graph.logic
     for mark in graph.events:
         if not isinstance(mark.label, Mark) or mark.label.what is not Marker.END or mark.point.place is None:

@@ -14,7 +14,7 @@ from memmodel.base.logic import FALSE
 from memmodel.encode.object_order import ObjectOrder, must_precede
 from memmodel.encode.object_phases import ObjectPhases
 from memmodel.encode.object_tests import observe
-from memmodel.encode.relations import Algebra, Rel, Row
+from memmodel.encode.relations import Rel, Row, no_pairs
 from memmodel.events.graph import EventGraph, ObjectEvent
 from memmodel.memory.bytes import Cell
 
@@ -38,9 +38,10 @@ class Mbarriers:
     phases: dict[Cell, ObjectPhases] = field(default_factory=dict)
 
 
-def mbarriers(graph: EventGraph, algebra: Algebra) -> Mbarriers:
+def mbarriers(graph: EventGraph) -> Mbarriers:
     """The objects of a test; constraints go to its logic. Raises TooLarge."""
-    made = Mbarriers(algebra.empty(), algebra.empty(), algebra.empty(), algebra.empty())
+    count = len(graph.events)
+    made = Mbarriers(no_pairs(count), no_pairs(count), no_pairs(count), no_pairs(count))
     objects: dict[Cell, list[ObjectEvent]] = {}
     for event in graph.of_kind(ObjectEvent):
         objects.setdefault(event.object, []).append(event)

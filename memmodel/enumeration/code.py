@@ -1,20 +1,22 @@
 """The definitions of a model as instructions on slots, for those who evaluate them for many candidates.
 
-In: definitions. Out: ModelCode: for each instruction what it fills, what it needs and in which stage it can run. Equal
-subexpressions share one slot. Bodies of checks are added as they are asked for, so that models with the same
-definitions share one of them.
+In: definitions. Out: ModelCode: for each instruction what it fills, what it needs and in which stage it can run. It is
+an algebra whose values are slots: to evaluate an expression once is to compile it. Bodies of checks are added as they
+are asked for, so that models with the same definitions share one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from memmodel.base.identity import by_identity
-from memmodel.base.kinds import Kind
-from memmodel.cat.analysis import CHOICE, group_at
-from memmodel.cat.syntax import Binary, Definition, Empty, Expr, Name, Unary
+from memmodel.cat.analysis import CHOICE
+from memmodel.cat.evaluate.algebra import Algebra
+from memmodel.cat.evaluate.evaluator import Evaluator
+from memmodel.cat.evaluate.graph import Node, graph_of
+from memmodel.cat.syntax import Definition, Expr
 from memmodel.concrete.execution import bits
 from memmodel.enumeration.matrix import Shape
 from memmodel.errors import InternalError
@@ -27,6 +29,8 @@ CHOSEN = {"rf": 1, "sync_fence": 2, "co": 3, CHOICE: ORDERS}
 
 Values = list[int]
 Compute = Callable[[Values, Shape], None]
+Maker = Callable[..., Compute]
+"""Makes the instruction that fills a slot from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,144 +57,8 @@ class PlannedOrder:
     runs: tuple[Compute, ...] = ()
 
 
-class ModelCode:
-    """`slots` numbers the base names, `stage` says for each slot when it has its value."""
-
-    def __init__(self, definitions: tuple[Definition, ...]) -> None:
-        self.slots: dict[str, int] = {}
-        self.is_set: dict[str, bool] = {}
-        self.stage: list[int] = []
-        self.orders: list[PlannedOrder] = []
-        self._instructions: list[_Instruction] = []
-        self._needs: list[int] = []
-        self._producer: dict[int, int] = {}
-        self._known: dict[tuple[object, ...], int] = {}
-        self._definitions: list[int] = []
-        self._compile(definitions)
-
-    def needed(self, slot: int) -> int:
-        """The instructions that have to run before a slot has its value, as a mask."""
-        producer = self._producer.get(slot)
-        return 0 if producer is None else self._needs[producer]
-
-    def by(self, stage: int, mask: int) -> int:
-        """Those instructions of a mask that can run by a stage."""
-        return sum(1 << one for one in bits(mask) if self._instructions[one].stage <= stage)
-
-    def reads(self, mask: int) -> frozenset[int]:
-        """The slots that the instructions of a mask look at."""
-        return frozenset().union(*(self._instructions[one].sources for one in bits(mask)))
-
-    def runs(self, mask: int) -> tuple[Compute, ...]:
-        """What the instructions of a mask do, in order."""
-        return tuple(self._instructions[one].run for one in bits(mask))
-
-    def _compile(self, definitions: tuple[Definition, ...]) -> None:
-        start = 0
-        while start < len(definitions):
-            end = group_at(definitions, start).stop
-            order = definitions[start].order
-            if order is not None:
-                over, extends = self.slot(definitions[start].body), self.slot(order)
-                self._definitions.append(self._new(ORDERS))
-                self.orders.append(PlannedOrder(start, self._definitions[-1], over, extends))
-            elif definitions[start].group is None:
-                self._definitions.append(self.slot(definitions[start].body))
-            else:
-                self._compile_group([definition.body for definition in definitions[start:end]])
-            start = end
-
-    def _compile_group(self, bodies: Sequence[Expr]) -> None:
-        """`let rec`: one instruction that repeats those of its bodies until nothing changes."""
-        names = [self._new(0) for _ in bodies]
-        self._definitions.extend(names)
-        first = len(self._instructions)
-        results = [self.slot(body) for body in bodies]
-        inner: list[_Instruction] = []
-        outer: list[_Instruction] = []
-        recursive = set(names)
-        for instruction in self._instructions[first:]:
-            if instruction.sources & recursive:
-                inner.append(instruction)
-                recursive.update(instruction.targets)
-            else:
-                outer.append(instruction)
-        del self._instructions[first:], self._needs[first:]
-        for instruction in outer:
-            self._emit(instruction)
-        sources = frozenset(results).union(*(one.sources for one in inner)) - recursive
-        stage = max((self.stage[one] for one in sources), default=0)
-        for slot in recursive:
-            self.stage[slot] = stage
-        run = partial(_fixpoint, tuple(names), tuple(results), tuple(one.run for one in inner))
-        self._emit(_Instruction(tuple(recursive), sources, stage, run))
-
-    def _emit(self, instruction: _Instruction) -> None:
-        own = 1 << len(self._instructions)
-        for source in instruction.sources:
-            own |= self.needed(source)
-        for target in instruction.targets:
-            self._producer[target] = len(self._instructions)
-        self._instructions.append(instruction)
-        self._needs.append(own)
-
-    def _new(self, stage: int) -> int:
-        self.stage.append(stage)
-        return len(self.stage) - 1
-
-    def slot(self, expr: Expr) -> int:
-        """The slot that holds an expression's value."""
-        if isinstance(expr, Name):
-            return self._definitions[expr.ref] if expr.ref is not None else self._base(expr)
-        if isinstance(expr, Empty):
-            return self._computed("0", ())
-        if isinstance(expr, Unary):
-            operand = self.slot(expr.operand)
-            if expr.op in "+*":
-                return self._closure(expr, operand)
-            op = "complement of a set" if expr.op == "~" and expr.kind is Kind.SET else expr.op
-            return self._computed(op, (operand,))
-        return self._binary(expr)
-
-    def _closure(self, expr: Unary, operand: int) -> int:
-        """`r+` or `r*`. Base co is its own closure."""
-        inner = expr.operand
-        is_co = isinstance(inner, Name) and inner.ref is None and inner.name == "co"
-        plus = operand if is_co else self._computed("+", (operand,))
-        return plus if expr.op == "+" else self._computed("?", (plus,))
-
-    def _binary(self, expr: Binary) -> int:
-        """`[S] ; r` and `r ; [S]` only select rows or columns of r, which is cheaper than composing."""
-        if expr.op == ";" and isinstance(expr.left, Unary) and expr.left.op == "[]":
-            rows = self._computed("rows", (self.slot(expr.left.operand),))
-            return self._computed("&", (rows, self.slot(expr.right)))
-        if expr.op == ";" and isinstance(expr.right, Unary) and expr.right.op == "[]":
-            columns = self._computed("columns", (self.slot(expr.right.operand),))
-            return self._computed("&", (self.slot(expr.left), columns))
-        op = "product" if expr.op == "*" else expr.op
-        return self._computed(op, (self.slot(expr.left), self.slot(expr.right)))
-
-    def _base(self, name: Name) -> int:
-        if name.name not in self.slots:
-            self.slots[name.name] = self._new(CHOSEN.get(name.name, 0))
-            self.is_set[name.name] = name.kind is Kind.SET
-        return self.slots[name.name]
-
-    def _computed(self, op: str, sources: tuple[int, ...]) -> int:
-        key = (op, *(sorted(sources) if op in "|&" else sources))
-        if key not in self._known:
-            stage = max((self.stage[one] for one in sources), default=0)
-            target = self._new(stage)
-            self._known[key] = target
-            make = _OPERATIONS.get(op)
-            if make is None:
-                raise InternalError(f"unknown operator {op}")
-            self._emit(_Instruction((target,), frozenset(sources), stage, make(target, *sources)))
-        return self._known[key]
-
-
 def _fixpoint(
-    names: Sequence[int], results: Sequence[int], runs: Sequence[Compute], values: Values, shape: Shape
+    names: tuple[int, ...], results: tuple[int, ...], runs: tuple[Compute, ...], values: Values, shape: Shape
 ) -> None:
     for name in names:
         values[name] = 0
@@ -207,7 +75,7 @@ def _fixpoint(
     raise InternalError("a 'let rec' has no least fixpoint: its body is not monotone")
 
 
-def _unary(operation: Callable[[Shape, int], int]) -> Callable[..., Compute]:
+def _unary(operation: Callable[[Shape, int], int]) -> Maker:
     """An instruction maker for an operation on one value."""
 
     def make(target: int, source: int) -> Compute:
@@ -219,7 +87,7 @@ def _unary(operation: Callable[[Shape, int], int]) -> Callable[..., Compute]:
     return make
 
 
-def _dyadic(operation: Callable[[Shape, int, int], int]) -> Callable[..., Compute]:
+def _dyadic(operation: Callable[[Shape, int, int], int]) -> Maker:
     """An instruction maker for an operation on two values."""
 
     def make(target: int, left: int, right: int) -> Compute:
@@ -245,6 +113,13 @@ def _intersection(target: int, left: int, right: int) -> Compute:
     return run
 
 
+def _difference(target: int, left: int, right: int) -> Compute:
+    def run(values: Values, shape: Shape) -> None:
+        values[target] = values[left] & ~values[right]
+
+    return run
+
+
 def _nothing(target: int) -> Compute:
     def run(values: Values, shape: Shape) -> None:
         values[target] = 0
@@ -252,24 +127,146 @@ def _nothing(target: int) -> Compute:
     return run
 
 
-_OPERATIONS: dict[str, Callable[..., Compute]] = {
-    "0": _nothing,
-    "|": _union,
-    "&": _intersection,
-    "\\": _dyadic(lambda shape, left, right: left & ~right),
-    ";": _dyadic(Shape.compose),
-    "product": _dyadic(Shape.product),
-    "rows": _unary(lambda shape, members: shape.product(members, shape.row)),
-    "columns": _unary(lambda shape, members: members * shape.first_column),
-    "[]": _unary(Shape.diagonal_of),
-    "~": _unary(lambda shape, matrix: shape.full & ~matrix),
-    "complement of a set": _unary(lambda shape, members: shape.row & ~members),
-    "^-1": _unary(Shape.inverse),
-    "?": _unary(lambda shape, matrix: matrix | shape.diagonal),
-    "+": _unary(Shape.closure),
-    "domain": _unary(Shape.domain),
-    "range": _unary(Shape.range),
-}
+def _compiled(make: Maker) -> Callable[..., int]:
+    """An operator of the algebra: the slot that an instruction of this kind fills from others."""
+
+    def operator(code: ModelCode, *sources: int) -> int:
+        return code.made(make, *sources)
+
+    return operator
+
+
+class ModelCode(Algebra[int]):
+    """`slots` numbers the base names, `stage` says for each slot when it has its value."""
+
+    def __init__(self, definitions: tuple[Definition, ...]) -> None:
+        self.slots: dict[str, int] = {}
+        self.is_set: dict[str, bool] = {}
+        self.stage: list[int] = []
+        self.orders: list[PlannedOrder] = []
+        self._instructions: list[_Instruction] = []
+        self._needs: list[int] = []
+        self._producer: dict[int, int] = {}
+        self._computed: dict[tuple[object, ...], int] = {}
+        self._graph = graph_of(definitions)
+        self._compiler = Evaluator(self._graph.graph, self)
+        for number, definition in zip(self._graph.defined, definitions, strict=True):
+            if definition.order is not None:
+                self._compiler.value(number)
+
+    def slot(self, expr: Expr) -> int:
+        """The slot that holds an expression's value."""
+        return self._compiler.value(self._graph.node(expr))
+
+    def needed(self, slot: int) -> int:
+        """The instructions that have to run before a slot has its value, as a mask."""
+        producer = self._producer.get(slot)
+        return 0 if producer is None else self._needs[producer]
+
+    def by(self, stage: int, mask: int) -> int:
+        """Those instructions of a mask that can run by a stage."""
+        return sum(1 << one for one in bits(mask) if self._instructions[one].stage <= stage)
+
+    def reads(self, mask: int) -> frozenset[int]:
+        """The slots that the instructions of a mask look at."""
+        return frozenset().union(*(self._instructions[one].sources for one in bits(mask)))
+
+    def runs(self, mask: int) -> tuple[Compute, ...]:
+        """What the instructions of a mask do, in order."""
+        return tuple(self._instructions[one].run for one in bits(mask))
+
+    # ---- instructions ------------------------------------------------------------------------------------------
+
+    def _emit(self, instruction: _Instruction) -> None:
+        own = 1 << len(self._instructions)
+        for source in instruction.sources:
+            own |= self.needed(source)
+        for target in instruction.targets:
+            self._producer[target] = len(self._instructions)
+        self._instructions.append(instruction)
+        self._needs.append(own)
+
+    def _new(self, stage: int) -> int:
+        self.stage.append(stage)
+        return len(self.stage) - 1
+
+    def made(self, make: Maker, *sources: int) -> int:
+        """The slot that an instruction fills from others; the same one each time."""
+        key = (make, *sources)
+        target = self._computed.get(key)
+        if target is None:
+            stage = max([self.stage[source] for source in sources]) if sources else 0
+            target = self._computed[key] = self._new(stage)
+            self._emit(_Instruction((target,), frozenset(sources), stage, make(target, *sources)))
+        return target
+
+    # ---- operators ---------------------------------------------------------------------------------------------
+
+    def base(self, node: Node) -> int:
+        self.is_set[node.name] = node.is_set
+        slot = self.slots[node.name] = self._new(CHOSEN.get(node.name, 0))
+        return slot
+
+    def order(self, node: Node, over: int, extends: int) -> int:
+        slot = self._new(ORDERS)
+        self.orders.append(PlannedOrder(node.place, slot, over, extends))
+        return slot
+
+    def empty(self, is_set: bool) -> int:
+        return self.made(_nothing)
+
+    def is_empty(self, value: int) -> bool:
+        return False
+
+    union, intersection, difference = _compiled(_union), _compiled(_intersection), _compiled(_difference)
+    compose, product = _compiled(_dyadic(Shape.compose)), _compiled(_dyadic(Shape.product))
+    identity, inverse = _compiled(_unary(Shape.diagonal_of)), _compiled(_unary(Shape.inverse))
+    optional = _compiled(_unary(lambda shape, relation: relation | shape.diagonal))
+    domain, range = _compiled(_unary(Shape.domain)), _compiled(_unary(Shape.range))
+    _close = _compiled(_unary(Shape.closure))
+    _rows = _compiled(_unary(lambda shape, sources: shape.product(sources, shape.row)))
+    _columns = _compiled(_unary(lambda shape, targets: targets * shape.first_column))
+    _other_events = _compiled(_unary(lambda shape, events: shape.row & ~events))
+    _other_pairs = _compiled(_unary(lambda shape, relation: shape.full & ~relation))
+
+    def complement(self, value: int, is_set: bool) -> int:
+        return self._other_events(value) if is_set else self._other_pairs(value)
+
+    def from_sources(self, sources: int, relation: int) -> int:
+        """Only selects rows of the relation, which is cheaper than composing."""
+        return self.intersection(self._rows(sources), relation)
+
+    def to_targets(self, relation: int, targets: int) -> int:
+        return self.intersection(relation, self._columns(targets))
+
+    def closure(self, relation: int) -> int:
+        """Base co is its own closure."""
+        return relation if relation == self.slots.get("co") else self._close(relation)
+
+    def least(self, start: tuple[int, ...], step: Callable[[tuple[int, ...]], tuple[int, ...]]) -> tuple[int, ...]:
+        """`let rec`: one instruction that repeats those of its bodies until nothing changes."""
+        names = tuple(self._new(0) for _ in start)
+        first = len(self._instructions)
+        results = step(names)
+        inner: list[_Instruction] = []
+        outer: list[_Instruction] = []
+        recursive = set(names)
+        for instruction in self._instructions[first:]:
+            if instruction.sources & recursive:
+                inner.append(instruction)
+                recursive.update(instruction.targets)
+            else:
+                outer.append(instruction)
+        del self._instructions[first:], self._needs[first:]
+        for instruction in outer:
+            self._emit(instruction)
+        sources = frozenset(results).union(*(instruction.sources for instruction in inner)) - recursive
+        stage = max((self.stage[source] for source in sources), default=0)
+        for slot in recursive:
+            self.stage[slot] = stage
+        run = partial(_fixpoint, names, results, tuple(instruction.run for instruction in inner))
+        self._emit(_Instruction(tuple(recursive), sources, stage, run))
+        return names
 
 
 code_of = by_identity(16)(ModelCode)

@@ -31,7 +31,7 @@ class Evaluation:
     failed: tuple[str, ...]
     model: Model
     execution: Execution
-    evaluator: Evaluator
+    evaluator: PlainEvaluator
 
     @property
     def flags(self) -> dict[str, list[tuple[int, int]]]:
@@ -58,7 +58,7 @@ class Evaluation:
 
 def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> Evaluation:
     """Judge one execution by a model, with these total orders where the model chooses some."""
-    evaluator = Evaluator(model, execution, ranks or {})
+    evaluator = PlainEvaluator(model, execution, ranks or {})
     failed = tuple(check.name for check in model.axioms if not evaluator.holds(check))
     return Evaluation(failed, model, execution, evaluator)
 
@@ -66,8 +66,12 @@ def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> 
 _POINTWISE: dict[str, Callable[[int, int], int]] = {"|": or_, "&": and_, "\\": lambda left, right: left & ~right}
 
 
-class Evaluator:
-    """The definitions of a model on one execution, each when it is first asked for. `values`: those so far."""
+class PlainEvaluator:
+    """The definitions of a model on one execution, each when it is first asked for. `values`: those so far.
+
+    The engines read models with `memmodel.cat.evaluate`. This one shares nothing with it but the operations on rows:
+    what engines find is judged here once more, and tests compare each algebra of the engines with it.
+    """
 
     def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
         self.definitions = model.definitions

@@ -14,7 +14,7 @@ from memmodel.base.rows import range_of, transposed
 from memmodel.cat.analysis import bases_of, names_in
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
-from memmodel.referee.evaluate import Evaluator, Value
+from memmodel.referee.evaluate import PlainEvaluator, Value
 
 
 def bits(mask: int) -> list[int]:
@@ -61,7 +61,7 @@ ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "
 """The definitions that are asked for when the flags have been evaluated."""
 
 
-class Flags(Evaluator):
+class Flags(PlainEvaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
     def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:

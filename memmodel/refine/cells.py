@@ -1,7 +1,7 @@
 """Cells of a model as formulas, one pair at a time: what the solver is told of a derivation.
 
-In: Operations, BaseFormulas. Out: `Formulas`: the bounds of every node, and the formula of a pair where that is short.
-Only what somebody asks for is built.
+In: DefinitionGraph, BaseFormulas. Out: `Formulas`: the bounds of every node, and the formula of a pair where that is
+short. Only what somebody asks for is built.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import Point
 from memmodel.base.relations import DECIDED, RELATION_ROWS, BaseRelation
 from memmodel.base.rows import Rows, members
+from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.base.sets import SET_ROWS
+from memmodel.cat.analysis import CHOICE
+from memmodel.cat.evaluate.graph import DefinitionGraph, Node
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
-from memmodel.refine.plan import Operations
-from memmodel.refine.views import Sure, Value, View
+from memmodel.refine.views import SureRows, View
+
+CHOSEN = frozenset((*DECIDED, *DECIDED_SETS, CHOICE))
+"""What depends on none of these follows from which events run."""
 
 MIDDLES = 64
 """A composition by way of more events than this has no formula: a derivation names the event that it goes by."""
@@ -25,21 +31,27 @@ MIDDLES = 64
 
 class Formulas:
     """One model over one event graph. `sure`: the pairs that are in every execution in which their events run; `high`:
-    those that are in some."""
+    those that are in some. `named`: the nodes of definitions.
 
-    def __init__(self, plan: Operations, base: BaseFormulas) -> None:
-        self.plan = plan
+    All expressions that are asked for are in the graph by now.
+    """
+
+    def __init__(self, definitions: DefinitionGraph, base: BaseFormulas) -> None:
+        self.nodes = definitions.graph.nodes
+        self.named = frozenset(definitions.defined)
         self.base = base
         self.logic = base.graph.logic
         self.count = len(base.graph.events)
+        self.orders: dict[int, Rel] = {}
+        self._graph = definitions.graph
+        self._static = [node.bases.isdisjoint(CHOSEN) for node in self.nodes]
         self._tables: dict[str, Value] = {}
-        self._orders: dict[int, Rel] = {}
         self._known: dict[int, int | None] = {}
         everybody = (1 << self.count) - 1
-        self.sure = Sure(plan, self.count, everybody, self._surely).implied(self._follow())
-        self.high = View(plan, self.count, everybody, lambda n: self._given(n, everybody, lambda f: f != FALSE))
+        self.sure = View(self._graph, SurelyRead(self))
+        self.high = View(self._graph, ReadRows(self, everybody, lambda formula: formula != FALSE))
         self.sure.opposite, self.high.opposite = self.high, self.sure
-        self._split: dict[int, tuple[list[int], list[tuple[int, int, int]]]] = {}
+        self._split: dict[str, tuple[list[int], list[tuple[int, int, int]]]] = {}
         self._frames: dict[int, View] = {}
         self._fixed: dict[int, Value | None] = {}
         self._base_rows: dict[tuple[int, int], dict[int, int]] = {}
@@ -54,28 +66,25 @@ class Formulas:
         return self._candidate(running, holds, self._frames[running])
 
     def _candidate(self, running: int, holds: Callable[[int], bool], frame: View | None) -> View:
-        nodes = self.plan.nodes
+        nodes = self.nodes
 
-        def given(number: int) -> Value | None:
+        def known(number: int) -> Value | None:
             node = nodes[number]
-            if node.op == "leaf" or (node.group is not None and node.op != "fix"):
+            if node.open or node.op == "recursion":
                 return None
-            if frame is not None and node.static:
+            if frame is not None and self._static[number]:
                 return frame.value(number)
             if number not in self._fixed:
                 most = self.high.value(number)
                 self._fixed[number] = most if most == self.sure.value(number) else None
             return _among(self._fixed[number], running)
 
-        return View(self.plan, self.count, running, lambda n: self._given(n, running, holds), given)
+        return View(self._graph, ReadRows(self, running, holds), known)
 
     # ---- base names --------------------------------------------------------------------------------------------------
 
-    def _surely(self, number: int) -> Value:
+    def surely(self, node: Node) -> Value:
         """What a base name has wherever the events run."""
-        node = self.plan.nodes[number]
-        if node.op == "order":
-            return [0] * self.count
         if node.is_set and SET_ROWS[node.name].holds is None:
             return sum(
                 1 << uid for uid, formula in self.base.set(node.name).items() if self._follows(uid, uid, formula)
@@ -92,7 +101,7 @@ class Formulas:
             return False
         return logic.implies(runs[a], formula) or logic.implies(runs[b], formula) or formula == self.runs(a, b)
 
-    def _follow(self) -> Rows:
+    def follow(self) -> Rows:
         """For each event those that run wherever it does."""
         alike: dict[int, int] = {}
         for uid, runs in enumerate(self.base.runs):
@@ -100,28 +109,25 @@ class Formulas:
         found = {runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike}
         return [found[runs] for runs in self.base.runs]
 
-    def _given(self, number: int, running: int, holds: Callable[[int], bool]) -> Value:
-        node = self.plan.nodes[number]
-        if node.op == "order":
-            return self._of_cells(number, self.order(number), holds)
+    def read(self, node: Node, running: int, holds: Callable[[int], bool]) -> Value:
+        """What a base name has where some events run and some formulas hold."""
         if node.is_set:
             if SET_ROWS[node.name].holds is None:
                 return sum(1 << uid for uid, formula in self._row(node.name).items() if holds(formula))
-            members_of = self._table(node.name, True)
-            assert isinstance(members_of, int)
-            return members_of & running
+            return mask_of(self._table(node.name, True)) & running
         if node.name in DECIDED:
-            return self._of_cells(number, self.base.relation(node.name), holds)
+            return self.holding(node.name, self.base.relation(node.name), holds)
         table = self._table(node.name, False)
         assert not isinstance(table, int)
         return [row & running if running >> a & 1 else 0 for a, row in enumerate(table)]
 
-    def _of_cells(self, number: int, cells: Rel, holds: Callable[[int], bool]) -> Value:
-        if number not in self._split:
+    def holding(self, name: str, cells: Rel, holds: Callable[[int], bool]) -> Rows:
+        """The pairs of a relation whose formulas hold."""
+        if name not in self._split:
             sure = [sum(1 << b for b, formula in row.items() if formula == TRUE) for row in cells]
             open_ = [(a, 1 << b, formula) for a, row in enumerate(cells) for b, formula in row.items()]
-            self._split[number] = sure, [one for one in open_ if one[2] != TRUE and one[2] != FALSE]
-        sure, open_ = self._split[number]
+            self._split[name] = sure, [one for one in open_ if one[2] != TRUE and one[2] != FALSE]
+        sure, open_ = self._split[name]
         found = list(sure)
         for a, bit, formula in open_:
             if holds(formula):
@@ -144,25 +150,23 @@ class Formulas:
                 self._tables[name] = _related(RELATION_ROWS[name], [event.point for event in events])
         return self._tables[name]
 
-    def order(self, number: int) -> Rel:
-        """The variables of a total order that the model chooses: one for each two events, and no three in a circle."""
-        if number not in self._orders:
-            node = self.plan.nodes[number]
-            events = list(members(self.high.mask(node.args[0])))
+    def order(self, node: Node) -> Rel:
+        """The variables of a total order that the model chooses: one for each two events, and no three in a circle.
+
+        `orders` has those that a check speaks of, by the place of their definition.
+        """
+        if node.place not in self.orders:
+            events = list(members(self.high.mask(node.operands[0])))
             rows: Rel = [{} for _ in range(self.count)]
             for at, a in enumerate(events):
                 for b in events[at + 1 :]:
-                    first = self.logic.var(f"order{node.name}(e{a},e{b})")
+                    first = self.logic.var(f"order{node.place}(e{a},e{b})")
                     rows[a][b], rows[b][a] = first, -first
             for a, b, c in combinations(events, 3):
                 self.logic.require(-rows[a][b], -rows[b][c], -rows[c][a])
                 self.logic.require(-rows[a][c], -rows[c][b], -rows[b][a])
-            self._orders[number] = rows
-        return self._orders[number]
-
-    def is_asked(self, number: int) -> bool:
-        """Does a check speak of the total order?"""
-        return number in self._orders
+            self.orders[node.place] = rows
+        return self.orders[node.place]
 
     # ---- formulas ----------------------------------------------------------------------------------------------------
 
@@ -176,7 +180,7 @@ class Formulas:
         elif self.sure.has(number, a, b):
             found = self.runs(a, b)
         else:
-            found = self._built(number, a, b) if self.plan.nodes[number].flat else None
+            found = self._built(number, a, b) if self.nodes[number].flat else None
         self._known[key] = found
         return found
 
@@ -185,45 +189,45 @@ class Formulas:
         return self.logic.both(self.base.runs[a], self.base.runs[b])
 
     def _built(self, number: int, a: int, b: int) -> int | None:
-        node = self.plan.nodes[number]
-        op, args = node.op, node.args
+        node = self.nodes[number]
+        op, operands = node.op, node.operands
         if op == "base":
             return self._cell(node.name, node.is_set, a, b)
         if op == "^-1":
-            return self.formula(args[0], b, a)
+            return self.formula(operands[0], b, a)
         if op in ("[]", "?") and a == b:
-            below = self.formula(args[0], a, b)
+            below = self.formula(operands[0], a, b)
             if op == "[]" or below is None:
                 return below
             return self.logic.either(self.base.runs[a], below)
         if op == "?":
-            return self.formula(args[0], a, b)
+            return self.formula(operands[0], a, b)
         if op == "~":
-            below = self.formula(args[0], a, b)
+            below = self.formula(operands[0], a, b)
             return None if below is None else self.logic.both(self.runs(a, b), -below)
         if op == ";":
-            between = self.high.rows(args[0])[a] & self.high.inverse(args[1])[b]
-            if between.bit_count() <= MIDDLES and self._is_base(args[0]) and self._is_base(args[1]):
-                first, both = self._row_of(args[0], a), self.logic.both
-                return self.logic.disj([both(first[m], self._row_of(args[1], m)[b]) for m in members(between)])
-            return self._some(between, lambda m: self._both(args[0], a, m, args[1], m, b))
+            between = self.high.rows(operands[0])[a] & self.high.inverse(operands[1])[b]
+            if between.bit_count() <= MIDDLES and self._is_base(operands[0]) and self._is_base(operands[1]):
+                first, both = self._row_of(operands[0], a), self.logic.both
+                return self.logic.disj([both(first[m], self._row_of(operands[1], m)[b]) for m in members(between)])
+            return self._some(between, lambda m: self._both(operands[0], a, m, operands[1], m, b))
         if op == "domain":
-            return self._some(self.high.rows(args[0])[a], lambda m: self.formula(args[0], a, m))
+            return self._some(self.high.rows(operands[0])[a], lambda m: self.formula(operands[0], a, m))
         if op == "range":
-            return self._some(self.high.inverse(args[0])[a], lambda m: self.formula(args[0], m, a))
+            return self._some(self.high.inverse(operands[0])[a], lambda m: self.formula(operands[0], m, a))
         if op == "product":
-            return self._both(args[0], a, a, args[1], b, b)
+            return self._both(operands[0], a, a, operands[1], b, b)
         if op == "&":
-            return self._both(args[0], a, b, args[1], a, b)
-        left, right = self.formula(args[0], a, b), self.formula(args[1], a, b)
+            return self._both(operands[0], a, b, operands[1], a, b)
+        left, right = self.formula(operands[0], a, b), self.formula(operands[1], a, b)
         if left is None or right is None:
             return None
         return self.logic.either(left, right) if op == "|" else self.logic.both(left, -right)
 
     def _is_base(self, number: int) -> bool:
         """A base relation, or the inverse of one: `fr` is made of two, and has most of a test's formulas."""
-        node = self.plan.nodes[number]
-        return node.op == "base" or (node.op == "^-1" and self.plan.nodes[node.args[0]].op == "base")
+        node = self.nodes[number]
+        return node.op == "base" or (node.op == "^-1" and self.nodes[node.operands[0]].op == "base")
 
     def _row_of(self, number: int, a: int) -> dict[int, int]:
         """The formulas of a base relation from one event on."""
@@ -289,3 +293,34 @@ def _fill(rows: list[int], left: list[Point], right: list[Point], row: BaseRelat
     whole = sum(1 << b.event for b in right)
     for a in left:
         rows[a.event] |= whole if holds is None else sum(1 << b.event for b in right if holds(a, b))
+
+
+class ReadRows(RowAlgebra):
+    """The rows of one candidate: these events run, these formulas hold."""
+
+    def __init__(self, formulas: Formulas, running: int, holds: Callable[[int], bool]) -> None:
+        super().__init__(formulas.count, running)
+        self._formulas, self._holds = formulas, holds
+
+    def base(self, node: Node) -> Value:
+        return self._formulas.read(node, self.running, self._holds)
+
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        cells = self._formulas.order(node)
+        kept = mask_of(over)
+        chosen = self._formulas.holding(f"order {node.place}", cells, self._holds)
+        return [row & kept if kept >> a & 1 else 0 for a, row in enumerate(chosen)]
+
+
+class SurelyRead(SureRows):
+    """The rows of what is in every execution."""
+
+    def __init__(self, formulas: Formulas) -> None:
+        super().__init__(formulas.follow())
+        self._formulas = formulas
+
+    def base(self, node: Node) -> Value:
+        return self._formulas.surely(node)
+
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        return [0] * self.count

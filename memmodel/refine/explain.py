@@ -10,18 +10,19 @@ from collections.abc import Iterable
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, members
+from memmodel.cat.evaluate.rows import Value, rows_of
 from memmodel.errors import InternalError
 from memmodel.refine.cells import Formulas
-from memmodel.refine.views import Value, View
+from memmodel.refine.views import View
 
 Reason = frozenset[int]
 NONE: Reason = frozenset()
 
 
 class Explainer:
-    """Reasons in one candidate. `outer`: where this one explains the bodies of a `let rec` in one of its rounds.
+    """Reasons in one candidate. `outer`: where this one explains the bodies of a `let rec`, `recursion`, in one round.
 
-    `waiting`: pairs of a fixpoint that is looked at, whose absence is still to be explained.
+    `waiting`: pairs of members of that `let rec`, by place, whose absence is still to be explained.
     """
 
     def __init__(
@@ -29,11 +30,13 @@ class Explainer:
         cells: Formulas,
         view: View,
         outer: Explainer | None = None,
+        recursion: int = -1,
         waiting: list[tuple[int, int, int]] | None = None,
     ) -> None:
         self.cells = cells
-        self.nodes = cells.plan.nodes
+        self.nodes = cells.nodes
         self.view = view
+        self._recursion = recursion
         self._known: dict[tuple[int, int, int, bool], Reason] = {}
         self._surely: dict[int, Rows] = {}
         self._reached: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -52,8 +55,7 @@ class Explainer:
 
     def _why(self, number: int, a: int, b: int, there: bool) -> Reason:
         cells, node = self.cells, self.nodes[number]
-        tainted = node.group is not None and node.op != "fix"
-        if not tainted:
+        if not node.open:
             formula = cells.formula(number, a, b)
             if formula is not None:
                 formula = formula if there else -formula
@@ -70,7 +72,7 @@ class Explainer:
 
     def _present(self, number: int, a: int, b: int) -> Reason:
         node, view = self.nodes[number], self.view
-        op, args = node.op, node.args
+        op, args = node.op, node.operands
         match op:
             case "|":
                 return min(
@@ -103,10 +105,12 @@ class Explainer:
             case "+" | "*":
                 return self._path(args[0], a, b)
             case "order":
-                cell = self.cells.order(number)[a][b]
+                cell = self.cells.order(node)[a][b]
                 return frozenset((cell,)) | self.why(args[0], a, a) | self.why(args[0], b, b)
-            case "leaf" | "fix":
-                return self._derived(number, a, b)
+            case "self":
+                return self._derived(self._recursion, node.place, a, b)
+            case "member":
+                return self._derived(args[0], node.place, a, b)
         raise InternalError(f"no reason for {op}")
 
     def _middle(self, left: int, right: int, a: int, b: int) -> int:
@@ -118,8 +122,8 @@ class Explainer:
         return (best & -best).bit_length() - 1
 
     def _is_open(self, number: int) -> bool:
-        """May the node be looked up in the bounds?"""
-        return self.nodes[number].group is None or self.nodes[number].op == "fix"
+        """True if the node can be looked up in the bounds."""
+        return not self.nodes[number].open
 
     def _pick(self, number: int, a: int) -> int:
         row = self.view.rows(number)[a]
@@ -155,7 +159,7 @@ class Explainer:
         """What is reached from an event by 0, 1, 2, … steps that are not in every execution: (by the step, all)."""
         found = self._reached.get((number, a))
         if found is None:
-            steps, running = self.view.rows(number), self.view.running
+            steps, running = self.view.rows(number), self.view.algebra.running
             sure = [row & running for row in self._sure_paths(number)]
             reached = sure[a]
             found = [(0, reached)]
@@ -181,31 +185,28 @@ class Explainer:
         if number not in self._surely:
             open_ = self._is_open(number)
             sure = self.cells.sure
-            self._surely[number] = sure.closure(sure.rows(number)) if open_ else [0] * self.cells.count
+            self._surely[number] = rows_of(sure.algebra.closure(sure.rows(number))) if open_ else [0] * self.cells.count
         return self._surely[number]
 
-    def _derived(self, number: int, a: int, b: int) -> Reason:
-        """A member of a recursive group: by the round of its fixpoint that added the pair."""
-        node, outer = self.nodes[number], self._outer
-        assert node.group is not None
-        leaf = int(node.name) if node.op == "fix" else number
-        at = next(n for n, stage in enumerate(outer.view.rounds(node.group)) if _has(stage[leaf], a, b))
-        body = dict(self.cells.plan.groups[node.group])[leaf]
-        return outer.within(node.group, at - 1).why(body, a, b)
+    def _derived(self, recursion: int, place: int, a: int, b: int) -> Reason:
+        """A member of a `let rec`: by the round of its fixpoint that added the pair."""
+        outer = self._outer
+        at = next(n for n, stage in enumerate(outer.view.rounds(recursion)) if _has(stage[place], a, b))
+        return outer.within(recursion, at - 1).why(self.nodes[recursion].operands[place], a, b)
 
-    def within(self, group: int, stage: int) -> Explainer:
-        """Reasons of the bodies of a group, where its members are as one round found them."""
-        key = (group, stage)
+    def within(self, recursion: int, stage: int) -> Explainer:
+        """Reasons of the bodies of a `let rec`, where its members are as one round found them."""
+        key = (recursion, stage)
         if key not in self._stages:
-            view = self.view.within(group, self.view.rounds(group)[stage])
-            self._stages[key] = Explainer(self.cells, view, self)
+            view = self.view.within(self.view.rounds(recursion)[stage])
+            self._stages[key] = Explainer(self.cells, view, self, recursion)
         return self._stages[key]
 
     # ---- not there ---------------------------------------------------------------------------------------------------
 
     def _absent(self, number: int, a: int, b: int) -> Reason:
         node, view = self.nodes[number], self.view
-        op, args = node.op, node.args
+        op, args = node.op, node.operands
         if self._is_open(number) and not self.cells.high.has(number, a, b):
             return NONE
         match op:
@@ -244,11 +245,11 @@ class Explainer:
                 for one in (a, b):
                     if not view.has(args[0], one, one):
                         return self.why(args[0], one, one, False)
-                return frozenset((-self.cells.order(number)[a][b],))
-            case "leaf":
-                return self._later(number, a, b)
-            case "fix":
-                return self._never_derived(number, a, b)
+                return frozenset((-self.cells.order(node)[a][b],))
+            case "self":
+                return self._later(node.place, a, b)
+            case "member":
+                return self._never_derived(args[0], node.place, a, b)
         raise InternalError(f"no reason for the absence of {op}")
 
     @staticmethod
@@ -257,7 +258,7 @@ class Explainer:
 
     def _stands(self, a: int, b: int) -> Reason:
         """One of two events does not run."""
-        idle = a if not self.view.running >> a & 1 else b
+        idle = a if not self.view.algebra.running >> a & 1 else b
         return frozenset((-self.cells.base.runs[idle],))
 
     def _may(self, number: int) -> Rows:
@@ -296,27 +297,25 @@ class Explainer:
             for other in members(may[one] & targets)
         )
 
-    def _later(self, leaf: int, a: int, b: int) -> Reason:
-        """A member of the group that is being looked at: its own turn comes."""
+    def _later(self, place: int, a: int, b: int) -> Reason:
+        """A member of the `let rec` that is being looked at: its own turn comes."""
         if self._waiting is None:
             raise InternalError("a fixpoint is looked into from outside")
-        if (leaf, a, b) not in self._seen:
-            self._seen.add((leaf, a, b))
-            self._waiting.append((leaf, a, b))
+        if (place, a, b) not in self._seen:
+            self._seen.add((place, a, b))
+            self._waiting.append((place, a, b))
         return NONE
 
-    def _never_derived(self, number: int, a: int, b: int) -> Reason:
+    def _never_derived(self, recursion: int, place: int, a: int, b: int) -> Reason:
         """No rule of the group derives the pair from the pairs that are there, nor what it would be derived from."""
-        node = self.nodes[number]
-        assert node.group is not None
-        last = self.view.within(node.group, self.view.rounds(node.group)[-1])
-        waiting = [(int(node.name), a, b)]
-        inside = Explainer(self.cells, last, self, waiting)
-        bodies = dict(self.cells.plan.groups[node.group])
+        outer, waiting = self._outer, [(place, a, b)]
+        last = outer.view.within(outer.view.rounds(recursion)[-1])
+        inside = Explainer(self.cells, last, outer, recursion, waiting)
+        bodies = self.nodes[recursion].operands
         found: set[int] = set()
         while waiting:
-            leaf, first, second = waiting.pop()
-            found |= inside.why(bodies[leaf], first, second, False)
+            member, first, second = waiting.pop()
+            found |= inside.why(bodies[member], first, second, False)
         return frozenset(found)
 
 

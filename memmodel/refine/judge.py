@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from memmodel.base import rows
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, members
+from memmodel.cat.evaluate.graph import graph_of
+from memmodel.cat.evaluate.rows import Value, rows_of
 from memmodel.cat.syntax import Check, Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.refine.cells import Formulas
 from memmodel.refine.explain import Explainer, Reason
-from memmodel.refine.plan import plan_of
-from memmodel.refine.views import Value, View, joined
+from memmodel.refine.views import View
 
 PAIRS = 200
 """A check that more pairs than this could make bad is judged candidate by candidate."""
@@ -49,8 +50,9 @@ class Judge:
     """The checks of a model over one event graph."""
 
     def __init__(self, model: Model, base: BaseFormulas) -> None:
-        self.plan = plan_of(model)
-        self.cells = Formulas(self.plan, base)
+        graph = graph_of(model.definitions)
+        self._roots = {check.name: graph.node(check.body) for check in model.checks}
+        self.cells = Formulas(graph, base)
         self.logic = base.graph.logic
         self._learnt: set[tuple[tuple[int, int, int], ...]] = set()
 
@@ -58,11 +60,18 @@ class Judge:
         """The candidate of a valuation."""
         return self.cells.view(holds)
 
+    def total_orders(self, holds: Callable[[int], bool]) -> dict[int, Rows]:
+        """The total orders that a valuation chooses, of those that a check speaks of, by definition."""
+        nodes, asked = self.cells.nodes, self.cells.orders
+        numbers = {nodes[number].place: number for number in self.cells.named if nodes[number].op == "order"}
+        view = self.view(holds) if asked else None
+        return {place: view.rows(numbers[place]) for place in sorted(asked)} if view is not None else {}
+
     # ---- statements --------------------------------------------------------------------------------------------------
 
     def statement(self, check: Check, *, apart: bool) -> Statement:
         """The statement of a check; `apart`: with a formula for each of its pairs."""
-        root = self.plan.checks[check.name]
+        root = self._roots[check.name]
         if check.test == "empty" and apart:
             pairs = {pair: self._pair(check, root, *pair) for pair in _pairs(self.cells.high, root)}
             pairs = {pair: formula for pair, formula in pairs.items() if formula != FALSE}
@@ -170,25 +179,25 @@ class Judge:
 
     def _cell(self, explainer: Explainer, root: int, a: int, b: int) -> Reason | None:
         """The reason for a pair of `_liberal`."""
-        node, view = self.plan.nodes[root], explainer.view
+        node, view = self.cells.nodes[root], explainer.view
         formula = self.cells.formula(root, a, b)
         if formula is not None:
             return None if formula == FALSE else frozenset((formula,)) if formula != TRUE else frozenset()
-        if node.op == "|" and root not in self.plan.named:
-            for arg in node.args:
+        if node.op == "|" and root not in self.cells.named:
+            for arg in node.operands:
                 reason = self._cell(explainer, arg, a, b)
                 if reason is not None:
                     return reason
             return None
-        if node.op in ("&", "\\") and root not in self.plan.named:
-            first = self._cell(explainer, node.args[0], a, b)
+        if node.op in ("&", "\\") and root not in self.cells.named:
+            first = self._cell(explainer, node.operands[0], a, b)
             if node.op == "&" or first is None:
-                second = None if first is None else self._cell(explainer, node.args[1], a, b)
+                second = None if first is None else self._cell(explainer, node.operands[1], a, b)
             else:
-                taken = self.cells.formula(node.args[1], a, b)
+                taken = self.cells.formula(node.operands[1], a, b)
                 if taken is None:
-                    gone = not view.has(node.args[1], a, b)
-                    second = explainer.why(node.args[1], a, b, False) if gone else None
+                    gone = not view.has(node.operands[1], a, b)
+                    second = explainer.why(node.operands[1], a, b, False) if gone else None
                 else:
                     second = None if taken == TRUE else frozenset((-taken,)) if taken != FALSE else frozenset()
             return None if first is None or second is None else first | second
@@ -196,33 +205,32 @@ class Judge:
 
     def _liberal(self, explainer: Explainer, root: int) -> Value:
         """The pairs that a check would find, if all that may hold and is flat held: the rest is as in the candidate."""
-        node, view = self.plan.nodes[root], explainer.view
+        node, view = self.cells.nodes[root], explainer.view
         if node.flat:
             return self.cells.high.value(root)
-        if root in self.plan.named or node.op not in ("|", "&", "\\"):
+        if root in self.cells.named or node.op not in ("|", "&", "\\"):
             return view.value(root)
-        first = self._liberal(explainer, node.args[0])
+        first, algebra = self._liberal(explainer, node.operands[0]), view.algebra
         if node.op == "\\":
-            below = self.plan.nodes[node.args[1]]
-            second = (self.cells.sure if below.flat else view).value(node.args[1])
-        else:
-            second = self._liberal(explainer, node.args[1])
-        return joined(node.op, first, second)
+            below = self.cells.nodes[node.operands[1]]
+            return algebra.difference(first, (self.cells.sure if below.flat else view).value(node.operands[1]))
+        second = self._liberal(explainer, node.operands[1])
+        return algebra.union(first, second) if node.op == "|" else algebra.intersection(first, second)
 
     def _loops(self, explainer: Explainer, root: int) -> Iterator[Reason]:
         """Events that are related to themselves; of a composition every event in between counts."""
-        node, view = self.plan.nodes[root], explainer.view
+        node, view = self.cells.nodes[root], explainer.view
         if node.op == "|":
-            for arg in node.args:
+            for arg in node.operands:
                 yield from self._loops(explainer, arg)
         elif node.op == ";":
-            first, second = node.args
+            first, second = node.operands
             left, right = view.rows(first), view.inverse(second)
-            for a in range(view.count):
+            for a in range(self.cells.count):
                 for middle in members(left[a] & right[a]):
                     yield explainer.why(first, a, middle) | explainer.why(second, middle, a)
-            wide, back = self._liberal(explainer, first), rows.inverse(_rows(self._liberal(explainer, second)))
-            for a, row in enumerate(_rows(wide)):
+            wide, back = self._liberal(explainer, first), rows.inverse(rows_of(self._liberal(explainer, second)))
+            for a, row in enumerate(rows_of(wide)):
                 for middle in members(row & back[a]):
                     yield from self._new(explainer, (first, a, middle), (second, middle, a))
         else:
@@ -243,11 +251,6 @@ class Judge:
                         yield reason
 
 
-def _rows(value: Value) -> Rows:
-    assert not isinstance(value, int)
-    return value
-
-
 def _pairs(view: View, root: int) -> list[Pair]:
     """The pairs of a relation, or the events of a set, twice."""
     value = view.value(root)
@@ -257,12 +260,5 @@ def _pairs(view: View, root: int) -> list[Pair]:
 
 
 def _is_bad(view: View, check: Check, root: int) -> bool:
-    """Is the body not empty, not irreflexive, not acyclic?"""
-    value = view.value(root)
-    if isinstance(value, int):
-        return bool(value)
-    if check.test == "empty":
-        return any(value)
-    if any(row >> a & 1 for a, row in enumerate(value)):
-        return True
-    return check.test == "acyclic" and any(len(part) > 1 for part in rows.components(value))
+    """True if the body is not empty, not irreflexive, or not acyclic."""
+    return view.algebra.fails(check.test, view.value(root))

@@ -14,7 +14,6 @@ from memmodel.cat.analysis import grounds_values
 from memmodel.cat.syntax import Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.condition import FinalState
-from memmodel.encode.relations import Algebra
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph, MemoryEvent, ObjectEvent
 from memmodel.litmus.syntax import Term
@@ -58,7 +57,7 @@ def encode(
     """Formulas of a test under a model; `flags` None: of all flags. Raises TooLarge."""
     graph = elaborate(lowered, bound, terms, grounded=grounds_values(model))
     logic = graph.logic
-    base = BaseFormulas(graph, Algebra(logic, len(graph.events)))
+    base = BaseFormulas(graph)
     final = FinalState(graph, base.communication)
     for term in terms:
         final.term(term)

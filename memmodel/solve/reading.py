@@ -142,12 +142,7 @@ class _Reader:
 
     def _total_orders(self) -> Iterator[tuple[int, tuple[Ordered, ...]]]:
         """The events of each total order that the model chose, first to last."""
-        cells = self.query.judge.cells
-        orders = {index: node for index, node in cells.plan.orders.items() if cells.is_asked(node)}
-        view = self.query.judge.view(self.solver.holds) if orders else None
-        for index, node in orders.items():
-            assert view is not None
-            rows = view.rows(node)
+        for index, rows in self.query.judge.total_orders(self.solver.holds).items():
             events = [
                 event for event in self.running.values() if rows[event.uid] or any(r >> event.uid & 1 for r in rows)
             ]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from memmodel.cat.syntax import Check, Expr, Model, Name
 from memmodel.concrete.execution import Execution, Rows
-from memmodel.referee.evaluate import Evaluator, Ranks, Value
+from memmodel.referee.evaluate import PlainEvaluator, Ranks, Value
 
 
-class Values(Evaluator):
+class Values(PlainEvaluator):
     """Definitions and expressions on demand."""
 
     def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:

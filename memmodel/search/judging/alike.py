@@ -10,32 +10,31 @@ they disagree only by what their parts disagree on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from memmodel.base.labels import Label
-from memmodel.base.rows import closure, compose, inverse, range_of
 from memmodel.base.sets import SET_ROWS
+from memmodel.cat.evaluate.evaluator import Evaluator
+from memmodel.cat.evaluate.graph import COMMUTING, ExpressionGraph, Node
+from memmodel.cat.evaluate.rows import RowAlgebra, Value
 from memmodel.cat.syntax import Model
+from memmodel.errors import InternalError
 from memmodel.search.judging.frames import Readied, ways
 from memmodel.search.judging.slices import ModelSlices, WorldGrid
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
 
-Rows = tuple[int, ...]
-"""A relation of labels by number; a set is one mask."""
-
-_SETS = ("~set", "|set", "&set", "\\set", "domain", "range")
-
 
 def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], labels: Sequence[Label]) -> bool:
     """Do two models agree on every execution with such events: on each axiom, and on each of these flags?"""
-    bounds = _Bounds(formulas, labels)
+    most = upper_bounds(formulas.graph, labels)
+    bounds = _Differences(most, most)
     matter = [{one.name: one for one in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
         mine, other = matter[0].get(name), matter[1].get(name)
         if mine is None or other is None or (mine.test, mine.negated) != (other.test, other.negated):
             return False
-        if bounds.differs(formulas.body(0, name), formulas.body(1, name)) != bounds.nothing(formulas.body(0, name)):
+        bodies = formulas.body(0, name), formulas.body(1, name)
+        if mine.body.kind is not other.body.kind or not bounds.agree(*bodies):
             return False
     return True
 
@@ -62,175 +61,133 @@ class LabelFilter:
         return self._known[key]
 
 
-class _Bounds:
-    def __init__(self, formulas: ModelSlices, labels: Sequence[Label]) -> None:
-        self.formulas, self.labels = formulas, labels
-        self.every = (1 << len(labels)) - 1
-        self.same = tuple(1 << at for at in range(len(labels)))
-        self._ends: dict[int, tuple[Any, Any]] = {}
-        self._apart: dict[tuple[int, int], Any] = {}
+class MostLabels(RowAlgebra):
+    """The labels that a set may have or a relation relate, in some execution; a relation may relate all or none."""
 
-    def nothing(self, node: int) -> Any:
-        return 0 if self._is_set(node) else (0,) * len(self.labels)
+    def __init__(self, labels: Sequence[Label]) -> None:
+        super().__init__(len(labels))
+        self._labels = labels
 
-    def _is_set(self, node: int) -> bool:
-        key = self.formulas.nodes[node]
-        return key[0] in _SETS or (key[0] == "base" and key[1] in SET_ROWS) or (key[0] == "0" and key[1])
+    def base(self, node: Node) -> Value:
+        if not node.is_set:
+            return [1 << at if node.name == "id" else self.running for at in range(self.count)]
+        holds = SET_ROWS[node.name].holds
+        return self.running if holds is None else sum(1 << at for at, one in enumerate(self._labels) if holds(one))
 
-    # ---- what a definition may be ----------------------------------------------------------------------------------
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        raise InternalError("the search follows no choice of an order")
 
-    def upper(self, node: int) -> Any:
-        return self._bound(node)[0]
+    def difference(self, left: Value, right: Value) -> Value:
+        return left & ~right if isinstance(left, int) and isinstance(right, int) else left
 
-    def _bound(self, node: int) -> tuple[Any, Any]:
-        """What a definition has at most, and at least."""
-        if node not in self._ends:
-            key = self.formulas.nodes[node]
-            if key[0] == "fix":
-                self._recursion(key[1])
-            else:
-                self._ends[node] = self._compute(node, key)
-        return self._ends[node]
 
-    def _recursion(self, group: int) -> None:
-        """The least rows that contain the bodies of a `let rec`."""
-        names, bodies = self.formulas.groups[group]
-        found = [self.nothing(name) for name in names]
-        kept = dict(self._ends)
-        while True:
-            self._ends = {**kept, **{name: (one, self.nothing(name)) for name, one in zip(names, found, strict=True)}}
-            more = [self.upper(body) for body in bodies]
-            if more == found:
-                return
-            found = [_or(one, other) for one, other in zip(found, more, strict=True)]
+class LeastLabels(MostLabels):
+    """The labels that a set has in every execution. There is no pair of events that a relation has to relate."""
 
-    def _compute(self, node: int, key: tuple[Any, ...]) -> tuple[Any, Any]:
-        op, none = key[0], self.nothing(node)
-        if op == "base":
-            return self._base(key[1])
-        if op in ("0", "rec"):
-            return none, none
-        if len(key) == 2:
-            most, least = self._bound(key[1])
-            if op == "~set":
-                return self.every & ~least, self.every & ~most
-            return self._unary(op, most), none
-        (most, least), (top, low) = self._bound(key[1]), self._bound(key[2])
-        if op == "|set":
-            return most | top, least | low
-        if op == "&set":
-            return most & top, least & low
-        if op == "\\set":
-            return most & ~low, least & ~top
-        return (most if op == "\\" else self._binary(op, most, top)), none
+    def base(self, node: Node) -> Value:
+        row = SET_ROWS.get(node.name)
+        return self.empty(node.is_set) if row is None or row.holds is None or row.placed else super().base(node)
 
-    def _base(self, name: str) -> tuple[Any, Any]:
-        row = SET_ROWS.get(name)
-        if row is None:
-            every = self.same if name == "id" else (self.every,) * len(self.labels)
-            return every, (0,) * len(self.labels)
-        if row.holds is None:
-            return self.every, 0
-        mask = sum(1 << at for at, label in enumerate(self.labels) if row.holds(label))
-        return mask, 0 if row.placed else mask
+    def complement(self, value: Value, is_set: bool) -> Value:
+        return super().complement(value, is_set) if is_set else self.empty(is_set=False)
 
-    def _unary(self, op: str, most: Any) -> Any:
-        if op == "^-1":
-            return tuple(inverse(most))
-        if op == "[]":
-            return tuple(one & most for one in self.same)
-        if op == "domain":
-            return sum(1 << at for at, row in enumerate(most) if row)
-        if op == "range":
-            return range_of(most)
-        if op == "~":
-            return (self.every,) * len(self.labels)
-        found = most if op == "?" else tuple(closure(most))
-        return found if op == "+" else _or(found, self.same)
+    def product(self, left: Value, right: Value) -> Value:
+        return self.empty(is_set=False)
 
-    def _binary(self, op: str, one: Any, other: Any) -> Any:
-        """Union, intersection, product of sets, or composition of relations."""
-        if op[0] == "|":
-            return _or(one, other)
-        if op[0] == "&":
-            return _and(one, other)
-        if op == "*":
-            return tuple(other if one >> at & 1 else 0 for at in range(len(self.labels)))
-        return tuple(compose(one, other))
+    def identity(self, events: Value) -> Value:
+        return self.empty(is_set=False)
 
-    # ---- where two definitions may disagree ------------------------------------------------------------------------
+    def optional(self, relation: Value) -> Value:
+        return relation
 
-    def differs(self, one: int, other: int) -> Any:
-        """What one of two definitions may have and the other not."""
-        if one == other:
-            return self.nothing(one)
+
+def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label]) -> Evaluator[Value]:
+    """What each node may have, whatever the execution."""
+    most, least = Evaluator(graph, MostLabels(labels)), Evaluator(graph, LeastLabels(labels))
+    most.opposite, least.opposite = least, most
+    return most
+
+
+class _Differences:
+    """What one of two nodes may have and the other not. `mine`, `theirs`: bounds for the first and for the second one,
+    where open nodes, of the bodies of two groups of `let rec`, are compared."""
+
+    def __init__(self, mine: Evaluator[Value], theirs: Evaluator[Value]) -> None:
+        self.nodes, self.algebra = mine.nodes, mine.algebra
+        self.mine, self.theirs = mine, theirs
+        self._apart: dict[tuple[int, int], Value] = {}
+
+    def agree(self, one: int, other: int) -> bool:
+        """True if two nodes are equal in every execution."""
+        return self.algebra.is_empty(self.differs(one, other))
+
+    def differs(self, one: int, other: int) -> Value:
+        if one == other:  # in the bodies of two groups: as long as their members agree
+            return self.algebra.empty(self.nodes[one].is_set)
         pair = (one, other)
         if pair not in self._apart:
-            either = _or(self.upper(one), self.upper(other))
-            self._apart[pair] = _and(either, self._parts(one, other)) if either != self.nothing(one) else either
+            either = self._either(one, other)
+            if not self.algebra.is_empty(either):
+                either = self.algebra.intersection(either, self._parts(one, other, either))
+            self._apart[pair] = either
         return self._apart[pair]
 
-    def _parts(self, one: int, other: int) -> Any:
-        mine, its = self.formulas.nodes[one], self.formulas.nodes[other]
-        either = _or(self.upper(one), self.upper(other))
-        either = self._absorbed(mine, other, either)
-        either = self._absorbed(its, one, either)
-        if mine[0] != its[0] or len(mine) != len(its) or mine[0] in ("base", "0", "rec"):
-            return either
-        if mine[0] == "fix":
-            return self._recursions(mine, its, either)
-        if len(mine) == 2:
-            apart = self.differs(mine[1], its[1])
-            if mine[0] in ("~", "~set", "?"):
-                return apart
-            if mine[0] in ("+", "*"):
-                around = _or(tuple(closure(_or(self.upper(mine[1]), self.upper(its[1])))), self.same)
-                return tuple(compose(compose(around, apart), around))
-            return self._unary(mine[0], apart)
-        found = self._both(mine[0], mine[1:], its[1:])
-        if mine[0][0] in "|&":
-            found = _and(found, self._both(mine[0], mine[1:], its[:0:-1]))
-        return found
+    def _either(self, one: int, other: int) -> Value:
+        return self.algebra.union(self.mine.value(one), self.theirs.value(other))
 
-    def _absorbed(self, key: tuple[Any, ...], other: int, either: Any) -> Any:
+    def _parts(self, one: int, other: int, either: Value) -> Value:
+        """What follows from the operands of two nodes."""
+        mine, theirs, algebra = self.nodes[one], self.nodes[other], self.algebra
+        either = self._absorbed(self.mine, mine, other, either)
+        either = self._absorbed(self.theirs, theirs, one, either)
+        op, first, second = mine.op, mine.operands, theirs.operands
+        if op != theirs.op or not first or len(first) != len(second):
+            return either
+        if op == "member":
+            agree = mine.place == theirs.place and self._recursions_agree(first[0], second[0])
+            return algebra.empty(mine.is_set) if agree else either
+        if len(first) == 2:
+            apart = self._both(op, first, second)
+            return algebra.intersection(apart, self._both(op, first, second[::-1])) if op in COMMUTING else apart
+        apart = self.differs(first[0], second[0])
+        if op in ("~", "?"):
+            return apart
+        if op in ("+", "*"):
+            around = algebra.reflexive_closure(self._either(first[0], second[0]))
+            return algebra.compose(algebra.compose(around, apart), around)
+        return algebra.apply(op, apart)
+
+    def _absorbed(self, bounds: Evaluator[Value], node: Node, other: int, either: Value) -> Value:
         """An expression and one of its own operands."""
-        if len(key) == 3 and key[0] != "fix" and other in key[1:]:
-            rest = key[2] if key[1] == other else key[1]
-            if key[0][0] == "|":
-                return self.upper(rest)
-            if key[0][0] == "\\" and key[1] == other:
-                return _and(self.upper(other), self.upper(rest))
+        if len(node.operands) == 2 and other in node.operands:
+            rest = node.operands[1] if node.operands[0] == other else node.operands[0]
+            if node.op == "|":
+                return bounds.value(rest)
+            if node.op == "\\" and node.operands[0] == other:
+                return self.algebra.intersection(bounds.value(other), bounds.value(rest))
         return either
 
-    def _both(self, op: str, mine: Sequence[int], its: Sequence[int]) -> Any:
-        first, second = self.differs(mine[0], its[0]), self.differs(mine[1], its[1])
-        if op[0] == "|":
-            return _or(first, second)
-        left = _or(self.upper(mine[0]), self.upper(its[0]))
-        right = _or(self.upper(mine[1]), self.upper(its[1]))
-        if op[0] == "\\":
-            return _or(first, _and(left, second))
-        return _or(self._binary(op, first, right), self._binary(op, left, second))
+    def _both(self, op: str, mine: Sequence[int], theirs: Sequence[int]) -> Value:
+        """What two expressions with the same operator may not share."""
+        algebra = self.algebra
+        first, second = self.differs(mine[0], theirs[0]), self.differs(mine[1], theirs[1])
+        if op == "|":
+            return algebra.union(first, second)
+        left, right = self._either(mine[0], theirs[0]), self._either(mine[1], theirs[1])
+        if op == "\\":
+            return algebra.union(first, algebra.intersection(left, second))
+        return algebra.union(algebra.apply(op, first, right), algebra.apply(op, left, second))
 
-    def _recursions(self, mine: tuple[Any, ...], its: tuple[Any, ...], either: Any) -> Any:
+    def _recursions_agree(self, one: int, other: int) -> bool:
         """Two `let rec` agree if their bodies agree wherever the names do: so do all steps to their fixpoints."""
-        (names, bodies), (others, theirs) = self.formulas.groups[mine[1]], self.formulas.groups[its[1]]
-        if len(names) != len(others) or mine[2] != its[2]:
-            return either
-        kept = dict(self._apart)
-        for one, other in zip(names, others, strict=True):
-            self._apart[one, other] = self.nothing(one)
-        if all(self.differs(a, b) == self.nothing(a) for a, b in zip(bodies, theirs, strict=True)):
-            return self.nothing(names[0])
-        self._apart = kept
-        for one, other in zip(names, others, strict=True):
-            self._apart[one, other] = _or(self.upper(one), self.upper(other))
-        return either
+        mine, theirs = self.nodes[one].operands, self.nodes[other].operands
+        kinds = [[self.nodes[body].is_set for body in bodies] for bodies in (mine, theirs)]
+        if kinds[0] != kinds[1]:
+            return False
+        inside = _Differences(_within(self.mine, one), _within(self.theirs, other))
+        return all(inside.agree(body, its) for body, its in zip(mine, theirs, strict=True))
 
 
-def _or(one: Any, other: Any) -> Any:
-    return one | other if isinstance(one, int) else tuple(a | b for a, b in zip(one, other, strict=True))
-
-
-def _and(one: Any, other: Any) -> Any:
-    return one & other if isinstance(one, int) else tuple(a & b for a, b in zip(one, other, strict=True))
+def _within(bounds: Evaluator[Value], recursion: int) -> Evaluator[Value]:
+    """Bounds for the bodies of a `let rec`."""
+    return bounds.within(bounds.members(recursion))

@@ -8,12 +8,14 @@ models share one node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from memmodel.base.kinds import Kind
-from memmodel.cat.analysis import CHOICE, dependencies
-from memmodel.cat.syntax import Binary, Check, Empty, Expr, Model, Name, Unary
+from memmodel.cat.analysis import CHOICE
+from memmodel.cat.evaluate.algebra import Algebra
+from memmodel.cat.evaluate.evaluator import Evaluator
+from memmodel.cat.evaluate.graph import ExpressionGraph, Node
+from memmodel.cat.syntax import Check, Model
 from memmodel.errors import InputError, InternalError
 
 WorldSet = int
@@ -23,8 +25,7 @@ SlicedRows = list[dict[int, int]]
 STAGE = {"rf": 1, "sync_fence": 2, "co": 3}
 """When a base relation is chosen; what is not listed is settled by the runs of the threads."""
 
-
-_LEAVES = ("base", "0", "fix", "rec")
+STAGES = 4
 
 
 class WorldGrid:
@@ -88,42 +89,32 @@ def members(worlds: int) -> Iterator[int]:
 class ModelSlices:
     """Definitions and checks of several models, to be evaluated on one execution after the other.
 
-    `start(exists, base)`: events and what each base name means; `choose(name, rows)`: chosen relations. `nodes`: each
-    expression as its operator and the numbers of its operands; `groups`: names and bodies of each `let rec`.
+    `start(exists, base)`: events and what each base name means; `choose(name, rows)`: chosen relations. What is
+    evaluated is kept until what it depends on is chosen anew: each stage has an evaluator.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
-        self.nodes: list[tuple[Any, ...]] = []
-        self._stages: list[int] = []
-        self._sizes: list[int] = []
-        self._none: SlicedRows = []
-        self._nobody: Members = []
-        self._known: dict[tuple[Any, ...], int] = {}
-        self._recursions: dict[tuple[int, ...], int] = {}
-        self.groups: list[tuple[list[int], list[int]]] = []
-        self._values: list[Any] = []
-        self._stamps: list[int] = []
-        self._epochs = [0, 0, 0, 0]
-        self._clock = 0
-        self._between: dict[int, list[int]] = {}
-        self._chosen: dict[str, SlicedRows] = {}
-        self.count = 0
-        self.exists: Members = []
-        self._base: Callable[[str], Any] = lambda name: None
+        self.graph = ExpressionGraph()
         self._checks: dict[tuple[int, str], tuple[int, Check]] = {}
         for number, model in enumerate(models):
-            self._compile(number, model)
-        self._values = [None] * len(self.nodes)
-        self._stamps = [-1] * len(self.nodes)
+            defined = self.graph.define(model.definitions)
+            for definition, node in zip(model.definitions, defined, strict=True):
+                if CHOICE in self.graph.nodes[node].bases:
+                    what = f"{model.name} chooses an order ({definition.name}); the search does not follow that"
+                    raise InputError(what)
+            for check in model.checks:
+                self._checks[number, check.name] = (self.graph.node(check.body, defined), check)
+        self._stages = [max((STAGE.get(name, 0) for name in node.bases), default=0) for node in self.graph.nodes]
+        self._chosen: dict[str, SlicedRows] = {}
+        self.start([], lambda name: None)
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
     def start(self, exists: Members, base: Callable[[str], Any]) -> None:
         """Turn to other events."""
-        self.count, self.exists, self._base = len(exists), exists, base
-        self._none, self._nobody = [{} for _ in exists], [0] * len(exists)
         self._chosen = {}
-        self._enter(0)
+        self._algebra = WorldAlgebra(exists, lambda name: self._chosen[name] if name in STAGE else base(name))
+        self._evaluators = [self._evaluator(stage) for stage in range(STAGES)]
 
     def choose(self, name: str, rows: SlicedRows) -> None:
         """Decide a chosen relation; decisions of later stages are open again."""
@@ -135,9 +126,17 @@ class ModelSlices:
         self._enter(0)
 
     def _enter(self, stage: int) -> None:
-        self._clock += 1
-        for later in range(stage, 4):
-            self._epochs[later] = self._clock
+        self._evaluators[stage:] = [self._evaluator(later) for later in range(stage, STAGES)]
+
+    def _evaluator(self, stage: int) -> Evaluator[Any]:
+        """An evaluator of what a stage settles; it asks those of earlier stages."""
+        stages = self._stages
+
+        def known(number: int) -> Any:
+            earlier = stages[number]
+            return self._evaluators[earlier].value(number) if earlier < stage else None
+
+        return Evaluator(self.graph, self._algebra, known)
 
     def stage(self, number: int, name: str) -> int:
         """When a check of a model is settled."""
@@ -150,183 +149,7 @@ class ModelSlices:
     def fails(self, number: int, name: str) -> WorldSet:
         """The worlds in which the body of a check is not as its test wants, negation aside."""
         node, check = self._checks[number, name]
-        body = self._value(node)
-        if check.test == "empty":
-            if check.body.kind is Kind.SET:
-                return _any(body)
-            return _any(one for row in body for one in row.values())
-        if check.test == "acyclic":
-            body = closure(body)
-        return _any(row.get(a, 0) for a, row in enumerate(body))
-
-    # ---- nodes -------------------------------------------------------------------------------------------------
-
-    def _compile(self, number: int, model: Model) -> None:
-        refs: list[int] = []
-        bases = dependencies(model).definitions
-        start = 0
-        while start < len(model.definitions):
-            first = model.definitions[start]
-            if first.order is not None or CHOICE in bases[start]:
-                raise InputError(f"{model.name} chooses an order ({first.name}); the search does not follow that")
-            end = start + 1
-            if first.group is None:
-                refs.append(self._node(first.body, refs))
-            else:
-                while end < len(model.definitions) and model.definitions[end].group == first.group:
-                    end += 1
-                stage = max((STAGE.get(name, 0) for name in bases[start]), default=0)
-                refs += self._recursive([one.body for one in model.definitions[start:end]], refs, stage)
-            start = end
-        for check in model.checks:
-            self._checks[number, check.name] = (self._node(check.body, refs), check)
-
-    def _recursive(self, bodies: Sequence[Expr], refs: list[int], stage: int) -> list[int]:
-        """The names of a `let rec`; of an equal one if there is one, so that what uses it is shared. Equal: with `rec`
-        in place of the names, the bodies are the same."""
-        group = len(self.groups)
-        marks = [self._add(("rec", at), stage) for at in range(len(bodies))]
-        looks = (stage, *(self._node(body, [*refs, *marks]) for body in bodies))
-        if looks not in self._recursions:
-            self._recursions[looks] = group
-            names = [self._add(("fix", group, at), stage) for at in range(len(bodies))]
-            self.groups.append((names, []))
-            self.groups[group][1].extend(self._node(body, [*refs, *names]) for body in bodies)
-        return self.groups[self._recursions[looks]][0]
-
-    def _node(self, expr: Expr, refs: list[int]) -> int:
-        match expr:
-            case Name(ref=None, name=name):
-                return self._add(("base", name), STAGE.get(name, 0))
-            case Name(ref=int(ref)):
-                return refs[ref]
-            case Empty(kind=kind):
-                return self._add(("0", kind is Kind.SET), 0)
-            case Unary(op=op, operand=operand, kind=kind):
-                inner = self._node(operand, refs)
-                key = "~set" if op == "~" and kind is Kind.SET else op
-                return self._add((key, inner), self._stages[inner])
-            case Binary(op=op, left=left, right=right, kind=kind):
-                a, b = self._node(left, refs), self._node(right, refs)
-                if op in "|&" and b < a:
-                    a, b = b, a
-                key = op + "set" if kind is Kind.SET else op
-                return self._add((key, a, b), max(self._stages[a], self._stages[b]))
-        raise InternalError("an expression of no known form")
-
-    def _add(self, key: tuple[Any, ...], stage: int) -> int:
-        if key not in self._known:
-            self._known[key] = len(self.nodes)
-            self.nodes.append(key)
-            self._stages.append(stage)
-            self._sizes.append(1 if key[0] in _LEAVES else 1 + sum(self._sizes[one] for one in key[1:]))
-        return self._known[key]
-
-    def _value(self, node: int) -> Any:
-        epoch = self._epochs[self._stages[node]]
-        if self._stamps[node] != epoch:
-            key = self.nodes[node]
-            if key[0] == "fix":
-                self._fixpoint(key[1])
-            else:
-                self._values[node] = self._compute(key)
-                self._stamps[node] = epoch
-        return self._values[node]
-
-    def _fixpoint(self, group: int) -> None:
-        """Least fixpoint of a `let rec`: repeat the bodies until nothing changes."""
-        names, bodies = self.groups[group]
-        epoch = self._epochs[self._stages[names[0]]]
-        for name in names:
-            self._values[name], self._stamps[name] = self._none, epoch
-        inside = self._inside(group)
-        while True:
-            for node in inside:
-                self._stamps[node] = -1
-            found = [self._value(body) for body in bodies]
-            if all(self._values[name] == one for name, one in zip(names, found, strict=True)):
-                return
-            for name, one in zip(names, found, strict=True):
-                self._values[name] = one
-
-    def _inside(self, group: int) -> list[int]:
-        """The nodes between the names of a group and its bodies."""
-        if group not in self._between:
-            names, _ = self.groups[group]
-            found = set(names)
-            grown = True
-            while grown:
-                grown = False
-                for node, key in enumerate(self.nodes):
-                    if node not in found and key[0] not in _LEAVES and found & set(key[1:]):
-                        found.add(node)
-                        grown = True
-            self._between[group] = [node for node in found if node not in names]
-        return self._between[group]
-
-    def _compute(self, key: tuple[Any, ...]) -> Any:
-        """The value of a node; what is empty is `_none` or `_nobody` itself, and is not computed with."""
-        op = key[0]
-        if op == "base":
-            found = self._chosen[key[1]] if key[1] in STAGE else self._base(key[1])
-        elif op == "0":
-            return self._nobody if key[1] else self._none
-        elif len(key) == 2:
-            found = self._unary(op, self._value(key[1]))
-        else:
-            return self._dyadic(op, key[1], key[2])
-        return self._kept(found)
-
-    def _kept(self, found: Any) -> Any:
-        return found if any(found) else self._nobody if found and found[0] == 0 else self._none
-
-    def _is_empty(self, value: Any) -> bool:
-        return value is self._none or value is self._nobody
-
-    def _dyadic(self, op: str, one: int, other: int) -> Any:
-        """Two operands, the smaller expression first where either may settle it."""
-        if op[0] == "|":
-            left, right = self._value(one), self._value(other)
-            if self._is_empty(left):
-                return right
-            return left if self._is_empty(right) else _DYADIC[op](left, right)
-        if op[0] != "\\" and self._sizes[other] < self._sizes[one] and self._is_empty(self._value(other)):
-            return self._nobody if op == "&set" else self._none
-        left = self._value(one)
-        if self._is_empty(left):
-            return self._none if op == "*" else left
-        right = self._value(other)
-        if self._is_empty(right):
-            return left if op[0] == "\\" else self._none if op == "*" else right
-        return self._kept(_DYADIC[op](left, right))
-
-    def _unary(self, op: str, one: Any) -> Any:
-        if op[0] != "~" and op not in "?*" and self._is_empty(one):
-            return self._nobody if op in ("domain", "range") else self._none
-        if op == "~set":
-            return [every & ~mine for every, mine in zip(self.exists, one, strict=True)]
-        if op == "~":
-            return [
-                {b: left for b, other in enumerate(self.exists) if (left := every & other & ~row.get(b, 0))}
-                for every, row in zip(self.exists, one, strict=True)
-            ]
-        if op == "^-1":
-            return _inverse(one)
-        if op == "[]":
-            return [{a: worlds} if worlds else {} for a, worlds in enumerate(one)]
-        if op == "domain":
-            return [_any(row.values()) for row in one]
-        if op == "range":
-            return [_any(row.values()) for row in _inverse(one)]
-        if op == "+":
-            return closure(one)
-        if op in ("?", "*"):
-            found = closure(one) if op == "*" else [dict(row) for row in one]
-            for a, worlds in enumerate(self.exists):
-                if worlds:
-                    found[a][a] = worlds | found[a].get(a, 0)
-            return found
-        raise InternalError(f"unknown operator {op}")
+        return self._algebra.fails(check.test, self._evaluators[self._stages[node]].value(node))
 
 
 def repeated(value: Any, lanes: int) -> Any:
@@ -350,87 +173,131 @@ def merged(parts: Sequence[tuple[Any, int]]) -> Any:
     return found
 
 
-def _any(sets: Any) -> int:
-    found = 0
-    for one in sets:
-        found |= one
-    return found
+class WorldAlgebra(Algebra[Any]):
+    """Sets and relations in all worlds. `exists`: the worlds in which each event is there; `read`: of a base name."""
 
+    def __init__(self, exists: Members, read: Callable[[str], Any]) -> None:
+        self._exists, self._read = exists, read
+        self._nobody: Members = [0] * len(exists)
+        self._none: SlicedRows = [{} for _ in exists]
 
-def _inverse(rows: SlicedRows) -> SlicedRows:
-    found: SlicedRows = [{} for _ in rows]
-    for a, row in enumerate(rows):
-        for b, worlds in row.items():
-            found[b][a] = worlds
-    return found
+    def base(self, node: Node) -> Any:
+        return self._read(node.name)
 
+    def order(self, node: Node, over: Any, extends: Any) -> Any:
+        raise InternalError("the search follows no choice of an order")
 
-def closure(rows: SlicedRows) -> SlicedRows:
-    """Warshall, in all worlds at once."""
-    found = [dict(row) for row in rows]
-    for middle in range(len(found)):
-        through = list(found[middle].items())
-        if not through:
-            continue
-        for row in found:
-            into = row.get(middle)
-            if into:
-                for b, worlds in through:
+    def empty(self, is_set: bool) -> Any:
+        return self._nobody if is_set else self._none
+
+    def is_empty(self, value: Any) -> bool:
+        return not any(value)
+
+    def union(self, left: Any, right: Any) -> Any:
+        if isinstance(left[0], int):
+            return [a | b for a, b in zip(left, right, strict=True)]
+        united = []
+        for mine, other in zip(left, right, strict=True):
+            both = dict(mine)
+            for b, worlds in other.items():
+                both[b] = both.get(b, 0) | worlds
+            united.append(both)
+        return united
+
+    def intersection(self, left: Any, right: Any) -> Any:
+        if isinstance(left[0], int):
+            return [a & b for a, b in zip(left, right, strict=True)]
+        return [
+            {b: both for b, worlds in mine.items() if (both := worlds & other.get(b, 0))}
+            for mine, other in zip(left, right, strict=True)
+        ]
+
+    def difference(self, left: Any, right: Any) -> Any:
+        if isinstance(left[0], int):
+            return [a & ~b for a, b in zip(left, right, strict=True)]
+        return [
+            {b: kept for b, worlds in mine.items() if (kept := worlds & ~other.get(b, 0))}
+            for mine, other in zip(left, right, strict=True)
+        ]
+
+    def complement(self, value: Any, is_set: bool) -> Any:
+        if is_set:
+            return [every & ~worlds for every, worlds in zip(self._exists, value, strict=True)]
+        return [
+            {b: left for b, other in enumerate(self._exists) if (left := every & other & ~row.get(b, 0))}
+            for every, row in zip(self._exists, value, strict=True)
+        ]
+
+    def compose(self, left: SlicedRows, right: SlicedRows) -> SlicedRows:
+        composed: SlicedRows = []
+        for row in left:
+            mine: dict[int, int] = {}
+            for middle, into in row.items():
+                for b, worlds in right[middle].items():
                     both = into & worlds
                     if both:
-                        row[b] = row.get(b, 0) | both
-    return found
+                        mine[b] = mine.get(b, 0) | both
+            composed.append(mine)
+        return composed
+
+    def from_sources(self, sources: Members, relation: SlicedRows) -> SlicedRows:
+        return [
+            {b: both for b, there in row.items() if (both := worlds & there)} if worlds else {}
+            for worlds, row in zip(sources, relation, strict=True)
+        ]
+
+    def to_targets(self, relation: SlicedRows, targets: Members) -> SlicedRows:
+        return [{b: both for b, there in row.items() if (both := there & targets[b])} for row in relation]
+
+    def product(self, left: Members, right: Members) -> SlicedRows:
+        there = [(b, other) for b, other in enumerate(right) if other]
+        return [{b: both for b, other in there if (both := worlds & other)} if worlds else {} for worlds in left]
+
+    def identity(self, events: Members) -> SlicedRows:
+        return [{a: worlds} if worlds else {} for a, worlds in enumerate(events)]
+
+    def inverse(self, relation: SlicedRows) -> SlicedRows:
+        turned: SlicedRows = [{} for _ in relation]
+        for a, row in enumerate(relation):
+            for b, worlds in row.items():
+                turned[b][a] = worlds
+        return turned
+
+    def optional(self, relation: SlicedRows) -> SlicedRows:
+        return self.union(relation, self.identity(self._exists))  # type: ignore[no-any-return]
+
+    def closure(self, relation: SlicedRows) -> SlicedRows:
+        """Warshall, in all worlds at once."""
+        closed = [dict(row) for row in relation]
+        for middle, row in enumerate(closed):
+            through = list(row.items())
+            if not through:
+                continue
+            for other in closed:
+                into = other.get(middle)
+                if into:
+                    for b, worlds in through:
+                        both = into & worlds
+                        if both:
+                            other[b] = other.get(b, 0) | both
+        return closed
+
+    def domain(self, relation: SlicedRows) -> Members:
+        return [_any(row.values()) for row in relation]
+
+    def range(self, relation: SlicedRows) -> Members:
+        return self.domain(self.inverse(relation))
+
+    def fails(self, test: str, value: Any) -> WorldSet:
+        """The worlds in which a value is not empty, not irreflexive, or not acyclic, as the test asks."""
+        if test == "empty":
+            return _any(one if isinstance(one, int) else _any(one.values()) for one in value)
+        relation = self.closure(value) if test == "acyclic" else value
+        return _any(row.get(a, 0) for a, row in enumerate(relation))
 
 
-def _compose(left: SlicedRows, right: SlicedRows) -> SlicedRows:
-    found: SlicedRows = []
-    for row in left:
-        mine: dict[int, int] = {}
-        for middle, into in row.items():
-            for b, worlds in right[middle].items():
-                both = into & worlds
-                if both:
-                    mine[b] = mine.get(b, 0) | both
-        found.append(mine)
-    return found
-
-
-def _union(left: SlicedRows, right: SlicedRows) -> SlicedRows:
-    found = []
-    for mine, other in zip(left, right, strict=True):
-        both = dict(mine)
-        for b, worlds in other.items():
-            both[b] = both.get(b, 0) | worlds
-        found.append(both)
-    return found
-
-
-def _intersection(left: SlicedRows, right: SlicedRows) -> SlicedRows:
-    return [
-        {b: both for b, worlds in mine.items() if (both := worlds & other.get(b, 0))}
-        for mine, other in zip(left, right, strict=True)
-    ]
-
-
-def _difference(left: SlicedRows, right: SlicedRows) -> SlicedRows:
-    return [
-        {b: kept for b, worlds in mine.items() if (kept := worlds & ~other.get(b, 0))}
-        for mine, other in zip(left, right, strict=True)
-    ]
-
-
-def _product(left: Members, right: Members) -> SlicedRows:
-    there = [(b, other) for b, other in enumerate(right) if other]
-    return [{b: both for b, other in there if (both := worlds & other)} if worlds else {} for worlds in left]
-
-
-_DYADIC: dict[str, Callable[[Any, Any], Any]] = {
-    "|": _union,
-    "&": _intersection,
-    "\\": _difference,
-    ";": _compose,
-    "*": _product,
-    "|set": lambda left, right: [a | b for a, b in zip(left, right, strict=True)],
-    "&set": lambda left, right: [a & b for a, b in zip(left, right, strict=True)],
-    "\\set": lambda left, right: [a & ~b for a, b in zip(left, right, strict=True)],
-}
+def _any(sets: Iterable[int]) -> int:
+    united = 0
+    for worlds in sets:
+        united |= worlds
+    return united

@@ -1,0 +1,125 @@
+"""The algebra of one execution: a set is a mask of its events, a relation a list of rows (`memmodel.base.rows`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import and_, or_
+
+from memmodel.base import rows
+from memmodel.base.rows import Rows, members
+from memmodel.cat.evaluate.algebra import Algebra
+from memmodel.errors import InternalError
+
+Value = int | Rows
+"""A set as a mask, or a relation as rows."""
+
+
+def mask_of(value: Value) -> int:
+    """A value that is a set."""
+    if isinstance(value, int):
+        return value
+    raise InternalError("a relation where a set is needed")
+
+
+def rows_of(value: Value) -> Rows:
+    """A value that is a relation."""
+    if isinstance(value, int):
+        raise InternalError("a set where a relation is needed")
+    return value
+
+
+def pointwise(operation: Callable[[int, int], int], left: Value, right: Value) -> Value:
+    """An operation on two sets, or row by row on two relations."""
+    if isinstance(left, int) or isinstance(right, int):
+        return operation(mask_of(left), mask_of(right))
+    return list(map(operation, left, right))
+
+
+def without(left: int, right: int) -> int:
+    return left & ~right
+
+
+class RowAlgebra(Algebra[Value]):
+    """Of `count` numbered events. `running`: those that there are; a complement has no other."""
+
+    def __init__(self, count: int, running: int | None = None) -> None:
+        self.count = count
+        self.running = (1 << count) - 1 if running is None else running
+
+    def empty(self, is_set: bool) -> Value:
+        return 0 if is_set else [0] * self.count
+
+    def is_empty(self, value: Value) -> bool:
+        return not (value if isinstance(value, int) else any(value))
+
+    def union(self, left: Value, right: Value) -> Value:
+        return pointwise(or_, left, right)
+
+    def intersection(self, left: Value, right: Value) -> Value:
+        return pointwise(and_, left, right)
+
+    def difference(self, left: Value, right: Value) -> Value:
+        return pointwise(without, left, right)
+
+    def complement(self, value: Value, is_set: bool) -> Value:
+        running = self.running
+        if isinstance(value, int):
+            return running & ~value
+        return [running & ~row if running >> a & 1 else 0 for a, row in enumerate(value)]
+
+    def compose(self, left: Value, right: Value) -> Value:
+        return rows.compose(rows_of(left), rows_of(right))
+
+    def from_sources(self, sources: Value, relation: Value) -> Value:
+        kept = mask_of(sources)
+        return [row if kept >> a & 1 else 0 for a, row in enumerate(rows_of(relation))]
+
+    def to_targets(self, relation: Value, targets: Value) -> Value:
+        kept = mask_of(targets)
+        return [row & kept for row in rows_of(relation)]
+
+    def product(self, left: Value, right: Value) -> Value:
+        sources, targets = mask_of(left), mask_of(right)
+        return [targets if sources >> a & 1 else 0 for a in range(self.count)]
+
+    def identity(self, events: Value) -> Value:
+        kept = mask_of(events)
+        return [kept & 1 << a for a in range(self.count)]
+
+    def inverse(self, relation: Value) -> Value:
+        return rows.inverse(rows_of(relation))
+
+    def optional(self, relation: Value) -> Value:
+        return [row | self.running & 1 << a for a, row in enumerate(rows_of(relation))]
+
+    def closure(self, relation: Value) -> Value:
+        return rows.closure(rows_of(relation))
+
+    def domain(self, relation: Value) -> Value:
+        return rows.domain(rows_of(relation))
+
+    def range(self, relation: Value) -> Value:
+        return rows.range_of(rows_of(relation))
+
+    def fails(self, test: str, value: Value) -> bool:
+        """True if a value is not empty, not irreflexive, or not acyclic, as the test asks."""
+        if isinstance(value, int):
+            return bool(value)
+        if test == "empty":
+            return any(value)
+        if any(row >> a & 1 for a, row in enumerate(value)):
+            return True
+        return test == "acyclic" and any(len(part) > 1 for part in rows.components(value))
+
+
+def ordered(over: int, extends: Sequence[int], ranks: Sequence[int]) -> Rows:
+    """A strict total order on a set that contains a relation, if that has no cycle; lower ranks come first."""
+    left = sorted(members(over), key=ranks.__getitem__)
+    before = rows.inverse(extends)
+    order = [0] * len(extends)
+    while left:
+        remaining = sum(1 << event for event in left)
+        first = next((event for event in left if not before[event] & remaining), left[0])
+        left.remove(first)
+        order[first] = remaining & ~(1 << first)
+    return order
