@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from helpers.examples import examples
 from helpers.expressions import MOST_EVENTS, execution_of, executions, model_texts, parsed, restricted
 from helpers.full_encoding import FormulaAlgebra
-from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
