@@ -1,0 +1,321 @@
+"""One instruction through both doors: as an instruction of a litmus test, and of a compiled module.
+
+In: its text, and what stands before it. Out: what each side says that it does, in the same words: labels, the bytes
+that each access touches, updates of mbarrier objects, what is undefined, what memory holds afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memmodel.answer import Budget
+from memmodel.base.labels import Access, Fault, GroupWait, Label, Side, Signal, Undefined
+from memmodel.concrete.meter import Meter
+from memmodel.concrete.records import AccessRecord, ObjectRecord, Record, RecordName, Trace, WaitRecord
+from memmodel.concrete.runner import Runner
+from memmodel.errors import InputError
+from memmodel.isa.lower import lower_test
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.row import Need, Spelling
+from memmodel.isa.table import HEADS
+from memmodel.kernel.check.conductor import entry_of
+from memmodel.kernel.launch import parse_launch
+from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.machine.run import Scheduler
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.litmus.parse import parse_litmus
+from memmodel.litmus.syntax import Layout
+from memmodel.memory.bytes import Cell, Footprint, Instance
+from memmodel.memory.cells import Starts
+from memmodel.program.addresses import AddressSpace
+from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.module.reader import parse_module
+from memmodel.source import Source
+
+WORDS = 64
+"""Elements of each array, of four bytes; a box has 16, a row 8."""
+
+VARIABLES = f"""
+.global .align 128 .b32 src[{WORDS}] = {{{", ".join(map(str, range(1, WORDS + 1)))}}};
+.global .align 128 .b32 dst[{WORDS}];
+.global .align 128 .b8 made[128];
+.shared .align 128 .b32 tile[{WORDS}];
+.shared .align 128 .b32 other[{WORDS}];
+.shared .align 128 .b8 held[128];
+"""
+
+LITMUS = f"""PTX doors
+{VARIABLES}
+.shared .align 8 .b64 bar = mbarrier(1);
+.const .align 64 .b8 map[128] = tensormap(src, {{16}}, {{{WORDS}}});
+.const .align 64 .b8 flat[128] = tensormap(src, {{4, 2}}, {{8, 8}});
+thread P0 @ cta 0, cluster 0, gpu 0 {{
+  BEFORE
+  LINE
+}}
+thread P1 @ cta 1, cluster 0, gpu 0 {{
+  mov.u32 %r0, 0;
+}}
+exists (true)
+"""
+
+_SHARED = "".join(line for line in VARIABLES.splitlines(keepends=True) if line.startswith(".shared"))
+MODULE = f""".version 9.3
+.target sm_100a
+.address_size 64
+{VARIABLES.replace(_SHARED, "")}
+.const .align 64 .b8 map[128];
+.const .align 64 .b8 flat[128];
+.visible .entry k()
+{{
+.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .b128 %q<8>;
+{_SHARED}
+.shared .align 8 .b64 bar;
+mbarrier.init.shared::cta.b64 [bar], 1;
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+mov.u32 %r31, %cluster_ctarank;
+setp.ne.u32 %p7, %r31, 0;
+@%p7 bra END;
+BEFORE
+LINE
+END: ret;
+}}
+"""
+
+Where = tuple[str, int]
+"""A variable, and the rank of the CTA whose instance it is; -1 for one that all share."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What an instruction does. `touched`: how often each byte (variable, offset) is, by label and size of elements.
+
+    `completed`: for each signal or wait its label, its place, and the labels of what it completes. `bytes`: by which the
+    tx-count of an object is lowered. `left`: what memory holds afterwards, where that is known.
+    """
+
+    events: list[Label] = field(default_factory=list)
+    touched: Counter[tuple[Label, int | None, Where, int]] = field(default_factory=Counter)
+    completed: list[tuple[Label, Where | None, int, frozenset[Label]]] = field(default_factory=list)
+    bytes: Counter[tuple[Where, int]] = field(default_factory=Counter)
+    undefined: set[str] = field(default_factory=set)
+    left: dict[tuple[Where, int], int] = field(default_factory=dict)
+
+
+# ---- litmus --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """An oracle of what the initial memory gives."""
+
+    space: AddressSpace
+
+    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+        value = at = 0
+        for stretch in footprint.stretches:
+            if stretch in footprint.extents:
+                value |= self.space.initial(stretch.instance, stretch.first, stretch.size) << 8 * at  # type: ignore[union-attr]
+            at += stretch.size
+        return (value,)
+
+    def test(self, name: RecordName, object: Cell) -> Sequence[int]:
+        return (0,)
+
+    def phases(self, name: RecordName, object: Cell) -> Sequence[int]:
+        return (0,)
+
+    def pending(self, name: RecordName, object: Cell) -> Sequence[int]:
+        return (1,)
+
+    def reduction(self, name: RecordName, op: str) -> Sequence[int]:
+        return (0,)
+
+    def success(self, name: RecordName) -> Sequence[int]:
+        return (0,)
+
+
+def lowered(line: str, before: str = "") -> LoweredTest:
+    """The litmus test. Raises InputError."""
+    return lower_test(parse_litmus(Source("t.litmus", LITMUS.replace("BEFORE", before).replace("LINE", line))))
+
+
+def in_litmus(line: str, before: str = "") -> Told:
+    """What the instruction does in a litmus test. Raises InputError if it is none."""
+    steps = lowered(line, before)
+    runner = Runner(steps, 0, Starts(), 1)
+    (trace,) = runner.run(Initial(steps.space), Meter(Budget()), waits=False).traces
+    told, last = Told(), steps.test.threads[0].body[-1]
+    for number, record in enumerate(trace.records):
+        if steps.programs[0].steps[record.name.step].instruction is last:
+            _tell(told, trace, number, record)
+    return told
+
+
+def _tell(told: Told, trace: Trace, number: int, record: Record) -> None:
+    match record:
+        case AccessRecord(label=label, footprint=footprint):
+            for extent in footprint.extents:
+                for byte in range(extent.first, extent.end):
+                    told.touched[label, footprint.scalar, _instance(extent.instance), byte] += 1
+            if isinstance(label, Access) and label.side is Side.WRITE:
+                _leave(told, footprint, trace.values[number])
+        case ObjectRecord(label=label, object=cell):
+            told.bytes[_instance(cell.instance), cell.first] += record.bytes
+            told.completed.append((label, _instance(cell.instance), cell.first, _labels(trace, record.completes)))
+        case WaitRecord(label=label):
+            told.completed.append((label, None, 0, _labels(trace, record.completes)))
+        case Record(label=Undefined(rule)):
+            told.undefined.add(rule)
+        case Record(label=Fault()):
+            told.undefined.add("address")
+        case Record(label=label):
+            told.events.append(label)
+
+
+def _labels(trace: Trace, numbers: frozenset[int]) -> frozenset[Label]:
+    return frozenset(trace.records[number].label for number in numbers)
+
+
+def _instance(instance: Instance) -> Where:
+    return instance.name, -1 if instance.owner is None else int(str(instance.owner[-1]))
+
+
+def _leave(told: Told, footprint: Footprint, value: int | None) -> None:
+    assert value is not None
+    at = 0
+    for stretch in footprint.stretches:
+        if stretch in footprint.extents:
+            for byte in range(stretch.size):
+                place = _instance(stretch.instance), stretch.first + byte  # type: ignore[union-attr]
+                told.left[place] = value >> 8 * (at + byte) & 0xFF
+        at += stretch.size
+
+
+# ---- modules -------------------------------------------------------------------------------------------------------
+
+
+def in_module(line: str, before: str = "") -> Told:
+    """What the instruction does in a module. Raises InputError where the run cannot go on."""
+    module = parse_module(Source("k.ptx", MODULE.replace("BEFORE", before).replace("LINE", line)))
+    entry = entry_of(module, "k")
+    plain = {"grid": [2, 1, 1], "block": [1, 1, 1], "cluster": [2, 1, 1], "params": []}
+    address = DeviceMemory(module, entry, parse_launch(plain)).symbols["src"][1]
+    one = {"param": "map", "dims": [WORDS], "strides_bytes": [], "box": [16]}
+    two = {"param": "flat", "dims": [8, 8], "strides_bytes": [32], "box": [4, 2]}
+    maps = [{"address": hex(address), "element_bytes": 4, **described} for described in (one, two)]
+    launch = parse_launch({**plain, "tensormaps": maps})
+    scheduler = Scheduler(module, entry, launch, Schedule())
+    run = scheduler.go()
+    body = entry.body or ()
+    number = body[-2].number
+    places = _Places(scheduler)
+    told = Told(undefined={_rule(one.rule, one.message) for one in run.problems if one.instruction is body[number]})
+    for access in (one for one in run.weak() if one.at == number and one.thread == 0):
+        for byte in range(access.first, access.first + access.size):
+            told.touched[access.label, access.scalar, *places.of(access.block, byte)] += 1
+    for event in run.threads[0].events:
+        for each in (event, *event.signals):
+            if each.at == number:
+                _note(told, scheduler, places, each)
+    for place, value in places.known():
+        told.left[place] = value
+    return told
+
+
+def _rule(rule: str, message: str) -> str:
+    return "address" if rule == "undefined-address" else message
+
+
+def _note(told: Told, scheduler: Scheduler, places: _Places, event: TraceEvent) -> None:
+    """An event of the instruction: a strong access, a signal or a wait with what it completes, or another one."""
+    if isinstance(event.label, Access) and event.block is not None:
+        for byte in range(event.first, event.first + event.size):
+            told.touched[event.label, event.size, *places.of(event.block, byte)] += 1
+        return
+    if isinstance(event.label, GroupWait | Signal):
+        parts: set[Label] = set()
+        for issue in event.completes:
+            weak = [one for one in scheduler.run.single if one.issue is issue]
+            strong = [one for one in issue.signals if isinstance(one.label, Access)]
+            made = [(one.label, one.part) for one in weak] + [(one.label, min(one.parts or (0,))) for one in strong]
+            parts |= {label for label, part in made if event.parts is None or part in event.parts}
+        if event.reads_only:
+            parts = {label for label in parts if isinstance(label, Access) and label.role is not None}
+        where = (None, 0) if event.block is None else places.of(event.block, event.first)
+        told.completed.append((event.label, *where, frozenset(parts)))
+        if event.block is not None:
+            told.bytes[where] = -scheduler.machine.object(event.block, event.first).tx  # type: ignore[index]
+        return
+    told.events.append(event.label)
+
+
+class _Places:
+    """Names of the bytes of a launch."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._ranks = {cta.shared: cta.rank for cta in scheduler.ctas}
+        symbols = scheduler.machine.memory.symbols
+        self._shared = sorted((at, name) for name, (space, at) in symbols.items() if space == "shared")
+        self._blocks = [*self._ranks, *scheduler.machine.memory.blocks]
+
+    def of(self, block: Block, byte: int) -> tuple[Where, int]:
+        """The variable, and the offset in it."""
+        if block not in self._ranks:
+            return (block.instance.name, -1), byte
+        at, name = max((at, name) for at, name in self._shared if at <= byte)
+        return (name, self._ranks[block]), byte - at
+
+    def known(self) -> Iterator[tuple[tuple[Where, int], int]]:
+        """The bytes that are known, and their values."""
+        for block in self._blocks:
+            for byte in range(1024 if block in self._ranks else 0, block.size):
+                value = block.load(byte, 1)
+                if value is not None:
+                    yield self.of(block, byte), value
+
+
+# ---- both ----------------------------------------------------------------------------------------------------------
+
+
+def compare(line: str, before: str = "") -> None:
+    """Both doors say the same of an instruction."""
+    litmus, module = in_litmus(line, before), in_module(line, before)
+    assert litmus.undefined == module.undefined
+    if "address" in litmus.undefined:  # a litmus test issues nothing then
+        return
+    assert litmus.events == module.events
+    assert litmus.touched == module.touched
+    assert litmus.completed == module.completed
+    assert litmus.bytes == module.bytes
+    for place, value in litmus.left.items():
+        assert module.left.get(place, value) == value, place
+
+
+def spellings(line: str) -> Iterator[str]:
+    """The instruction with each other word that one of its qualifiers may be, or without it."""
+    mnemonic, _, operands = line.partition(" ")
+    spelling = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
+    assert isinstance(spelling, Spelling), mnemonic
+    yield line
+    for slot in spelling.row.slots:
+        for word in (*slot.words, *([None] if slot.need is Need.OPTIONAL else [])):
+            words = {**spelling.words, slot.name: word}
+            chosen = [words[one.name] for one in spelling.row.slots if words.get(one.name) is not None]
+            other = ".".join([spelling.head, *chosen])  # type: ignore[list-item]
+            if other != mnemonic and isinstance(read_mnemonic(other, Layout.BLOCKS, HEADS), Spelling):
+                yield f"{other} {operands}"
+
+
+def readable(line: str, before: str = "") -> bool:
+    """True if a litmus test may have the instruction."""
+    try:
+        lowered(line, before)
+    except InputError:
+        return False
+    return True
