@@ -95,8 +95,8 @@ Where = tuple[str, int]
 class Told:
     """What an instruction does. `touched`: how often each byte (variable, offset) is, by label and size of elements.
 
-    `completed`: for each signal or wait its label, its place, and the labels of what it completes. `bytes`: by which the
-    tx-count of an object is lowered. `left`: what memory holds afterwards, where that is known.
+    `completed`: for each signal or wait its label, its place, and the labels of what it completes. `bytes`: by which
+    the tx-count of an object is lowered. `left`: what memory holds afterwards, where that is known.
     """
 
     events: list[Label] = field(default_factory=list)

@@ -16,6 +16,8 @@ TENSOR = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::byte
 FLAT = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
 BOX = "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group"
 
+WORDS = "cp.async.ca.shared.global"
+
 AWAY = "mapa.shared::cluster.u32 %r10, tile, 1; mapa.shared::cluster.u32 %r11, bar, 1; mov.u32 %r12, tile;"
 NUMBERS = "mov.u32 %r0, 16; mov.u32 %r1, 24; mov.u32 %r2, 1; mov.u32 %r3, 3; mov.u16 %h0, 255; mov.u32 %r4, -1;"
 
@@ -71,7 +73,7 @@ GROUPS = [
     for before in (
         "",
         f"{STORE} [dst], [tile], 16; cp.async.bulk.commit_group; {STORE} [dst+64], [tile], 16;",
-        "cp.async.ca.shared.global [tile], [src], 8; cp.async.commit_group; cp.async.ca.shared.global [other], [src], 8;",
+        f"{WORDS} [tile], [src], 8; cp.async.commit_group; {WORDS} [other], [src], 8;",
         f"{BOX} [map, {{8}}], [tile]; cp.async.bulk.commit_group;",
     )
     for line in (
