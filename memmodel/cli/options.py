@@ -1,41 +1,34 @@
-"""Options that several commands share, and how their text is read.
+"""Options and arguments that several commands share, and how their text is read.
 
 In: what was typed. Out: typed values. Settled here: `5M` is five million solver steps.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from memmodel.answer import Budget
-from memmodel.cli.grammar import Argument, Option
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
     from memmodel.engine import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
 
 LEAST_MEMORY = 50_000_000
 
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
-class Engine(StrEnum):
-    """Which engine answers; auto takes the one that is expected to be faster."""
-
-    AUTO = "auto"
-    Z3 = "z3"
-    ENUMERATE = "enumerate"
-
-
-class FindingWord(StrEnum):
-    """What a question can ask for beside final states."""
-
-    RACE = "race"
-    HANG = "hang"
-    HAZARD = "hazard"
-    UNDEFINED = "undefined"
+ENGINES = ("auto", "z3", "enumerate")
+"""auto takes the one that is expected to be faster."""
 
 
 def parse_budget(steps: str | None = None, timeout: float | None = None, memory: str | None = None) -> Budget:
@@ -62,91 +55,93 @@ def _amount(text: str) -> int:
 
 
 def model_names(incomplete: str) -> list[str]:
-    """For the shell: the models and readings whose names begin so."""
+    """The models and readings whose names begin so."""
     from memmodel.api import reading_models
     from memmodel.cat import shipped_models
 
     return [name for name in dict.fromkeys((*shipped_models(), *reading_models())) if name.startswith(incomplete)]
 
 
-Files = Annotated[
-    list[str],
-    Argument(metavar="PATH...", help="Litmus tests, directories of them, - for standard input."),
-]
-File = Annotated[str, Argument(metavar="FILE", help="A litmus test; - is standard input.")]
-Ask = Annotated[
-    list[str] | None,
-    Option(
-        "--ask",
-        metavar="QUESTION",
-        help="Ask this instead of the file's own questions, as in `exists race`; may be repeated.",
-    ),
-]
-ModelName = Annotated[
-    str,
-    Option("--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file.", complete=model_names),
-]
-ModelNames = Annotated[
-    list[str] | None,
-    Option(
-        "--model",
-        "-m",
-        metavar="NAME|PATH",
-        help="A shipped model or a cat file; may be repeated.",
-        complete=model_names,
-    ),
-]
-CheckedModels = Annotated[
-    list[str] | None,
-    Option(
-        "--model",
-        "-m",
-        metavar="NAME|PATH",
-        help="A shipped model or a cat file; may be repeated. Default: ptx-9.3.",
-        complete=model_names,
-    ),
-]
-Includes = Annotated[
-    list[str] | None,
-    Option(
-        "--allow-include",
-        metavar="DIR",
-        help="Models may include files below this folder as well as below their own; may be repeated.",
-    ),
-]
-EngineName = Annotated[Engine, Option("--engine", help="Which engine answers.")]
-StrictNames = Annotated[
-    bool, Option("--strict-names", help="Refuse a model with a name that no PTX test has; else it is empty.")
-]
-BudgetText = Annotated[
-    str | None,
-    Option("--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."),
-]
-Timeout = Annotated[
-    float | None,
-    Option("--timeout", metavar="SECONDS", min=0.1, max=1e6, help="Seconds for each answer; default 120."),
-]
-MemoryText = Annotated[
-    str | None,
-    Option(
-        "--memory",
-        metavar="BYTES",
-        help="For each answer, such as 2G; default: half of the machine's, at most 4G.",
-    ),
-]
-Bound = Annotated[int, Option("--bound", min=1, max=64, help="Iterations of a loop that is unrolled.")]
-JsonOut = Annotated[str | None, Option("--json", metavar="OUT", help="Write JSON there; - is standard output.")]
-NoCache = Annotated[bool, Option("--no-cache", help="Judge everything anew, and keep nothing; see `memmodel cache`.")]
+def gathered(name: str, kind: type[Any], *options: Decorator[Any]) -> Decorator[Any]:
+    """Options whose values a command takes together, as one object: a dataclass with a field for each."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def call(**typed: Any) -> Any:
+            together = kind(**{field.name: typed.pop(field.name) for field in fields(kind)})
+            return command(**typed, **{name: together})
+
+        for option in reversed(options):
+            call = option(call)
+        return call
+
+    return decorate
 
 
-class Judging(NamedTuple):
+def model_option(*, multiple: bool = False, default: str | None = None, help: str) -> Decorator[Any]:
+    """--model, which the shell completes."""
+    return click.option(
+        "--model",
+        "-m",
+        multiple=multiple,
+        metavar="NAME|PATH",
+        default=default,
+        show_default=default is not None,
+        shell_complete=lambda _context, _parameter, incomplete: model_names(incomplete),
+        help=help,
+    )
+
+
+files_argument = click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="PATH...",
+    help="Litmus tests, directories of them, - for standard input.",
+)
+file_argument = click.argument("file", metavar="FILE", help="A litmus test; - is standard input.")
+ask_option = click.option(
+    "--ask",
+    multiple=True,
+    metavar="QUESTION",
+    help="Ask this instead of the file's own questions, as in `exists race`; may be repeated.",
+)
+one_model_option = model_option(default="ptx-9.3", help="A shipped model or a cat file.")
+models_option = model_option(multiple=True, help="A shipped model or a cat file; may be repeated. Default: ptx-9.3.")
+include_option = click.option(
+    "--allow-include",
+    "include",
+    multiple=True,
+    metavar="DIR",
+    help="Models may include files below this folder as well as below their own; may be repeated.",
+)
+budget_option = click.option(
+    "--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."
+)
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 1e6),
+    metavar="SECONDS",
+    help="Seconds for each answer; default 120.",
+)
+memory_option = click.option(
+    "--memory", metavar="BYTES", help="For each answer, such as 2G; default: half of the machine's, at most 4G."
+)
+json_option = click.option("--json", "json_out", metavar="OUT", help="Write JSON there; - is standard output.")
+no_cache_option = click.option(
+    "--no-cache", is_flag=True, help="Judge everything anew, and keep nothing; see `memmodel cache`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
     """How a test is judged: the options of every command that does."""
 
-    engine: EngineName = Engine.AUTO
-    bound: Bound = 3
-    budget: BudgetText = None
-    timeout: Timeout = None
-    memory: MemoryText = None
+    engine: str
+    bound: int
+    budget: str | None
+    timeout: float | None
+    memory: str | None
 
     def cost(self) -> Budget:
         """What one answer may cost. Raises InputError."""
@@ -156,4 +151,23 @@ class Judging(NamedTuple):
         """As the engines take it. Raises InputError."""
         from memmodel.engine import Options
 
-        return Options(self.engine.value, self.cost(), self.bound)
+        return Options(self.engine, self.cost(), self.bound)
+
+
+judging_options = gathered(
+    "judging",
+    Judging,
+    click.option(
+        "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="Which engine answers."
+    ),
+    click.option(
+        "--bound",
+        type=click.IntRange(1, 64),
+        default=3,
+        show_default=True,
+        help="Iterations of a loop that is unrolled.",
+    ),
+    budget_option,
+    timeout_option,
+    memory_option,
+)

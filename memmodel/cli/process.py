@@ -21,7 +21,6 @@ from types import FrameType
 import click
 
 from memmodel.cli.exits import Exit, complain, guarded_code
-from memmodel.cli.grammar import Signalled
 from memmodel.errors import BudgetSpent
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -71,28 +70,26 @@ def _unraisable(what: sys.UnraisableHookArgs) -> None:
 
 
 def _command(app: click.Command, argv: Sequence[str] | None) -> int:
+    """Run one command. Not by click's `main`, which answers signals and closed streams in its own way."""
+    if argv is None and "_MEMMODEL_COMPLETE" in os.environ:
+        app.main(prog_name="memmodel")
     try:
-        code = app.main(None if argv is None else list(argv), prog_name="memmodel", standalone_mode=False)
-        return int(code or 0)
+        with app.make_context("memmodel", list(sys.argv[1:] if argv is None else argv)) as context:
+            app.invoke(context)
     except click.exceptions.Exit as left:
         return left.exit_code
-    except SystemExit:
-        if "_MEMMODEL_COMPLETE" in os.environ:
-            raise
-        return Exit.PIPE_CLOSED  # so click answers a reader that has gone
-    except Signalled as held:
-        raise held.signal from None
-    except click.Abort:
-        raise KeyboardInterrupt from None
+    except click.exceptions.NoArgsIsHelpError as error:
+        complain(error.format_message())
+        return Exit.BAD_INPUT
     except click.UsageError as error:
-        context = error.ctx
-        if context is not None:
-            complain(context.get_usage() + f"\nTry '{context.command_path} --help' for help.\n")
+        if error.ctx is not None:
+            complain(error.ctx.get_usage() + f"\nTry '{error.ctx.command_path} --help' for help.\n")
         complain(f"Error: {error.format_message()}")
         return Exit.BAD_INPUT
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
         return Exit.BAD_INPUT
+    return Exit.AS_EXPECTED
 
 
 @contextmanager

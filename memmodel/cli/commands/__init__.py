@@ -1,1 +1,1 @@
-"""Commands with a file of their own; the others are in `memmodel.cli.app`."""
+"""The commands; `memmodel.cli.app` names the file of each."""

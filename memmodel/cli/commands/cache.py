@@ -5,18 +5,17 @@ In: what was typed. Out: lines and an exit code.
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
 from memmodel.cli.exits import Exit, guarded, not_kept, say
-from memmodel.cli.grammar import Option
 from memmodel.errors import InputError
 
 
+@click.command()
+@click.option("--clear", is_flag=True, help="Forget everything.")
+@click.option("--path", is_flag=True, help="Print the file's path and nothing else.")
 @guarded
-def cache(
-    clear: Annotated[bool, Option("--clear", help="Forget everything.")] = False,
-    path: Annotated[bool, Option("--path", help="Print the file's path and nothing else.")] = False,
-) -> Exit:
+def cache(clear: bool, path: bool) -> Exit:
     """Say where verdicts are kept, and how many there are.
 
     `check`, `suite`, `diff` and the pytest plugin keep what they judged, by the content of the test, the model with

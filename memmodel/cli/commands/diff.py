@@ -8,17 +8,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from memmodel.cli.commands.search import Searching, Show, search_differences
+import click
+
+from memmodel.cli.commands.search import Searching, search_differences, searching_options, show_option
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
-from memmodel.cli.grammar import Argument, Option
-from memmodel.cli.options import (
-    Includes,
-    Judging,
-    NoCache,
-)
+from memmodel.cli.options import Judging, include_option, judging_options, no_cache_option
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,38 +22,46 @@ if TYPE_CHECKING:
     from memmodel.compare.judge import Sides
 
 
-class DiffFormat(StrEnum):
-    """What is printed."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-
-
+@click.command()
+@click.argument(
+    "models_and_files",
+    nargs=-1,
+    required=True,
+    metavar="MODEL_A MODEL_B [PATH...]",
+    help="Two models; tests and directories of them.",
+)
+@click.option("--git", metavar="REV", help="One model only: as it was at this revision, and as it is.")
+@click.option("--outcomes", is_flag=True, help="Leave findings out.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "json"]),
+    default="text",
+    show_default=True,
+    help="What is printed.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(0, 256), help="Processes; 0, and for a search: one for each core.")
+@judging_options
+@no_cache_option
+@include_option
+@click.option(
+    "--search", type=click.IntRange(1, 12), metavar="N", help="Try all programs of up to N instructions instead."
+)
+@searching_options
+@show_option
 @guarded
 def diff(
-    models_and_files: Annotated[
-        list[str],
-        Argument(metavar="MODEL_A MODEL_B [PATH...]", help="Two models; tests and directories of them."),
-    ],
-    git: Annotated[
-        str | None,
-        Option("--git", metavar="REV", help="One model only: as it was at this revision, and as it is."),
-    ] = None,
-    outcomes: Annotated[bool, Option("--outcomes", help="Leave findings out.")] = False,
-    form: Annotated[DiffFormat, Option("--format", help="What is printed.")] = DiffFormat.TEXT,
-    jobs: Annotated[
-        int | None, Option("--jobs", "-j", min=0, max=256, help="Processes; 0, and for a search: one for each core.")
-    ] = None,
-    judging: Judging = Judging(),
-    no_cache: NoCache = False,
-    include: Includes = None,
-    search: Annotated[
-        int | None,
-        Option("--search", metavar="N", min=1, max=12, help="Try all programs of up to N instructions instead."),
-    ] = None,
-    searching: Searching = Searching(),
-    show: Show = 10,
+    models_and_files: tuple[str, ...],
+    git: str | None,
+    outcomes: bool,
+    form: str,
+    jobs: int | None,
+    judging: Judging,
+    no_cache: bool,
+    include: tuple[str, ...],
+    search: int | None,
+    searching: Searching,
+    show: int,
 ) -> Exit:
     """List the tests on which two models differ.
 
@@ -75,7 +79,7 @@ def diff(
             seconds=judging.timeout,
             memory=judging.memory,
             show=show,
-            form=form.value,
+            form=form,
         )
     from memmodel.compare.judge import Sides
     from memmodel.engine import Options
@@ -85,14 +89,12 @@ def diff(
     jobs = cores() if jobs == 0 else jobs or 1
 
     first, second, names, paths = _sides(models_and_files, git, include, not no_cache)
-    options = Options(judging.engine.value, shared(judging.cost(), jobs), judging.bound)
+    options = Options(judging.engine, shared(judging.cost(), jobs), judging.bound)
     sides = Sides(first, second, names, options, outcomes)
-    return _on_tests(sides, paths, form, jobs, include or (), kept=not no_cache)
+    return _on_tests(sides, paths, form, jobs, include, kept=not no_cache)
 
 
-def _on_tests(
-    sides: Sides, paths: Sequence[str], form: DiffFormat, jobs: int, include: Sequence[str], *, kept: bool
-) -> Exit:
+def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include: Sequence[str], *, kept: bool) -> Exit:
     from memmodel import batch
     from memmodel.cli.terminal import style_for, ticker
     from memmodel.compare import text
@@ -105,20 +107,20 @@ def _on_tests(
     with ticker(len(files)) as tick:
         for result in run([job.path for job in files], sides, kept=kept, jobs=jobs, include=include):
             results.append(result)
-            if result.message or (form is DiffFormat.TEXT and result.contrasts):
+            if result.message or (form == "text" and result.contrasts):
                 tick.hide()
             if result.message:
                 complain(result.message)
-            for one in result.contrasts if form is DiffFormat.TEXT else ():
+            for one in result.contrasts if form == "text" else ():
                 if one.differs:
                     say("\n".join(text.lines(one, names, style)))
                 elif one.undecided:
                     say(text.undecided_line(one))
             tick.done(result.path)
-    if form is DiffFormat.JSON:
+    if form == "json":
         give(json.dumps(text.record(results, names), indent=1) + "\n")
     else:
-        say(text.markdown(results, names) if form is DiffFormat.MARKDOWN else text.summary(results, names))
+        say(text.markdown(results, names) if form == "markdown" else text.summary(results, names))
     codes = {FileFault.BAD: Exit.BAD_INPUT, FileFault.UNDECIDED: Exit.UNDECIDED, FileFault.INTERNAL: Exit.INTERNAL}
     found = [codes[result.fault] for result in results if result.fault is not FileFault.NONE]
     every = [one for result in results for one in result.contrasts]
@@ -126,7 +128,7 @@ def _on_tests(
     return worst(found)
 
 
-def _two_models(words: Sequence[str], revision: str | None, include: Sequence[str] | None) -> tuple[str | Model, str]:
+def _two_models(words: Sequence[str], revision: str | None, include: Sequence[str]) -> tuple[str | Model, str]:
     """The models of a search. Raises InputError."""
     if len(words) != (2 if revision is None else 1):
         raise InputError(
@@ -140,7 +142,7 @@ def _two_models(words: Sequence[str], revision: str | None, include: Sequence[st
 
 
 def _sides(
-    words: Sequence[str], revision: str | None, include: Sequence[str] | None, kept: bool
+    words: Sequence[str], revision: str | None, include: Sequence[str], kept: bool
 ) -> tuple[str | Model, str, tuple[str, str], list[str]]:
     """Both models, their names, and the paths. Raises InputError."""
     from memmodel.cli.models import hear

@@ -1,37 +1,39 @@
-"""The command that says why: `explain`.
+"""The commands that say why: `explain` in words, `draw` as a picture.
 
-In: what was typed. Out: the explanation of each question, as text or JSON, and an exit code.
+In: what was typed. Out: the explanation of each question as text or JSON, or the picture of one, and an exit code.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+
+import click
 
 from memmodel.cli.exits import Exit, give, guarded, say
-from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
-    Ask,
-    File,
-    JsonOut,
     Judging,
-    ModelName,
+    ask_option,
+    file_argument,
+    include_option,
+    json_option,
+    judging_options,
+    one_model_option,
 )
 from memmodel.cli.terminal import style_for
 from memmodel.output import STANDARD_OUTPUT, write_text
 
 
+@click.command()
+@file_argument
+@one_model_option
+@ask_option
+@click.option("--readings", is_flag=True, help="Also which reading of the documents makes a difference.")
+@judging_options
+@json_option
 @guarded
 def explain(
-    file: File,
-    model: ModelName = "ptx-9.3",
-    ask: Ask = None,
-    readings: Annotated[
-        bool, Option("--readings", help="Also which reading of the documents makes a difference.")
-    ] = False,
-    judging: Judging = Judging(),
-    json_out: JsonOut = None,
+    file: str, model: str, ask: tuple[str, ...], readings: bool, judging: Judging, json_out: str | None
 ) -> Exit:
     """Say why each question is answered as it is.
 
@@ -49,8 +51,8 @@ def explain(
         api.explain_all(
             file,
             model,
-            ask=tuple(ask or ()),
-            engine=judging.engine.value,
+            ask=ask,
+            engine=judging.engine,
             budget=judging.cost(),
             bound=judging.bound,
             readings=readings,
@@ -67,3 +69,59 @@ def explain(
             write_text(json_out, text)
     undecided = any(told.observation == Observation.UNDECIDED.value for told in found)
     return Exit.UNDECIDED if undecided else Exit.AS_EXPECTED
+
+
+@click.command()
+@file_argument
+@click.option("--output", "-o", required=True, metavar="OUT", help="A .svg, .dot or .graphml file; - is SVG.")
+@one_model_option
+@judging_options
+@click.option(
+    "--finding",
+    type=click.Choice(["race", "hang", "hazard", "undefined"]),
+    help="Draw an execution with such a finding instead.",
+)
+@click.option("--all", "everything", is_flag=True, help="Every event, not only those of the story.")
+@click.option("--readings", is_flag=True, help="Say which reading of the documents makes a difference.")
+@click.option("--show", multiple=True, metavar="REL", help="Draw this relation too.")
+@click.option("--hide", multiple=True, metavar="REL", help="Leave this relation out.")
+@include_option
+@guarded
+def draw(
+    file: str,
+    output: str,
+    model: str,
+    judging: Judging,
+    finding: str | None,
+    everything: bool,
+    readings: bool,
+    show: tuple[str, ...],
+    hide: tuple[str, ...],
+    include: tuple[str, ...],
+) -> Exit:
+    """Draw the story of the test's answer.
+
+    A never is drawn as the cycle that is forbidden, anything else as the two accesses, the way between them and what is
+    missing on it; of a hang, the threads that wait are marked.
+    """
+    from memmodel import api
+    from memmodel.cli.models import hear
+    from memmodel.report.picture.draw import draw as picture
+    from memmodel.report.picture.draw import draw_focus, format_of
+    from memmodel.report.text import verdict
+
+    form = format_of(output)
+    hear((model,), include)
+    report = api.check(file, model, engine=judging.engine, budget=judging.cost(), bound=judging.bound)
+    if everything:
+        text = picture(report, form, finding, show, hide)
+    else:
+        depends = api.depends(report) if readings else ()
+        text = draw_focus(report, form, finding, show, hide, depends)
+    if output != "-":
+        say(verdict(report, style_for(sys.stdout)))
+    if output == STANDARD_OUTPUT:
+        give(text)
+    else:
+        write_text(output, text)
+    return Exit.AS_EXPECTED

@@ -6,13 +6,22 @@ In: what was typed. Out: the verdict as text, JSON or SARIF, and an exit code.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from memmodel.cli.commands.mutations import mutate as mutations
 from memmodel.cli.commands.mutations import told
 from memmodel.cli.exits import Exit, give, guarded, say
-from memmodel.cli.grammar import Argument, Option
-from memmodel.cli.options import BudgetText, Includes, JsonOut, MemoryText, ModelName, Timeout, parse_budget
+from memmodel.cli.options import (
+    budget_option,
+    include_option,
+    json_option,
+    memory_option,
+    one_model_option,
+    parse_budget,
+    timeout_option,
+)
 from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
 from memmodel.output import write_text
@@ -25,54 +34,70 @@ if TYPE_CHECKING:
     from memmodel.kernel.repair.search import KernelRepairs
 
 
-Ctas = Annotated[list[str] | None, Option("--cta", metavar="X,Y,Z", help="Look at this CTA; may be repeated.")]
-AnyGrid = Annotated[bool, Option("--any-grid", help="Does the verdict hold for any grid, or what stops it?")]
-AnyTrips = Annotated[bool, Option("--any-trips", help="Does it hold for any trip count, or what stops it?")]
-Mutate = Annotated[bool, Option("--mutate", help="Remove or weaken every synchronization in turn; is that noticed?")]
-Fix = Annotated[bool, Option("--fix", help="Which small changes of the text end all findings? Printed as diffs.")]
-
 SECONDS = 600.0
 """For one verdict, unless --timeout says otherwise."""
 
 
+@click.command()
+@click.argument("file", metavar="FILE.ptx", help="PTX as a compiler wrote it.")
+@click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
+@click.option("--entry", metavar="NAME", help="Default: what the launch says.")
+@one_model_option
+@click.option("--cta", multiple=True, metavar="X,Y,Z", help="Look at this CTA; may be repeated.")
+@click.option("--readings", is_flag=True, help="With every decision the other way as well.")
+@click.option(
+    "--schedules",
+    type=click.IntRange(1, 10_000),
+    default=8,
+    show_default=True,
+    help="Explored where something depends on the schedule.",
+)
+@click.option(
+    "--assume-pure",
+    multiple=True,
+    metavar="OP",
+    help="Take this opcode to touch registers only; may be repeated.",
+)
+@click.option("--any-grid", is_flag=True, help="Does the verdict hold for any grid, or what stops it?")
+@click.option("--any-trips", is_flag=True, help="Does it hold for any trip count, or what stops it?")
+@click.option("--mutate", is_flag=True, help="Remove or weaken every synchronization in turn; is that noticed?")
+@click.option("--fix", is_flag=True, help="Which small changes of the text end all findings? Printed as diffs.")
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes for --mutate.")
+@json_option
+@click.option("--sarif", "sarif_out", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
+@click.option("--litmus", metavar="DIR", help="Write a litmus test that shows it for each finding.")
+@click.option("--stats", "statistics", is_flag=True, help="Say how large the run was and what it took.")
+@budget_option
+@timeout_option
+@memory_option
+@include_option
+@click.option("--init-launch", is_flag=True, help="Print a launch description to fill in.")
+@click.option("--launch-schema", is_flag=True, help="Print the JSON schema of launch descriptions.")
 @guarded
 def kernel(
-    file: Annotated[str, Argument(metavar="FILE.ptx", help="PTX as a compiler wrote it.")],
-    launch: Annotated[
-        str | None, Option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
-    ] = None,
-    entry: Annotated[str | None, Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
-    model: ModelName = "ptx-9.3",
-    cta: Ctas = None,
-    readings: Annotated[bool, Option("--readings", help="With every decision the other way as well.")] = False,
-    schedules: Annotated[
-        int, Option("--schedules", min=1, max=10_000, help="Explored where something depends on the schedule.")
-    ] = 8,
-    assume_pure: Annotated[
-        list[str] | None,
-        Option("--assume-pure", metavar="OP", help="Take this opcode to touch registers only; may be repeated."),
-    ] = None,
-    any_grid: AnyGrid = False,
-    any_trips: AnyTrips = False,
-    mutate: Mutate = False,
-    fix: Fix = False,
-    jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes for --mutate.")] = 1,
-    json_out: JsonOut = None,
-    sarif_out: Annotated[
-        str | None, Option("--sarif", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
-    ] = None,
-    litmus: Annotated[
-        str | None, Option("--litmus", metavar="DIR", help="Write a litmus test that shows it for each finding.")
-    ] = None,
-    statistics: Annotated[bool, Option("--stats", help="Say how large the run was and what it took.")] = False,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
-    include: Includes = None,
-    init_launch: Annotated[bool, Option("--init-launch", help="Print a launch description to fill in.")] = False,
-    launch_schema: Annotated[
-        bool, Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
-    ] = False,
+    file: str,
+    launch: str | None,
+    entry: str | None,
+    model: str,
+    cta: tuple[str, ...],
+    readings: bool,
+    schedules: int,
+    assume_pure: tuple[str, ...],
+    any_grid: bool,
+    any_trips: bool,
+    mutate: bool,
+    fix: bool,
+    jobs: int,
+    json_out: str | None,
+    sarif_out: str | None,
+    litmus: str | None,
+    statistics: bool,
+    budget: str | None,
+    timeout: float | None,
+    memory: str | None,
+    include: tuple[str, ...],
+    init_launch: bool,
+    launch_schema: bool,
 ) -> Exit:
     """Check a compiled kernel for races and hangs.
 
@@ -87,7 +112,7 @@ def kernel(
         return _printed(file, entry, schema=launch_schema)
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
-    cat.settle(include or (), kept=True)
+    cat.settle(include, kept=True)
     if fix and (mutate or readings or litmus or any_grid or any_trips):
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:
@@ -98,13 +123,13 @@ def kernel(
             _write(json_out, data)
         return code
     cost = parse_budget(budget, timeout or SECONDS, memory)
-    looked_at = [_index(one) for one in cta or ()]
+    looked_at = [_index(text) for text in cta]
     if fix:
-        found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure or (), cost)
+        found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure, cost)
         return _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
-        schedules=schedules, assume_pure=assume_pure or (), budget=cost, litmus=litmus,
+        schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
         any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
     return _told(verdict, json_out, sarif_out, statistics=statistics)

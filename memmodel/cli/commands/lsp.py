@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
-from typing import Annotated
+
+import click
 
 from memmodel.cli.exits import Exit, complain, guarded
-from memmodel.cli.grammar import Option
 from memmodel.errors import InputError
 
 
+@click.command()
+@click.option("--stdio", is_flag=True, help="Over standard input and output, as always.")
 @guarded
-def lsp(
-    stdio: Annotated[bool, Option("--stdio", help="Over standard input and output, as always.")] = False,
-) -> Exit:
+def lsp(stdio: bool) -> Exit:
     """Serve an editor: errors and findings as you type.
 
     Also hovers, definitions, outlines and repairs, for `.litmus`, `.cat` and `.ptx` files. Editors start it by

@@ -6,10 +6,11 @@ In: what was typed. Out: modules on stdout or in files, errors at their litmus l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
+
+import click
 
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
-from memmodel.cli.grammar import Argument, Option
 from memmodel.errors import InputError
 from memmodel.output import write_text
 
@@ -17,17 +18,13 @@ if TYPE_CHECKING:
     from memmodel.emit import Assembler, EmittedModule, Target
 
 
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", help="Litmus tests; - is standard input.")
+@click.option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
+@click.option("--target", metavar="ARCH", help="Such as sm_90a; default: the oldest that will do.")
+@click.option("--assemble", is_flag=True, help="Run ptxas; its errors point at the test.")
 @guarded
-def ptx(
-    files: Annotated[list[str], Argument(metavar="FILE...", help="Litmus tests; - is standard input.")],
-    output: Annotated[
-        str | None, Option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
-    ] = None,
-    target: Annotated[
-        str | None, Option("--target", metavar="ARCH", help="Such as sm_90a; default: the oldest that will do.")
-    ] = None,
-    assemble: Annotated[bool, Option("--assemble", help="Run ptxas; its errors point at the test.")] = False,
-) -> Exit:
+def ptx(files: tuple[str, ...], output: str | None, target: str | None, assemble: bool) -> Exit:
     """Print each test as a complete PTX module.
 
     The module has one kernel, which runs the threads of the test. Exit code: 0 done, 2 bad input or an instruction
@@ -41,7 +38,7 @@ def ptx(
     return worst(_one(file, place, wanted, assembler) for file, place in places)
 
 
-def _places(files: list[str], output: str | None) -> list[tuple[str, Path | None]]:
+def _places(files: tuple[str, ...], output: str | None) -> list[tuple[str, Path | None]]:
     """Where each module goes; None: stdout. Raises InputError for two tests with one name."""
     if output is None:
         return [(file, None) for file in files]

@@ -8,31 +8,56 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
+
+import click
 
 from memmodel.cli.exits import Exit, give, guarded, say
-from memmodel.cli.grammar import Option
-from memmodel.cli.options import CheckedModels, File, Includes, JsonOut, Judging
+from memmodel.cli.options import (
+    Judging,
+    file_argument,
+    include_option,
+    json_option,
+    judging_options,
+    models_option,
+)
 from memmodel.output import STANDARD_OUTPUT, replace_text, write_text
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
 
-Readings = Annotated[bool, Option("--readings", help="Under every reading of the documents as well.")]
-InPlace = Annotated[bool, Option("--in-place", "-i", help="Change the file.")]
+readings_option = click.option("--readings", is_flag=True, help="Under every reading of the documents as well.")
+in_place_option = click.option("--in-place", "-i", is_flag=True, help="Change the file.")
 
 
+@click.command()
+@file_argument
+@models_option
+@readings_option
+@click.option("--max", "most", type=click.IntRange(1, 50), default=3, show_default=True, help="Repairs to list.")
+@click.option(
+    "--search",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="Time for the search.",
+)
+@in_place_option
+@judging_options
+@json_option
+@include_option
 @guarded
 def fix(
-    file: File,
-    model: CheckedModels = None,
-    readings: Readings = False,
-    most: Annotated[int, Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
-    search: Annotated[float, Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
-    in_place: InPlace = False,
-    judging: Judging = Judging(),
-    json_out: JsonOut = None,
-    include: Includes = None,
+    file: str,
+    model: tuple[str, ...],
+    readings: bool,
+    most: int,
+    search: float,
+    in_place: bool,
+    judging: Judging,
+    json_out: str | None,
+    include: tuple[str, ...],
 ) -> Exit:
     """Find the smallest repairs of a test, as diffs.
 
@@ -72,15 +97,23 @@ def fix(
     return Exit.UNDECIDED if found.stopped else Exit.DIFFERS
 
 
+@click.command()
+@file_argument
+@models_option
+@readings_option
+@in_place_option
+@judging_options
+@json_option
+@include_option
 @guarded
 def weaken(
-    file: File,
-    model: CheckedModels = None,
-    readings: Readings = False,
-    in_place: InPlace = False,
-    judging: Judging = Judging(),
-    json_out: JsonOut = None,
-    include: Includes = None,
+    file: str,
+    model: tuple[str, ...],
+    readings: bool,
+    in_place: bool,
+    judging: Judging,
+    json_out: str | None,
+    include: tuple[str, ...],
 ) -> Exit:
     """Drop and narrow synchronization that is not needed.
 
@@ -120,10 +153,10 @@ def _text(file: str) -> tuple[str, str]:
     return source.name, source.text
 
 
-def _models(names: list[str] | None, readings: bool, include: list[str] | None) -> tuple[Model, ...]:
+def _models(names: tuple[str, ...], readings: bool, include: tuple[str, ...]) -> tuple[Model, ...]:
     from memmodel import api, cat
 
-    cat.settle(include or (), kept=True)
+    cat.settle(include, kept=True)
     chosen = list(names or (api.DEFAULT_MODEL,))
     if readings:
         chosen += [name for name in api.reading_models() if name not in chosen]

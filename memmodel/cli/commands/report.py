@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
+
+import click
 
 from memmodel import batch
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
-from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
-    Ask,
-    CheckedModels,
-    Files,
-    Includes,
     Judging,
+    ask_option,
+    files_argument,
+    include_option,
+    judging_options,
+    models_option,
 )
 from memmodel.cli.terminal import ticker
 from memmodel.errors import BudgetSpent, InputError
@@ -49,24 +51,40 @@ class FileSheets:
     sheets: tuple[Sheet, ...]
 
 
+@click.command()
+@files_argument
+@click.option("--output", "-o", required=True, metavar="OUT", help="An HTML file; - is standard output.")
+@models_option
+@ask_option
+@click.option("--title", default="memmodel report", show_default=True, help="What the page is called.")
+@click.option("--readings", is_flag=True, help="Also which reading of the documents makes a difference.")
+@click.option("--fix", is_flag=True, help="Also the repairs of what is wrong; this takes longest.")
+@click.option("--max", "most", type=click.IntRange(1, 50), default=2, show_default=True, help="Repairs of each test.")
+@click.option(
+    "--search",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    default=20.0,
+    show_default=True,
+    help="Time for the repairs of each test.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@judging_options
+@include_option
 @guarded
 def report(
-    files: Files,
-    output: Annotated[str, Option("--output", "-o", metavar="OUT", help="An HTML file; - is standard output.")],
-    model: CheckedModels = None,
-    ask: Ask = None,
-    title: Annotated[str, Option("--title", help="What the page is called.")] = "memmodel report",
-    readings: Annotated[
-        bool, Option("--readings", help="Also which reading of the documents makes a difference.")
-    ] = False,
-    fix: Annotated[bool, Option("--fix", help="Also the repairs of what is wrong; this takes longest.")] = False,
-    most: Annotated[int, Option("--max", min=1, max=50, help="Repairs of each test.")] = 2,
-    search: Annotated[
-        float, Option("--search", metavar="SECONDS", min=1, help="Time for the repairs of each test.")
-    ] = 20.0,
-    jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
-    judging: Judging = Judging(),
-    include: Includes = None,
+    files: tuple[str, ...],
+    output: str,
+    model: tuple[str, ...],
+    ask: tuple[str, ...],
+    title: str,
+    readings: bool,
+    fix: bool,
+    most: int,
+    search: float,
+    jobs: int,
+    judging: Judging,
+    include: tuple[str, ...],
 ) -> Exit:
     """Write one HTML page: verdicts, reasons, pictures, repairs.
 
@@ -77,16 +95,16 @@ def report(
     from memmodel.cli.models import hear
     from memmodel.limits import shared
 
-    models = tuple(model or (DEFAULT_MODEL,))
+    models = model or (DEFAULT_MODEL,)
     hear(models, include)
     cost = shared(judging.cost(), jobs)
     settings = PageSettings(
-        batch.Settings(judging.engine.value, cost, judging.bound, include=tuple(include or ())),
+        batch.Settings(judging.engine, cost, judging.bound, include=include),
         readings,
         search if fix else 0.0,
         most,
     )
-    work = [batch.Job(path, models, ask=tuple(ask or ())) for path in batch.collect(files, missing=True)]
+    work = [batch.Job(path, models, ask=ask) for path in batch.collect(files, missing=True)]
     batch.preload(models)
     if output == STANDARD_OUTPUT:
         return _run(work, settings, jobs, title, lambda pieces: give("".join(pieces)), quiet=True)

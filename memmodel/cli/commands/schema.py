@@ -6,10 +6,11 @@ In: a name. Out: JSON on standard output. docs/schema has the same as files.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
+
+import click
 
 from memmodel.cli.exits import Exit, give, guarded, say
-from memmodel.cli.grammar import Argument
 from memmodel.errors import InputError, nearest
 
 NAMES = {
@@ -26,17 +27,16 @@ NAMES = {
 """The schemas, each with what has it."""
 
 
+@click.command()
+@click.argument(
+    "name",
+    required=False,
+    metavar="[NAME]",
+    shell_complete=lambda _context, _parameter, incomplete: [name for name in NAMES if name.startswith(incomplete)],
+    help=f"One of {', '.join(NAMES)}.",
+)
 @guarded
-def schema(
-    name: Annotated[
-        str | None,
-        Argument(
-            metavar="[NAME]",
-            help=f"One of {', '.join(NAMES)}.",
-            complete=lambda incomplete: [one for one in NAMES if one.startswith(incomplete)],
-        ),
-    ] = None,
-) -> Exit:
+def schema(name: str | None) -> Exit:
     """Print the JSON Schema of an output; without a name, list them."""
     if name is None:
         for one, what in NAMES.items():

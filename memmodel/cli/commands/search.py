@@ -10,12 +10,14 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
 
 from memmodel.cli.exits import Exit, guarded, say
-from memmodel.cli.grammar import Argument, Option
-from memmodel.cli.options import JsonOut, MemoryText, parse_budget
+from memmodel.cli.options import gathered, json_option, memory_option, model_option, parse_budget
 from memmodel.output import write_text
 
 if TYPE_CHECKING:
@@ -26,43 +28,35 @@ if TYPE_CHECKING:
     from memmodel.search.vocabulary import Vocabulary
     from memmodel.search.work import Progress, Record, Task
 
-Words = Annotated[
-    str | None,
-    Option(
-        "--vocabulary",
-        metavar="LIST",
-        help="Instructions, as ld,st.release,fence.sc, or presets: core, atomics, async, objects, tensor, …",
-    ),
-]
-Scopes = Annotated[str | None, Option("--scopes", metavar="LIST", help="Scopes that instructions may have.")]
-Spread = Annotated[
-    str | None, Option("--spread", metavar="LIST", help="How threads are placed: one, cta, cluster, gpu.")
-]
-Threads = Annotated[int | None, Option("--threads", min=1, max=6, help="Threads at most.")]
-Places = Annotated[int | None, Option("--places", min=1, max=4, help="Places of a kind at most.")]
-Jobs = Annotated[int, Option("--jobs", "-j", min=0, max=256, help="Processes; 0: one for each core.")]
-Seconds = Annotated[float | None, Option("--timeout", metavar="SECONDS", min=1, help="Stop after so long.")]
-Resume = Annotated[str | None, Option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")]
-Executor = Annotated[
-    str | None, Option("--executor", metavar="dask://HOST:PORT", help="Work on an existing Dask cluster.")
-]
-Into = Annotated[str | None, Option("--output", "-o", metavar="DIR", help="Write each result as a litmus file.")]
-Plot = Annotated[str | None, Option("--plot", metavar="SVG", help="Draw the bound reached against time.")]
-Show = Annotated[int, Option("--show", min=0, help="Results to print.")]
+jobs_option = click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(0, 256),
+    default=0,
+    show_default=True,
+    help="Processes; 0: one for each core.",
+)
+seconds_option = click.option(
+    "--timeout", "seconds", type=click.FloatRange(1), metavar="SECONDS", help="Stop after so long."
+)
+show_option = click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="Results to print.")
+size_option = partial(click.option, "--size", "-n", type=click.IntRange(1, 12), help="Instructions at most.")
+searched_model_option = model_option(default="ptx-9.3", help="A model.")
 
 
-class Searching(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Searching:
     """What is searched, where, and where it is kept: the options of every search."""
 
-    words: Words = None
-    scopes: Scopes = None
-    spread: Spread = None
-    threads: Threads = None
-    places: Places = None
-    resume: Resume = None
-    executor: Executor = None
-    into: Into = None
-    plot: Plot = None
+    words: str | None
+    scopes: str | None
+    spread: str | None
+    threads: int | None
+    places: int | None
+    resume: str | None
+    executor: str | None
+    into: str | None
+    plot: str | None
 
     def vocabulary(self) -> Vocabulary:
         """The instructions that are tried. Raises InputError."""
@@ -71,6 +65,26 @@ class Searching(NamedTuple):
         words, scopes = _list(self.words or "core"), _list(self.scopes or "cta,gpu")
         spread = None if self.spread is None else _list(self.spread)
         return vocabulary(words, scopes, self.threads, self.places, spread=spread)
+
+
+searching_options = gathered(
+    "searching",
+    Searching,
+    click.option(
+        "--vocabulary",
+        "words",
+        metavar="LIST",
+        help="Instructions, as ld,st.release,fence.sc, or presets: core, atomics, async, objects, tensor, …",
+    ),
+    click.option("--scopes", metavar="LIST", help="Scopes that instructions may have."),
+    click.option("--spread", metavar="LIST", help="How threads are placed: one, cta, cluster, gpu."),
+    click.option("--threads", type=click.IntRange(1, 6), help="Threads at most."),
+    click.option("--places", type=click.IntRange(1, 4), help="Places of a kind at most."),
+    click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it."),
+    click.option("--executor", metavar="dask://HOST:PORT", help="Work on an existing Dask cluster."),
+    click.option("--output", "-o", "into", metavar="DIR", help="Write each result as a litmus file."),
+    click.option("--plot", metavar="SVG", help="Draw the bound reached against time."),
+)
 
 
 def search_differences(
@@ -129,16 +143,25 @@ def _markdown(found: Progress, task: DifferenceTask, show: int) -> str:
     return "\n".join(lines)
 
 
+@click.command()
+@searched_model_option
+@size_option(default=4, show_default=True)
+@searching_options
+@jobs_option
+@seconds_option
+@memory_option
+@show_option
+@json_option
 @guarded
 def synth(
-    model: Annotated[str, Option("--model", "-m", metavar="NAME|PATH", help="A model.")] = "ptx-9.3",
-    size: Annotated[int, Option("--size", "-n", min=1, max=12, help="Instructions at most.")] = 4,
-    searching: Searching = Searching(),
-    jobs: Jobs = 0,
-    seconds: Seconds = None,
-    memory: MemoryText = None,
-    show: Show = 10,
-    json_out: JsonOut = None,
+    model: str,
+    size: int,
+    searching: Searching,
+    jobs: int,
+    seconds: float | None,
+    memory: str | None,
+    show: int,
+    json_out: str | None,
 ) -> Exit:
     """Find the minimally forbidden programs of a model.
 
@@ -159,17 +182,27 @@ def synth(
     return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED
 
 
+@click.command()
+@click.argument("name", metavar="PROPERTY", help="A shipped property or a cat file; `list` lists.")
+@searched_model_option
+@size_option()
+@searching_options
+@jobs_option
+@seconds_option
+@memory_option
+@click.option("--draw", metavar="SVG", help="Draw the first counterexample.")
+@json_option
 @guarded
 def verify(
-    name: Annotated[str, Argument(metavar="PROPERTY", help="A shipped property or a cat file; `list` lists.")],
-    model: Annotated[str, Option("--model", "-m", metavar="NAME|PATH", help="A model.")] = "ptx-9.3",
-    size: Annotated[int | None, Option("--size", "-n", min=1, max=12, help="Instructions at most.")] = None,
-    searching: Searching = Searching(),
-    jobs: Jobs = 0,
-    seconds: Seconds = None,
-    memory: MemoryText = None,
-    draw: Annotated[str | None, Option("--draw", metavar="SVG", help="Draw the first counterexample.")] = None,
-    json_out: JsonOut = None,
+    name: str,
+    model: str,
+    size: int | None,
+    searching: Searching,
+    jobs: int,
+    seconds: float | None,
+    memory: str | None,
+    draw: str | None,
+    json_out: str | None,
 ) -> Exit:
     """Look for a program that breaks a property of a model.
 
@@ -187,7 +220,8 @@ def verify(
     it = load_property(name)
     chosen = it.vocabulary
     if searching.words or searching.scopes or searching.spread or searching.threads or searching.places:
-        asked = searching._replace(
+        asked = replace(
+            searching,
             words=searching.words or ",".join(chosen.words),
             scopes=searching.scopes or ",".join(it.scopes),
             spread=searching.spread or ",".join(chosen.spread),

@@ -1,0 +1,170 @@
+"""The commands that judge tests: `check`, `outcomes` and `suite`.
+
+In: what was typed. Out: reports, final states or a line for each surprise, as text, JSON or JUnit, and an exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from memmodel.cli.exits import Exit, complain, give, guarded, not_kept, say
+from memmodel.cli.options import (
+    Judging,
+    ask_option,
+    file_argument,
+    files_argument,
+    include_option,
+    json_option,
+    judging_options,
+    model_option,
+    models_option,
+    no_cache_option,
+    one_model_option,
+)
+from memmodel.cli.terminal import style_for
+from memmodel.errors import InputError
+from memmodel.output import STANDARD_OUTPUT, write_text
+
+
+@click.command()
+@files_argument
+@models_option
+@click.option("--strict-names", is_flag=True, help="Refuse a model with a name that no PTX test has; else it is empty.")
+@ask_option
+@judging_options
+@json_option
+@no_cache_option
+@include_option
+@click.option("--readings", is_flag=True, help="Ask every reading of the documents: forbidden, allowed, depends.")
+@guarded
+def check(
+    files: tuple[str, ...],
+    model: tuple[str, ...],
+    strict_names: bool,
+    ask: tuple[str, ...],
+    judging: Judging,
+    json_out: str | None,
+    no_cache: bool,
+    include: tuple[str, ...],
+    readings: bool,
+) -> Exit:
+    """Say what happens to each test's condition, and why.
+
+    A question is `exists (P1:r0 == 0)`, `~exists …`, `forall …`, or `exists` with race, hang, hazard or undefined.
+    Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3
+    undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
+    """
+    from memmodel import batch
+    from memmodel.api import DEFAULT_MODEL
+    from memmodel.cli.listing import code, finished, run_readings
+    from memmodel.cli.models import hear
+    from memmodel.cli.results import Results
+    from memmodel.report.text import explain as text_of
+
+    # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
+    settings = batch.Settings(judging.engine, judging.cost(), judging.bound)
+    if readings:
+        if model:
+            raise InputError("--readings runs the default model and its readings", hint="drop --model")
+        found = batch.collect(files, missing=True)
+        return run_readings(found, settings, ask, json_out=json_out)
+    models = model or (DEFAULT_MODEL,)
+    hear(models, include, strict_names=strict_names, kept=not no_cache)
+    batch.preload(models)
+    codes: list[Exit] = []
+    found = batch.collect(files, missing=True)
+    with Results(json_out) as results:
+        for path in found:
+            for entry in batch.run_job(batch.Job(path, models, ask=ask), settings):
+                codes.append(code(entry))
+                results.entry(entry, explained=True)
+                if entry.report is None:
+                    complain(entry.message)
+                elif json_out != "-":
+                    say(text_of(entry.report, style_for(sys.stdout)))
+    not_kept(batch.trouble(settings))
+    return finished(results, codes)
+
+
+@click.command()
+@file_argument
+@one_model_option
+@judging_options
+@json_option
+@include_option
+@guarded
+def outcomes(file: str, model: str, judging: Judging, json_out: str | None, include: tuple[str, ...]) -> Exit:
+    """List all final states, and which of them satisfy the condition."""
+    from memmodel import api
+    from memmodel.cli.models import hear
+    from memmodel.report.text import outcomes_lines
+
+    hear((model,), include)
+    found = api.outcomes(file, model, engine=judging.engine, budget=judging.cost(), bound=judging.bound)
+    if json_out != "-":
+        say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
+    if json_out:
+        from memmodel.report.record import states
+
+        text = json.dumps(states(found, file, model), indent=1, ensure_ascii=True) + "\n"
+        if json_out == STANDARD_OUTPUT:
+            give(text)
+        else:
+            write_text(json_out, text)
+    return Exit.AS_EXPECTED if found.complete else Exit.UNDECIDED
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH...]", help="Files and directories; none: the shipped suite.")
+@model_option(multiple=True, help="A shipped model or a cat file; may be repeated.")
+@click.option("--expected", metavar="CSV", help="Columns path,holds (1 or 0); only its rows run.")
+@click.option("--against", metavar="NAME", help="Expect what the files say of this model.")
+@click.option("--under", multiple=True, metavar="NAME|PATH", help="Run every test under this model or reading as well.")
+@click.option("--no-expect", is_flag=True, help="Run even if no test says what is expected of it.")
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@json_option
+@include_option
+@click.option("--junit", metavar="OUT", help="Write JUnit XML there.")
+@judging_options
+@no_cache_option
+@click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
+@click.option("--verbose", "-v", is_flag=True, help="A line for every test.")
+@guarded
+def suite(
+    paths: tuple[str, ...],
+    model: tuple[str, ...],
+    expected: str | None,
+    against: str | None,
+    under: tuple[str, ...],
+    no_expect: bool,
+    jobs: int,
+    json_out: str | None,
+    include: tuple[str, ...],
+    junit: str | None,
+    judging: Judging,
+    no_cache: bool,
+    resume: str | None,
+    verbose: bool,
+) -> Exit:
+    """Run many tests and list those that are not as expected.
+
+    Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
+    words: `--model my.cat --against ptx-9.3` shows what changes. Control-C ends a run with what is done in the files
+    and in the sum; with --resume the same command goes on from there.
+    """
+    from memmodel import batch
+    from memmodel.cli.listing import run_suite
+    from memmodel.cli.models import hear
+    from memmodel.limits import shared
+
+    cost = shared(judging.cost(), jobs)
+    settings = batch.Settings(
+        judging.engine, cost, judging.bound, against, under, include, kept=not no_cache, resume=resume
+    )
+    hear(model, include, kept=not no_cache)
+    work = batch.plan(paths, model, expected)
+    batch.preload(settings.under)
+    return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect)
