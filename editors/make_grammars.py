@@ -54,7 +54,8 @@ NESTING: Grammar = {
 
 def litmus() -> Grammar:
     """Tests, in both layouts."""
-    mnemonic = rf"(?<![\w.%$])({either(HEADS)})((?:\.[\w:]+)*)(?![\w.$]|\s*[:=@])"
+    heads = either(head for head, row in HEADS.items() if not row.modules)
+    mnemonic = rf"(?<![\w.%$])({heads})((?:\.[\w:]+)*)(?![\w.$]|\s*[:=@])"
     patterns = [
         rule("", r"^(PTX)\s+(\S+)", _1="keyword.control.litmus", _2="entity.name.section.litmus"),
         {

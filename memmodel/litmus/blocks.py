@@ -11,9 +11,10 @@ from memmodel.litmus.columns import read_labels
 from memmodel.litmus.condition import begins_question
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
-from memmodel.litmus.lexer import Reader, Token, shorten
+from memmodel.litmus.lexer import Reader
 from memmodel.litmus.scopes import flatten
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
+from memmodel.ptx.lexer import Token, shorten
 
 Registers = dict[str, set[str]]
 """Thread name -> registers that its `.reg` lines declare."""

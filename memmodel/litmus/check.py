@@ -14,7 +14,7 @@ from math import prod
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.condition import Question
 from memmodel.litmus.declarations import Declarations
-from memmodel.litmus.lexer import listed, shorten
+from memmodel.litmus.lexer import listed
 from memmodel.litmus.syntax import (
     Instruction,
     Label,
@@ -27,6 +27,7 @@ from memmodel.litmus.syntax import (
     root_of,
     terms_of,
 )
+from memmodel.ptx.lexer import shorten
 from memmodel.ptx.operands import Mem, Operand, Pair, Reg, Sym, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Space
 from memmodel.source import Span

@@ -11,8 +11,9 @@ from memmodel.errors import InputError, nearest
 from memmodel.litmus.condition import QUESTIONS, begins_question
 from memmodel.litmus.declarations import Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
-from memmodel.litmus.lexer import Reader, Token
+from memmodel.litmus.lexer import Reader
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
+from memmodel.ptx.lexer import Token
 from memmodel.ptx.vocabulary import Place
 
 _Cell = tuple[int, int]

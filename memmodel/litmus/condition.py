@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.declarations import thread_name
-from memmodel.litmus.lexer import Reader, Token, shorten
+from memmodel.litmus.lexer import Reader
 from memmodel.litmus.syntax import (
     FINDINGS,
     Always,
@@ -26,6 +26,7 @@ from memmodel.litmus.syntax import (
     RegValue,
     Term,
 )
+from memmodel.ptx.lexer import Token, shorten
 
 MAX_DEPTH = 200
 MAX_COMPARISONS = 5_000

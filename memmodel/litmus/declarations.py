@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.header import KEYS
-from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
+from memmodel.litmus.lexer import MAX_PLACE, Reader, listed
 from memmodel.litmus.objects import read_object
 from memmodel.litmus.reals import read_value
 from memmodel.litmus.syntax import RegisterInit, Variable
+from memmodel.ptx.lexer import Token, shorten
 from memmodel.ptx.vocabulary import DataType, Proxy, Space
 from memmodel.source import Span
 

@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 
 from memmodel.errors import InputError, nearest
-from memmodel.litmus.lexer import listed, shorten
+from memmodel.litmus.lexer import listed
 from memmodel.litmus.syntax import Expectation
+from memmodel.ptx.lexer import shorten
 from memmodel.source import Source
 
 WORDS = ("never", "sometimes", "always", "vacuous", "undecided", "race", "hang", "hazard", "undefined")

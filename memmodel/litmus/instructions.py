@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from memmodel.errors import InputError, nearest
-from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
+from memmodel.litmus.lexer import MAX_PLACE, Reader, listed
 from memmodel.litmus.reals import at_real, read_real
 from memmodel.litmus.syntax import Guard, Instruction, Layout
-from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.lexer import Token, shorten
+from memmodel.ptx.operand_reader import OperandReader
+from memmodel.ptx.operands import Blank, Imm, Operand, Pair, Reg, Sym
 from memmodel.ptx.vocabulary import Place
 from memmodel.source import Span
 
@@ -20,7 +22,6 @@ MAX_THREADS = 256
 MAX_INSTRUCTIONS = 2_000
 """Instructions of all threads together."""
 
-MAX_GROUP_DEPTH = 8
 MAX_OPERANDS = 512
 
 _PLACE = ("gpu", "grid", "cluster", "cta", "warp")
@@ -67,9 +68,10 @@ def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> I
         raise InputError(f"`{shorten(mnemonic.text)}` is a register, not an instruction", reader.span(mnemonic), hint)
     operands: list[Operand] = []
     if reader.token.kind not in _ENDS and not _begins_line(reader, mnemonic):
-        operands.append(read_operand(reader, names))
+        grammar = LitmusOperands(reader, names)
+        operands.append(grammar.operand())
         while reader.accept(","):
-            operands.append(read_operand(reader, names))
+            operands.append(grammar.operand())
             if len(operands) > MAX_OPERANDS:
                 raise InputError(f"more than {MAX_OPERANDS} operands", reader.span(mnemonic))
     last = reader.tokens[reader.at - 1]
@@ -117,101 +119,88 @@ def _three(operands: list[Operand], reduction: bool, layout: Layout, end: Span) 
     return [*front, *middle, *back]
 
 
-def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Operand:
-    """One operand. Raises InputError."""
-    token = reader.token
-    if token.kind == "name":
-        named = _named(reader, names)
-        if isinstance(named, Sym) and (offset := _offset(reader)):
-            last = reader.tokens[reader.at - 1]
-            return Sym(named.name, named.cta, Span(reader.source, token.start, last.end), offset)
-        return _pair(reader, named) if reader.token.kind == "|" and depth == 0 else named
-    if at_real(reader):
-        return read_real(reader)
-    if token.kind == "number":
-        value, token = reader.number()
-        return Imm(value, reader.span(token))
-    if token.kind == "[":
-        return _bracketed(reader, names, depth)
-    if token.kind == "{":
-        reader.next()
-        items = _items(reader, names, depth)
-        last = reader.expect("}", "`,` or `}`")
-        return Vector(tuple(items), reader.span(token, last))
-    if token.kind == "(" and depth == 0:
-        reader.next()
-        pair = _pair(reader, _named(reader, names)) if reader.token.kind == "name" else None
-        if pair is None:
+class LitmusOperands(OperandReader[Reader]):
+    """Operands of litmus tests. `names`: what is declared; any other name is a register."""
+
+    def __init__(self, cursor: Reader, names: Container[str]) -> None:
+        super().__init__(cursor)
+        self._names = names
+
+    def named(self) -> Operand:
+        token = self.cursor.token
+        operand = self._name()
+        if isinstance(operand, Sym) and (offset := self.offset()):
+            last = self.cursor.tokens[self.cursor.at - 1]
+            return Sym(operand.name, operand.cta, self.cursor.span(token, last), offset)
+        return operand
+
+    def _name(self) -> Reg | Sym | Blank:
+        reader = self.cursor
+        token = reader.next()
+        text = token.text
+        if reader.token.kind == "@":
+            reader.next()
+            if text not in self._names:
+                hint = "only a .shared variable has instances"
+                raise InputError(f"`{shorten(text)}` is not a variable", reader.span(token), hint)
+            cta, last = reader.cta_number()
+            return Sym(text, cta, reader.span(token, last))
+        span = reader.span(token)
+        if text == "_":
+            return Blank(span)
+        return Sym(text, None, span) if text in self._names else Reg(reader.register_name(token), span)
+
+    def number(self) -> Operand:
+        if self.cursor.token.kind != "number":
+            raise self.cursor.wanted("an operand")
+        if at_real(self.cursor):
+            return read_real(self.cursor)
+        value, token = self.cursor.number()
+        return Imm(value, self.cursor.span(token))
+
+    def parenthesized(self, depth: int) -> Operand:
+        """A pair of results: a table needs parentheses around it, since a bar ends a cell."""
+        reader = self.cursor
+        if depth:
+            raise reader.wanted("an operand")
+        token = reader.next()
+        if reader.token.kind != "name":
             raise reader.wanted("a register", "a pair of results is written (%r0|%p)")
+        pair = self.pair(self._name())
         last = reader.expect(")", "`)`")
         return Pair(pair.first, pair.second, reader.span(token, last))
-    if token.kind == "!":
-        reader.next()
-        name, last = reader.register()
-        return Negated(Reg(name, reader.span(last)), reader.span(token, last))
-    raise reader.wanted("an operand")
 
+    def pairs_at(self, depth: int) -> bool:
+        return depth == 0
 
-def _items(reader: Reader, names: Container[str], depth: int) -> list[Operand]:
-    if depth >= MAX_GROUP_DEPTH:
-        raise InputError(f"operands nest deeper than {MAX_GROUP_DEPTH}", reader.here())
-    items = [read_operand(reader, names, depth + 1)]
-    while reader.accept(","):
-        items.append(read_operand(reader, names, depth + 1))
-        if len(items) > MAX_OPERANDS:
-            raise InputError(f"more than {MAX_OPERANDS} operands", reader.here())
-    return items
+    def pair(self, first: Operand) -> Pair:
+        reader = self.cursor
+        reader.expect("|", "`|`", "a pair of results is written (%r0|%p)")
+        token = reader.expect("name", "a predicate register")
+        span = reader.span(token)
+        second = Blank(span) if token.text == "_" else Reg(reader.register_name(token), span)
+        if isinstance(first, Sym):
+            hint = f"write %{first.name} for a register"
+            raise InputError(f"`{shorten(first.name)}` is not a register", first.span, hint)
+        assert first is not None
+        return Pair(first, second, first.span.to(span))
 
+    def predicate(self) -> Reg:
+        name, token = self.cursor.register()
+        return Reg(name, self.cursor.span(token))
 
-def _named(reader: Reader, names: Container[str]) -> Reg | Sym | Blank:
-    token = reader.next()
-    text = token.text
-    if reader.token.kind == "@":
-        reader.next()
-        if text not in names:
-            hint = "only a .shared variable has instances"
-            raise InputError(f"`{shorten(text)}` is not a variable", reader.span(token), hint)
-        cta, last = reader.cta_number()
-        return Sym(text, cta, reader.span(token, last))
-    span = reader.span(token)
-    if text == "_":
-        return Blank(span)
-    return Sym(text, None, span) if text in names else Reg(reader.register_name(token), span)
+    def base(self) -> Reg | Sym | Imm:
+        if self.cursor.token.kind != "name":
+            raise self.cursor.wanted("a variable or a register that holds an address", "write [x], [x+4] or [%rd1]")
+        base = self._name()
+        if isinstance(base, Blank):
+            raise InputError("`_` is not an address", base.span)
+        return base
 
-
-def _pair(reader: Reader, first: Reg | Sym | Blank) -> Pair:
-    """`%r0|%p`, the reader standing at the bar. A table needs parentheses around it: a bar ends a cell."""
-    reader.expect("|", "`|`", "a pair of results is written (%r0|%p)")
-    token = reader.expect("name", "a predicate register")
-    span = reader.span(token)
-    second = Blank(span) if token.text == "_" else Reg(reader.register_name(token), span)
-    if isinstance(first, Sym):
-        raise InputError(
-            f"`{shorten(first.name)}` is not a register", first.span, f"write %{first.name} for a register"
-        )
-    return Pair(first, second, first.span.to(span))
-
-
-def _offset(reader: Reader) -> int:
-    """`+4` or `-4` after a name; 0 if neither follows."""
-    minus = reader.accept("-")
-    if minus or reader.accept("+") or (reader.token.kind == "number" and reader.token.text[0] == "-"):
-        return reader.number("an offset in bytes", bits=63)[0] * (-1 if minus else 1)
-    return 0
-
-
-def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | TensorOperand:
-    """`[base]`, `[base+offset]`, or a tensor operand `[map, {c0, c1}]`."""
-    first = reader.next()
-    if reader.token.kind != "name":
-        raise reader.wanted("a variable or a register that holds an address", "write [x], [x+4] or [%rd1]")
-    base = _named(reader, names)
-    if isinstance(base, Blank):
-        raise InputError("`_` is not an address", base.span)
-    if reader.accept(","):
-        rest = tuple(_items(reader, names, depth))
-        last = reader.expect("]", "`,` or `]`")
-        return TensorOperand(base, rest, span=reader.span(first, last))
-    offset = _offset(reader)
-    last = reader.expect("]", "`]`", "write [x], [x+4] or [%rd1]")
-    return Mem(base, offset, reader.span(first, last))
+    def offset(self) -> int:
+        """`+4` or `-4` after a name; the sign may belong to the number."""
+        reader = self.cursor
+        minus = reader.accept("-")
+        if minus or reader.accept("+") or (reader.token.kind == "number" and reader.token.text[0] == "-"):
+            return reader.number("an offset in bytes", bits=63)[0] * (-1 if minus else 1)
+        return 0

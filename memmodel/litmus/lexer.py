@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NoReturn
 
 from memmodel.errors import InputError
+from memmodel.ptx.lexer import Cursor, Token, dialect, shorten
 from memmodel.source import Source, Span
 
 MAX_TOKENS = 200_000
@@ -22,15 +23,6 @@ MAX_WORD = 500
 RESERVED = frozenset({"exists", "forall", "locations", "thread", "aliases", "true", "not"})
 """Words that name nothing but themselves."""
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<name>%?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)"
-    r"|(?P<number>-?(?:(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+|\d[\w.]*|\.\d+))"
-    r"|(?P<dot>\.[A-Za-z]\w*(?:::\w+)*)"
-    r"|(?P<string>\"[^\"\n]*\")"
-    r"|(?P<punct>/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-])"
-    r"|(?P<bad>\S))",
-    re.ASCII,
-)
 _COMMENT = re.compile(r'"[^"]*"|"|//[^\n]*|\(\*|/\*')
 _NOTE_EDGE = re.compile(r"\(\*|\*\)")
 _NOT_NEWLINE = re.compile(r"[^\n]")
@@ -38,13 +30,18 @@ _NUMBER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,40})|(0|[1-9][0-9]{0,40}))U?")
 _IDENTIFIER = re.compile(r"(?!_$)[A-Za-z_$][\w$]*", re.ASCII)
 
 
-class Token(NamedTuple):
-    """`kind`: name, number, dot (`.u32`), end, or the punctuation itself. Characters start..end of the source."""
+def _refuse(source: Source, at: int) -> NoReturn:
+    """Raise InputError at a character that begins no word."""
+    character = source.text[at]
+    hint = "conjunction is `/\\`" if character == "&" else None
+    message = f"`{character}` means nothing here" if character.isprintable() else "unreadable character"
+    raise InputError(message, source.span(at, at + 1), hint)
 
-    kind: str
-    text: str
-    start: int
-    end: int
+
+SPELLING = dialect(
+    r"/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-]", _refuse, skipped=r"\s++", sign="-?", longest=MAX_WORD, most=MAX_TOKENS
+)
+"""Words of litmus tests: the sign belongs to a number, and comments are blanks already (`blank_comments`)."""
 
 
 def blank_comments(source: Source) -> str:
@@ -86,88 +83,15 @@ def _end_of_note(source: Source, start: int) -> int:
     raise InputError("this comment is never closed", source.span(start, start + 2), "end it with `*)`")
 
 
-def tokenize(source: Source, clean: str, start: int) -> list[Token]:
-    """Tokens of `clean` (the text without comments) from `start`, an end token last. Raises InputError."""
-    tokens: list[Token] = []
-    append, new = tokens.append, tuple.__new__
-    end = len(clean.rstrip())  # blanks at the end would be tried again from each of them
-    for number, found in enumerate(_TOKEN.finditer(clean, start, end)):
-        kind = found.lastgroup
-        text = found[kind]  # type: ignore[index]
-        last = found.end()
-        first = last - len(text)
-        if kind == "punct":
-            kind = text
-        elif kind == "bad":
-            where = source.span(last - 1, last)
-            hint = "conjunction is `/\\`" if text == "&" else None
-            raise InputError(
-                f"`{text}` means nothing here" if text.isprintable() else "unreadable character", where, hint
-            )
-        append(new(Token, (kind, text, first, last)))
-        if last - first > MAX_WORD:
-            raise InputError(f"a word of more than {MAX_WORD} characters", source.span(first, last))
-        if number >= MAX_TOKENS:
-            where = source.span(last - 1, last)
-            raise InputError(f"more than {MAX_TOKENS:,} words", where, "a litmus test is a few threads")
-    append(Token("end", "the end of the file", end, end))
-    return tokens
+class Reader(Cursor):
+    """A cursor over the words of a litmus test."""
 
-
-class Reader:
-    """A cursor over tokens. The last token has kind `end` and is never passed."""
-
-    __slots__ = ("at", "source", "token", "tokens")
-
-    def __init__(self, source: Source, tokens: list[Token]) -> None:
-        self.source = source
-        self.tokens = tokens
-        self.at = 0
-        self.token = tokens[0]
-
-    def next(self) -> Token:
-        """The current token; the cursor moves on."""
-        token = self.token
-        if token.kind != "end":
-            self.at += 1
-            self.token = self.tokens[self.at]
-        return token
+    __slots__ = ()
 
     def replace(self, end: int, tokens: list[Token]) -> None:
         """Put other tokens in place of those from the cursor up to `end`, which stays where it is in the text."""
         self.tokens = [*self.tokens[: self.at], *tokens, *self.tokens[end:]]
         self.token = self.tokens[self.at]
-
-    def ahead(self, count: int = 1) -> Token:
-        """The token `count` after the current one."""
-        return self.tokens[min(self.at + count, len(self.tokens) - 1)]
-
-    def accept(self, kind: str) -> Token | None:
-        """The current token if it is of that kind, and moves on; else None."""
-        return self.next() if self.token.kind == kind else None
-
-    def accept_word(self, word: str) -> Token | None:
-        """The current token if it is that name, and moves on; else None."""
-        return self.next() if self.token.kind == "name" and self.token.text == word else None
-
-    def expect(self, kind: str, what: str, hint: str | None = None) -> Token:
-        """The current token, which must be of that kind; `what` says in words what is wanted."""
-        if self.token.kind != kind:
-            raise self.wanted(what, hint)
-        return self.next()
-
-    def wanted(self, what: str, hint: str | None = None) -> InputError:
-        """The error for a current token that is not `what`."""
-        found = self.token.text if self.token.kind == "end" else f"`{shorten(self.token.text)}`"
-        return InputError(f"expected {what}, found {found}", self.here(), hint)
-
-    def here(self) -> Span:
-        """The span of the current token."""
-        return Span(self.source, self.token.start, self.token.end)
-
-    def span(self, first: Token, last: Token | None = None) -> Span:
-        """From the first token to the last (to the same one if not given)."""
-        return Span(self.source, first.start, (last or first).end)
 
     def part(self, first: int, last: int, name: str) -> Reader:
         """A cursor over tokens first..last alone; `name` is what its end is called."""
@@ -234,11 +158,6 @@ class Reader:
 
 MAX_PLACE = 65_535
 """The largest number that a CTA, cluster, gpu or warp may have."""
-
-
-def shorten(text: str) -> str:
-    """The text, cut where a message would become unreadable."""
-    return text if len(text) <= 48 else text[:45] + "…"
 
 
 def listed(words: Iterable[str]) -> str:

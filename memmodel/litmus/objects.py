@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memmodel.errors import InputError, nearest
-from memmodel.litmus.lexer import Reader, listed, shorten
+from memmodel.litmus.lexer import Reader, listed
 from memmodel.litmus.syntax import TensorView, Variable
 from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
+from memmodel.ptx.lexer import shorten
 from memmodel.ptx.vocabulary import Space
 
 MAX_ARRIVALS = (1 << 20) - 1

@@ -16,8 +16,9 @@ from memmodel.litmus.check import check_names
 from memmodel.litmus.columns import read_columns
 from memmodel.litmus.condition import Question, read_questions
 from memmodel.litmus.header import read_expectations, read_header
-from memmodel.litmus.lexer import Reader, blank_comments, tokenize
+from memmodel.litmus.lexer import SPELLING, Reader, blank_comments
 from memmodel.litmus.syntax import Asked, Expectation, Layout, LitmusTest
+from memmodel.ptx.lexer import tokenize
 from memmodel.source import MAX_BYTES, Source
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -32,7 +33,7 @@ def parse_litmus(source: Source, ask: Sequence[str] = ()) -> LitmusTest:
     clean = blank_comments(source)
     header, at = read_header(source, clean)
     expected, clean = read_expectations(source, clean, at)
-    reader = Reader(source, tokenize(source, clean, at))
+    reader = Reader(source, tokenize(source, SPELLING, clean, at))
     layout = Layout.COLUMNS if reader.token.kind == "{" else Layout.BLOCKS
     declared: Registers = {}
     if layout is Layout.COLUMNS:
@@ -73,7 +74,7 @@ def _asked(text: str) -> list[Question]:
     if not text.strip():
         raise InputError("the question is empty", hint="such as `exists (P1:r0 == 1)` or `exists race`")
     _check_text(source)
-    return read_questions(Reader(source, tokenize(source, blank_comments(source), 0)))
+    return read_questions(Reader(source, tokenize(source, SPELLING, blank_comments(source))))
 
 
 def _words(

@@ -10,7 +10,8 @@ import re
 import struct
 
 from memmodel.errors import InputError
-from memmodel.litmus.lexer import Reader, shorten
+from memmodel.litmus.lexer import Reader
+from memmodel.ptx.lexer import shorten
 from memmodel.ptx.operands import Real
 from memmodel.ptx.vocabulary import DataType
 

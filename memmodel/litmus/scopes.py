@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from memmodel.errors import InputError
-from memmodel.litmus.lexer import Token
+from memmodel.ptx.lexer import Token
 from memmodel.source import Source
 
 MAX_DEPTH = 32

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from memmodel import api
 from memmodel.cat.names import BASE_NAMES
 from memmodel.errors import InputError
-from memmodel.litmus.lexer import Reader, tokenize
+from memmodel.litmus.lexer import SPELLING, Reader
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable
 from memmodel.lsp.document import Document, Json, uri_of
@@ -19,6 +19,7 @@ from memmodel.lsp.litmus_text import blanked, questions_of, without_instruction,
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Op
 from memmodel.program.special import SPECIAL
+from memmodel.ptx.lexer import tokenize
 from memmodel.source import Source, Span
 
 TRIES = 20
@@ -217,7 +218,7 @@ def _register(test: LitmusTest, source: Source, thread: Thread, word: str) -> Sp
             return one.span
     try:
         clean = blanked(source)
-        reader = Reader(source, tokenize(source, clean, clean.find("\n") + 1))
+        reader = Reader(source, tokenize(source, SPELLING, clean, clean.find("\n") + 1))
     except InputError:
         return None
     spans = [item.span for item in thread.body]

@@ -22,7 +22,7 @@ def read(text: str) -> LitmusTest:
     return parse_litmus(Source("<text>", text))
 
 
-@pytest.mark.parametrize("layout", Layout)
+@pytest.mark.parametrize("layout", (Layout.COLUMNS, Layout.BLOCKS))
 @examples(150)
 @given(test=litmus_tests())
 def test_what_is_printed_reads_back_as_the_same_test(layout: Layout, test: LitmusTest) -> None:

@@ -66,6 +66,8 @@ def test_the_grammar_is_the_one_of_today(name: str) -> None:
 def test_the_grammar_knows_every_mnemonic_and_qualifier() -> None:
     missing = []
     for head, row in HEADS.items():
+        if row.modules:  # litmus tests are told that they have none
+            continue
         qualifiers = "".join(f".{word}" for slot in row.slots for word in slot.words)
         found = scopes("litmus", f"    @%p {head}{qualifiers} %r0, [x];")
         if found.get(head) != "keyword.mnemonic.litmus":

@@ -10,26 +10,26 @@ import struct
 from dataclasses import dataclass, field, replace
 
 from memmodel.errors import InputError, nearest
+from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.constants import constant, product
-from memmodel.ptx.module.lexer import Cursor, PtxToken, integer_of
+from memmodel.ptx.module.lexer import ModuleCursor, exact_real, integer_of
 from memmodel.ptx.module.syntax import Location, ModuleVariable, PtxInstruction
 from memmodel.ptx.module.variables import SPACES, declarations, type_of
+from memmodel.ptx.operand_reader import OperandReader
 from memmodel.ptx.operands import (
     PARTS,
     Arguments,
     Blank,
     Imm,
     JumpTarget,
-    Mem,
-    Negated,
     Operand,
     Pair,
     Part,
     Real,
+    Reg,
     Register,
     Special,
     Sym,
-    TensorOperand,
     Vector,
 )
 from memmodel.source import Span
@@ -55,9 +55,9 @@ class _Scope:
     ranges: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     vectors: dict[str, Vector] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, tuple[PtxToken, ...]] = field(default_factory=dict)
+    tables: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     variables: dict[str, ModuleVariable] = field(default_factory=dict)
-    waiting: list[tuple[int, PtxToken]] = field(default_factory=list)
+    waiting: list[tuple[int, Token]] = field(default_factory=list)
 
 
 @dataclass
@@ -75,7 +75,7 @@ class _Draft:
 class BodyReader:
     """The statements of one function. `names`: what the module declares."""
 
-    def __init__(self, cursor: Cursor, names: set[str], locations: Locations) -> None:
+    def __init__(self, cursor: ModuleCursor, names: set[str], locations: Locations) -> None:
         self.cursor = cursor
         self.locations = locations
         self.variables: list[ModuleVariable] = []
@@ -86,7 +86,7 @@ class BodyReader:
         self._scopes = [_Scope()]
         self._targets: dict[int, int] = {}
         self._location: Location | None = None
-        self._calling = False
+        self._grammar = ModuleOperands(self)
 
     def read(self) -> tuple[PtxInstruction, ...]:
         """Everything up to the closing brace of the function."""
@@ -117,20 +117,20 @@ class BodyReader:
 
     def _statement(self) -> None:
         cursor = self.cursor
-        token = cursor.next
+        token = cursor.token
         if token.kind == "{":
-            cursor.take()
+            cursor.next()
             if len(self._scopes) >= MAX_DEPTH:
                 cursor.fail(f"more than {MAX_DEPTH} braces are open", token)
             self._scopes.append(_Scope())
         elif token.kind == "}":
-            cursor.take()
+            cursor.next()
             self._close()
         elif token.kind == ";":
-            cursor.take()
+            cursor.next()
         elif token.kind == "dot":
             self._directive(token)
-        elif token.kind == "@" or (token.kind == "name" and cursor.second.kind != ":"):
+        elif token.kind == "@" or (token.kind == "name" and cursor.ahead().kind != ":"):
             self._instruction()
         elif token.kind == "name":
             self._label()
@@ -141,22 +141,22 @@ class BodyReader:
 
     def _label(self) -> None:
         cursor = self.cursor
-        name = cursor.take()
-        cursor.take()
+        name = cursor.next()
+        cursor.next()
         scope = self._scopes[-1]
         if name.text in scope.labels or name.text in scope.tables:
             cursor.fail(f"the label {name.text} stands twice in these braces", name)
-        if cursor.next.kind == "dot" and cursor.next.text == ".branchtargets":
-            cursor.take()
+        if cursor.token.kind == "dot" and cursor.token.text == ".branchtargets":
+            cursor.next()
             listed = [cursor.expect("name", "a label")]
             while cursor.accept(","):
                 listed.append(cursor.expect("name", "a label"))
             cursor.expect(";")
             scope.tables[name.text] = tuple(listed)
             return
-        if cursor.next.kind == "dot" and cursor.next.text in (".callprototype", ".calltargets"):
-            while cursor.next.kind not in (";", "end"):
-                cursor.take()
+        if cursor.token.kind == "dot" and cursor.token.text in (".callprototype", ".calltargets"):
+            while cursor.token.kind not in (";", "end"):
+                cursor.next()
             cursor.expect(";")
             scope.tables[name.text] = ()
             return
@@ -165,7 +165,7 @@ class BodyReader:
     def _close(self) -> None:
         """Labels of these braces are resolved; those not found are looked for further out."""
         scope = self._scopes.pop()
-        left: list[tuple[int, PtxToken]] = []
+        left: list[tuple[int, Token]] = []
         for number, token in scope.waiting:
             if token.text in scope.labels:
                 self._targets[number] = scope.labels[token.text]
@@ -184,15 +184,15 @@ class BodyReader:
                 close = nearest(token.text, known)
                 self.cursor.fail(f"{token.text} is not declared", token, f"did you mean {close}?" if close else None)
 
-    def _listed(self, token: PtxToken, scope: _Scope) -> int:
+    def _listed(self, token: Token, scope: _Scope) -> int:
         for one in (scope, *reversed(self._scopes)):
             if token.text in one.labels:
                 return one.labels[token.text]
         self.cursor.fail(f"the label {token.text} is not known here", token)
 
-    def _directive(self, token: PtxToken) -> None:
+    def _directive(self, token: Token) -> None:
         cursor = self.cursor
-        cursor.take()
+        cursor.next()
         word = token.text
         if word == ".reg":
             self._registers()
@@ -209,8 +209,8 @@ class BodyReader:
             for what in ("the number of a file", "a line", "a column"):
                 cursor.integer(what)
         elif word == ".pragma":
-            while cursor.next.kind not in (";", "end"):
-                cursor.take()
+            while cursor.token.kind not in (";", "end"):
+                cursor.next()
             cursor.expect(";")
         else:
             cursor.fail(f"{word} is no directive of a function body", token)
@@ -259,21 +259,21 @@ class BodyReader:
 
     def _instruction(self) -> None:
         cursor = self.cursor
-        start = cursor.next
+        start = cursor.token
         guard, negated = None, False
         if cursor.accept("@"):
             negated = cursor.accept("!") is not None
             name = cursor.expect("name", "a predicate")
-            guard = self._register(name.text)
+            guard = self.register(name.text)
             if guard is None:
                 cursor.fail(f"the predicate {name.text} is not declared", name)
         opcode = cursor.expect("name", "an instruction")
-        self._calling = opcode.text.partition(".")[0] == "call"
+        self._grammar.calling = opcode.text.partition(".")[0] == "call"
         operands: list[Operand] = []
-        if cursor.next.kind != ";":
-            operands.append(self._operand())
+        if cursor.token.kind != ";":
+            operands.append(self._grammar.operand())
             while cursor.accept(","):
-                operands.append(self._operand())
+                operands.append(self._grammar.operand())
         end = cursor.expect(";", "',' or ';'")
         if len(self._drafts) >= MAX_INSTRUCTIONS:
             cursor.fail(f"more than {MAX_INSTRUCTIONS:,} instructions", opcode)
@@ -281,53 +281,17 @@ class BodyReader:
         words = tuple(opcode.text.split("."))
         self._drafts.append(_Draft(words, operands, span, guard, negated, self._location))
 
-    def _operand(self, depth: int = 0) -> Operand:
-        first = self._simple(depth)
-        if self.cursor.accept("|"):
-            return Pair(first, self._simple(depth))
-        return first
-
-    def _simple(self, depth: int) -> Operand:
+    def number(self) -> Operand:
+        """The number at the cursor: a constant expression, or a floating-point number."""
         cursor = self.cursor
-        token = cursor.next
-        if depth > 8:
-            cursor.fail("brackets are nested too deeply", token)
-        if token.kind == "{" or (token.kind == "(" and self._calling):
-            cursor.take()
-            close = "}" if token.kind == "{" else ")"
-            items: list[Operand] = []
-            if cursor.next.kind != close:
-                items.append(self._operand(depth + 1))
-                while cursor.accept(","):
-                    items.append(self._operand(depth + 1))
-            cursor.expect(close)
-            return Vector(tuple(items)) if close == "}" else Arguments(tuple(items))
-        if token.kind == "[":
-            return self._address(depth)
-        if token.kind == "!":
-            cursor.take()
-            name = cursor.expect("name", "a predicate")
-            register = self._register(name.text)
-            if register is None:
-                cursor.fail(f"the predicate {name.text} is not declared", name)
-            return Negated(register)
-        if token.kind in ("number", "-", "~", "("):
-            return self._number()
-        if token.kind == "name":
-            return self._named(cursor.take())
-        cursor.fail(f"{token.text!r} begins no operand", token)
-
-    def _number(self) -> Operand:
-        cursor = self.cursor
-        first = cursor.second if cursor.next.kind == "-" else cursor.next
+        first = cursor.ahead() if cursor.token.kind == "-" else cursor.token
         if first.kind != "number" or integer_of(first.text) is not None:
             return Imm(constant(cursor))
         negative = cursor.accept("-") is not None
-        token = cursor.take()
-        low = token.text[:2].lower()
-        if low in ("0f", "0d"):
-            width = 32 if low == "0f" else 64
-            bits = int(token.text[2:], 16)
+        token = cursor.next()
+        exact = exact_real(token.text)
+        if exact is not None:
+            bits, width = exact
             return Real(bits ^ (negative << (width - 1)), width)
         try:
             bits = int.from_bytes(struct.pack("<d", float(token.text)), "little")
@@ -335,56 +299,32 @@ class BodyReader:
             cursor.fail("this is no number", token)
         return Real(bits ^ (negative << 63), 64)
 
-    def _named(self, token: PtxToken) -> Operand:
+    def named(self, token: Token) -> Operand:
+        """What a name is in the braces that are open. A name that nothing declares is a label."""
         text = token.text
         if text == "_":
             return Blank()
-        register = self._register(text)
+        register = self.register(text)
         vector = next((scope.vectors[text] for scope in reversed(self._scopes) if text in scope.vectors), None)
         if register is not None or vector is not None:
             return register or vector or Blank()
         if _SPECIAL.fullmatch(text):
             return Special(text)
         whole, _, selector = text.rpartition(".")
-        register = self._register(whole) if selector in PARTS else None
+        register = self.register(whole) if selector in PARTS else None
         if register is not None:
             return Part(register, selector)
         if text.startswith("%"):
             self.cursor.fail(f"the register {text} is not declared", token)
-        offset = 0
-        if self.cursor.next.kind in ("+", "-"):
-            sign = -1 if self.cursor.take().kind == "-" else 1
-            offset = sign * product(self.cursor)
         for scope in reversed(self._scopes):
             if text in scope.variables:
-                return Sym(scope.variables[text].name, offset=offset)
+                return Sym(scope.variables[text].name)
         if text in self._names:
-            return Sym(text, offset=offset)
+            return Sym(text)
         self._scopes[-1].waiting.append((token.start, token))
         return JumpTarget(text, token.start)
 
-    def _address(self, depth: int) -> Operand:
-        cursor = self.cursor
-        cursor.take()
-        token = cursor.next
-        base: Operand = (
-            self._number() if token.kind in ("number", "-") else self._named(cursor.expect("name", "an address"))
-        )
-        offset = 0
-        if isinstance(base, Sym):
-            base, offset = Sym(base.name), base.offset
-        if not isinstance(base, Register | Sym | Imm):
-            cursor.fail(f"{token.text} is no address", token)
-        while cursor.next.kind in ("+", "-"):
-            sign = -1 if cursor.take().kind == "-" else 1
-            offset += sign * product(cursor)
-        rest: list[Operand] = []
-        while cursor.accept(","):
-            rest.append(self._operand(depth + 1))
-        cursor.expect("]", "',' or ']'")
-        return TensorOperand(base, tuple(rest), offset) if rest else Mem(base, offset)
-
-    def _register(self, name: str) -> Register | None:
+    def register(self, name: str) -> Register | None:
         """The register of that name in the innermost braces that declare it."""
         ranged = _RANGED.fullmatch(name)
         for scope in reversed(self._scopes):
@@ -399,6 +339,61 @@ class BodyReader:
         return None
 
 
+class ModuleOperands(OperandReader[ModuleCursor]):
+    """Operands of compiled modules, whose names the body resolves. `calling`: parentheses hold arguments."""
+
+    def __init__(self, body: BodyReader) -> None:
+        super().__init__(body.cursor)
+        self._body = body
+        self.calling = False
+
+    def named(self) -> Operand:
+        operand = self._body.named(self.cursor.next())
+        return replace(operand, offset=self.offset()) if isinstance(operand, Sym) else operand
+
+    def number(self) -> Operand:
+        return self._body.number()
+
+    def parenthesized(self, depth: int) -> Operand:
+        cursor = self.cursor
+        if not self.calling:
+            return self._body.number()
+        cursor.next()
+        items = () if cursor.token.kind == ")" else self.items(depth)
+        cursor.expect(")")
+        return Arguments(items)
+
+    def pair(self, first: Operand) -> Operand:
+        self.cursor.next()
+        return Pair(first, self.operand(1))
+
+    def pairs_at(self, depth: int) -> bool:
+        return depth == 0
+
+    def predicate(self) -> Reg:
+        name = self.cursor.expect("name", "a predicate")
+        register = self._body.register(name.text)
+        if register is None:
+            self.cursor.fail(f"the predicate {name.text} is not declared", name)
+        return register
+
+    def base(self) -> Reg | Sym | Imm:
+        token = self.cursor.token
+        if token.kind not in ("number", "-", "name"):
+            raise self.cursor.wanted("an address", "write [x], [x+4] or [%rd1]")
+        base = self._body.named(self.cursor.next()) if token.kind == "name" else self.number()
+        if not isinstance(base, Reg | Sym | Imm):
+            self.cursor.fail(f"{token.text} is no address", token)
+        return base
+
+    def offset(self) -> int:
+        cursor, offset = self.cursor, 0
+        while cursor.token.kind in ("+", "-"):
+            sign = -1 if cursor.next().kind == "-" else 1
+            offset += sign * product(cursor)
+        return offset
+
+
 class Locations:
     """What .loc directives say. Files are named at the end of a module, so that a file is its number until then."""
 
@@ -406,14 +401,14 @@ class Locations:
         self._files = files
         self._last: dict[tuple[int, int, int], Location] = {}
 
-    def read(self, cursor: Cursor) -> Location:
+    def read(self, cursor: ModuleCursor) -> Location:
         """The rest of a .loc directive."""
         file = cursor.integer("the number of a file")
         line = cursor.integer("a line")
         column = cursor.integer("a column")
         caller = None
-        while cursor.next.kind == ",":
-            cursor.take()
+        while cursor.token.kind == ",":
+            cursor.next()
             word = cursor.expect("name", "function_name or inlined_at")
             if word.text == "function_name":
                 cursor.expect("name", "a label")

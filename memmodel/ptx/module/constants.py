@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from memmodel.ptx.module.lexer import Cursor, integer_of
+from memmodel.ptx.module.lexer import ModuleCursor, integer_of
 
 _LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"|": operator.or_},
@@ -27,24 +27,24 @@ _DEPTH = 64
 _WIDEST = 1 << 128
 
 
-def constant(cursor: Cursor) -> int:
+def constant(cursor: ModuleCursor) -> int:
     """The value of an expression."""
-    return _level(cursor, 0, 0) if cursor.second.kind not in _ENDS else _unary(cursor, 0)
+    return _level(cursor, 0, 0) if cursor.ahead().kind not in _ENDS else _unary(cursor, 0)
 
 
-def product(cursor: Cursor) -> int:
+def product(cursor: ModuleCursor) -> int:
     """The value of a product, or of what is tighter."""
-    return _level(cursor, _PRODUCT, 0) if cursor.second.kind not in _ENDS else _unary(cursor, 0)
+    return _level(cursor, _PRODUCT, 0) if cursor.ahead().kind not in _ENDS else _unary(cursor, 0)
 
 
-def _level(cursor: Cursor, level: int, depth: int) -> int:
+def _level(cursor: ModuleCursor, level: int, depth: int) -> int:
     if level == len(_LEVELS):
         return _unary(cursor, depth)
-    start = cursor.next
+    start = cursor.token
     value = _level(cursor, level + 1, depth)
     while (symbol := _operator(cursor)) in _LEVELS[level]:
         for _ in symbol:
-            cursor.take()
+            cursor.next()
         right = _level(cursor, level + 1, depth)
         if right < 0 and symbol in ("<<", ">>"):
             cursor.fail("a shift is not negative", start)
@@ -54,15 +54,15 @@ def _level(cursor: Cursor, level: int, depth: int) -> int:
     return value
 
 
-def _operator(cursor: Cursor) -> str:
+def _operator(cursor: ModuleCursor) -> str:
     """The operator that is next; two marks of a shift stand together."""
-    first, second = cursor.next, cursor.second
+    first, second = cursor.token, cursor.ahead()
     if first.kind in ("<", ">"):
         return first.kind * 2 if second.kind == first.kind and second.start == first.end else ""
     return first.kind
 
 
-def _unary(cursor: Cursor, depth: int) -> int:
+def _unary(cursor: ModuleCursor, depth: int) -> int:
     if depth > _DEPTH:
         cursor.fail("the expression is nested too deeply")
     if cursor.accept("-"):

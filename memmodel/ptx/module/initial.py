@@ -9,17 +9,17 @@ import struct
 from collections.abc import Sequence
 from math import prod
 
-from memmodel.ptx.module.lexer import Cursor, integer_of
+from memmodel.ptx.module.lexer import ModuleCursor, exact_real, integer_of
 from memmodel.ptx.module.syntax import AddressValue, Initial
 
 MAX_VALUES = 1 << 24
 _REALS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
 
-def read_initial(cursor: Cursor, kind: str, unit: int, lengths: Sequence[int | None]) -> tuple[Initial, int]:
+def read_initial(cursor: ModuleCursor, kind: str, unit: int, lengths: Sequence[int | None]) -> tuple[Initial, int]:
     """The values after the `=`, and how many elements they are. `lengths`: of the dimensions, None for `[]`."""
     reader = InitialReader(cursor, kind, unit)
-    if lengths and cursor.next.kind == "{":
+    if lengths and cursor.token.kind == "{":
         count = reader.row(list(lengths))
     else:
         reader.value(0)
@@ -28,7 +28,7 @@ def read_initial(cursor: Cursor, kind: str, unit: int, lengths: Sequence[int | N
 
 
 class InitialReader:
-    def __init__(self, cursor: Cursor, kind: str, unit: int) -> None:
+    def __init__(self, cursor: ModuleCursor, kind: str, unit: int) -> None:
         self.cursor, self.kind, self.unit = cursor, kind, unit
         self.content = bytearray()
         self.addresses: list[AddressValue] = []
@@ -39,11 +39,11 @@ class InitialReader:
         cursor.expect("{")
         step = prod(one or 1 for one in lengths[1:])
         at = first
-        while cursor.next.kind != "}":
-            if cursor.next.kind == "{" and len(lengths) > 1:
+        while cursor.token.kind != "}":
+            if cursor.token.kind == "{" and len(lengths) > 1:
                 self.row(lengths[1:], at)
                 at += step
-            elif cursor.next.kind == "{":
+            elif cursor.token.kind == "{":
                 cursor.fail("a value is expected here")
             else:
                 self.value(at)
@@ -58,14 +58,14 @@ class InitialReader:
     def value(self, at: int) -> None:
         """One value: a number, or the address of a variable or function."""
         cursor = self.cursor
-        token = cursor.next
+        token = cursor.token
         if token.kind == "name":
             self._address(at)
             return
         negative = cursor.accept("-") is not None
         token = cursor.expect("number", "a value")
-        if not negative and cursor.next.kind == "(":
-            cursor.take()
+        if not negative and cursor.token.kind == "(":
+            cursor.next()
             self._address(at, integer_of(token.text) or 0)
             cursor.expect(")")
             return
@@ -75,13 +75,17 @@ class InitialReader:
         whole = integer_of(text)
         if whole is not None:
             return self._bits(-whole if negative else whole) if self.kind in _REALS else -whole if negative else whole
-        if text[:2].lower() in ("0f", "0d"):
-            bits, width = int(text[2:], 16), 32 if text[1] in "fF" else 64
+        exact = exact_real(text)
+        if exact is not None:
+            bits, width = exact
             number = struct.unpack("<f" if width == 32 else "<d", bits.to_bytes(width // 8, "little"))[0]
             if (self.kind, width) in (("f32", 32), ("f64", 64)):
                 return bits ^ negative << width - 1
             return self._bits(-number if negative else number)
-        return self._bits(-float(text) if negative else float(text))
+        try:
+            return self._bits(-float(text) if negative else float(text))
+        except ValueError:
+            self.cursor.fail("this is no number")
 
     def _bits(self, number: float) -> int:
         try:
@@ -98,8 +102,8 @@ class InitialReader:
             name = cursor.expect("name", "the name of a variable")
         offset = 0
         for _ in range(2):
-            while cursor.next.kind in ("+", "-"):
-                sign = -1 if cursor.take().kind == "-" else 1
+            while cursor.token.kind in ("+", "-"):
+                sign = -1 if cursor.next().kind == "-" else 1
                 offset += sign * cursor.integer("an offset")
             if generic:
                 cursor.expect(")")

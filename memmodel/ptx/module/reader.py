@@ -10,15 +10,16 @@ import re
 from dataclasses import replace
 
 from memmodel.errors import InputError
+from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.body import BodyReader, Locations
-from memmodel.ptx.module.lexer import Cursor, PtxToken
+from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
 from memmodel.ptx.module.variables import SPACES, declarations, skip_parentheses
 from memmodel.source import Source, Span, read_bytes
 
 MAX_BYTES = 64_000_000
 _LINKING = (".visible", ".extern", ".weak", ".common")
-_FILE = re.compile(r'^\s*\.file\s+(\d{1,9})\s+"([^"\n]*)"', re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*+\.file[ \t]++(\d{1,9})[ \t]++"([^"\n]*)"', re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
 
 
@@ -45,7 +46,7 @@ def parse_module(source: Source) -> PtxModule:
 
 class _ModuleReader:
     def __init__(self, source: Source) -> None:
-        self.cursor = Cursor(source)
+        self.cursor = ModuleCursor.of(source)
         files = {int(number): name for number, name in _FILE.findall(source.text)}
         self.locations = Locations(files)
         self.version: tuple[int, int] | None = None
@@ -56,7 +57,7 @@ class _ModuleReader:
 
     def module(self) -> PtxModule:
         cursor = self.cursor
-        while cursor.next.kind != "end":
+        while cursor.token.kind != "end":
             self._directive()
         if self.version is None:
             cursor.fail(".version is missing", hint="a PTX module begins with .version, .target and .address_size")
@@ -67,7 +68,7 @@ class _ModuleReader:
 
     def _directive(self) -> None:
         cursor = self.cursor
-        token = cursor.take()
+        token = cursor.next()
         if token.kind == ";":
             return
         if token.kind == "name" and cursor.accept(":"):
@@ -85,7 +86,7 @@ class _ModuleReader:
         elif word == ".file":
             self._file()
         elif word == ".section":
-            cursor.take()
+            cursor.next()
             self._section()
         elif word == ".nv_intermediate_source_section":
             self._section()
@@ -95,8 +96,8 @@ class _ModuleReader:
             self.aliases[alias.text] = cursor.expect("name", "the name of a function").text
             cursor.expect(";")
         elif word == ".pragma":
-            while cursor.next.kind not in (";", "end"):
-                cursor.take()
+            while cursor.token.kind not in (";", "end"):
+                cursor.next()
             cursor.expect(";")
         elif word == ".loc":
             self.locations.read(cursor)
@@ -132,12 +133,12 @@ class _ModuleReader:
         cursor.expect("{")
         depth = 1
         while depth:
-            token = cursor.take()
+            token = cursor.next()
             if token.kind == "end":
                 cursor.fail("the section is not closed: '}' is expected", token)
             depth += (token.kind == "{") - (token.kind == "}")
 
-    def _object(self, token: PtxToken) -> None:
+    def _object(self, token: Token) -> None:
         cursor = self.cursor
         linking = {}
         while token.text in _LINKING:
@@ -151,14 +152,14 @@ class _ModuleReader:
         for variable in declarations(cursor, token, linking):
             self.variables[variable.name] = variable
 
-    def _function(self, token: PtxToken) -> None:
+    def _function(self, token: Token) -> None:
         cursor = self.cursor
         entry = token.text == ".entry"
         directives: dict[str, tuple[int, ...]] = {}
         self._tuning(directives)
-        results = self._parameters() if not entry and cursor.next.kind == "(" else ()
+        results = self._parameters() if not entry and cursor.token.kind == "(" else ()
         name = cursor.expect("name", "the name of a function")
-        params = self._parameters() if cursor.next.kind == "(" else ()
+        params = self._parameters() if cursor.token.kind == "(" else ()
         self._tuning(directives)
         span = cursor.span(name)
         if cursor.accept(";"):
@@ -189,17 +190,17 @@ class _ModuleReader:
     def _tuning(self, directives: dict[str, tuple[int, ...]]) -> None:
         """`.reqntid 128`, `.maxnreg 168`, `.noreturn`, `.language "ptx", 5`, …"""
         cursor = self.cursor
-        while cursor.next.kind == "dot":
-            token = cursor.take()
+        while cursor.token.kind == "dot":
+            token = cursor.next()
             if token.text == ".pragma":
-                while cursor.next.kind not in (";", "end"):
-                    cursor.take()
+                while cursor.token.kind not in (";", "end"):
+                    cursor.next()
                 cursor.expect(";")
                 continue
             if token.text == ".attribute":
                 skip_parentheses(cursor)
             values: list[int] = []
-            while cursor.next.kind in ("number", "string"):
+            while cursor.token.kind in ("number", "string"):
                 if cursor.accept("string") is None:
                     values.append(cursor.integer("a number"))
                 if not cursor.accept(","):
@@ -210,7 +211,7 @@ class _ModuleReader:
         cursor = self.cursor
         cursor.expect("(")
         found: list[ModuleVariable] = []
-        while cursor.next.kind != ")":
+        while cursor.token.kind != ")":
             token = cursor.expect("dot", "a parameter")
             if token.text not in (".param", ".reg"):
                 cursor.fail(f"{token.text} begins no parameter", token)

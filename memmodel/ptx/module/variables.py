@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.initial import read_initial
-from memmodel.ptx.module.lexer import Cursor, PtxToken
+from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable
 
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex"})
@@ -19,7 +20,7 @@ _WIDTHS = {
 }  # fmt: skip
 
 
-def type_of(cursor: Cursor, token: PtxToken) -> tuple[str, int]:
+def type_of(cursor: ModuleCursor, token: Token) -> tuple[str, int]:
     """Kind and width in bits of a type."""
     word = token.text[1:]
     if word in _WIDTHS:
@@ -30,12 +31,12 @@ def type_of(cursor: Cursor, token: PtxToken) -> tuple[str, int]:
 
 
 def declarations(
-    cursor: Cursor, space: PtxToken, linking: Mapping[str, bool], *, parameter: bool = False
+    cursor: ModuleCursor, space: Token, linking: Mapping[str, bool], *, parameter: bool = False
 ) -> list[ModuleVariable]:
     """One directive: `.align 4 .b8 a[16], b;`. As a parameter, one variable without semicolon."""
     where = space.text[1:].split(".")[0].split("::")[0]
     align, lanes, pointer = 0, 1, False
-    written: PtxToken | None = None
+    written: Token | None = None
     while written is None:
         token = cursor.expect("dot", "a type")
         if token.text == ".align":
@@ -52,8 +53,8 @@ def declarations(
             written = token
     type_width = type_of(cursor, written)[1]
     # A pointer parameter says behind its type what it points to: `.param .u64 .ptr .global .align 1 name`.
-    while cursor.next.kind == "dot":
-        token = cursor.take()
+    while cursor.token.kind == "dot":
+        token = cursor.next()
         if token.text == ".ptr":
             pointer = True
         elif token.text == ".align":
@@ -72,7 +73,7 @@ def declarations(
 
 
 def _one(
-    cursor: Cursor, space: str, written: PtxToken, align: int, unit: int, pointer: bool, linking: Mapping[str, bool]
+    cursor: ModuleCursor, space: str, written: Token, align: int, unit: int, pointer: bool, linking: Mapping[str, bool]
 ) -> ModuleVariable:
     name = cursor.expect("name", "a name")
     size: int | None = unit
@@ -102,12 +103,12 @@ def _one(
     )
 
 
-def skip_parentheses(cursor: Cursor) -> None:
+def skip_parentheses(cursor: ModuleCursor) -> None:
     """Pass over what stands in parentheses."""
     cursor.expect("(")
     depth = 1
     while depth:
-        token = cursor.take()
+        token = cursor.next()
         if token.kind == "end":
             cursor.fail("')' is expected here", token)
         depth += (token.kind == "(") - (token.kind == ")")
