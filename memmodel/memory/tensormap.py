@@ -19,8 +19,21 @@ ADDRESS = (0, 64)
 
 RANK = (64, 8)
 ELEMENT_BYTES = (72, 8)
-_SIZES, _BOX, _STRIDES = 96, 256, 352
-_SIZE_BITS, _BOX_BITS, _STRIDE_BITS = 32, 16, 64
+SWIZZLE, INTERLEAVED = (80, 4), (85, 1)
+"""The code of the swizzle, and whether the layout is interleaved. Litmus tests have neither."""
+
+IM2COL, PACKING = (86, 1), (88, 2)
+"""Whether the map is for im2col, and the place of its type among those of elements below a byte (`PACKED`)."""
+
+_SIZES, _BOX, _STRIDES, _STEPS, _LOWER, _UPPER = 96, 256, 352, 608, 648, 696
+_SIZE_BITS, _BOX_BITS, _STRIDE_BITS, _STEP_BITS, _CORNER_BITS = 32, 16, 64, 8, 16
+
+ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4, 13: 1, 14: 1, 15: 1}
+"""Bytes of an element by the code of its type ("tensormap.replace"); the last three are smaller than a byte."""
+
+PACKED = ("", "b4x16", "b4x16_p64", "b6x16_p32")
+LAST_PLAIN = 12
+"""Types below a byte, from the code after the last plain one on; what the last one stores is .b6p2x16."""
 
 
 def size_field(axis: int) -> tuple[int, int]:
@@ -36,6 +49,16 @@ def box_field(axis: int) -> tuple[int, int]:
 def stride_field(axis: int) -> tuple[int, int]:
     """Where the distance in bytes between neighbours in dimension axis + 1 stands (`global_stride`)."""
     return _STRIDES + axis * _STRIDE_BITS, _STRIDE_BITS
+
+
+def step_field(axis: int) -> tuple[int, int]:
+    """Where the element stride in a dimension stands, less one (`element_stride`)."""
+    return _STEPS + axis * _STEP_BITS, _STEP_BITS
+
+
+def corner_fields(axis: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where the lower and the upper corner of the bounding box of im2col stand, in one of its dimensions."""
+    return (_LOWER + axis * _CORNER_BITS, _CORNER_BITS), (_UPPER + axis * _CORNER_BITS, _CORNER_BITS)
 
 
 def insert(number: int, field: tuple[int, int], value: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from memmodel.base.labels import Access, Allocates, Family, Issue, Side
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Track
-from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines
+from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines, TensorMapAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,16 @@ class RelinquishPermit:
     label: Allocates
 
 
+@dataclass(frozen=True, slots=True)
+class CopyTogether:
+    """A warp copies a tensor map from one place to another. Each byte is moved by one lane."""
+
+    read: Access
+    write: Access
+    source: TensorMapAt
+    target: TensorMapAt
+
+
 WarpOp = (
     Forget
     | MoveMatrix
@@ -171,5 +181,6 @@ WarpOp = (
     | AllocateColumns
     | FreeColumns
     | RelinquishPermit
+    | CopyTogether
 )
 """Steps that only the warps of compiled modules make."""

@@ -171,7 +171,7 @@ REPLACED = {
     f"{REPLACE}.element_stride.global.b1024.b32 [gmap], 0, %r0;": [
         "Unmodelled(a tensor map with another element_stride than 1 ne.u32(%r0, 1))",
         "Read([$map] TensorMapAt(&gmap global) Access(read) type=b1024)",
-        "Write([%$map] TensorMapAt(&gmap global) Access(write))",
+        "Write([insert 608 8.b1024(%$map, sub.u32(%r0, 1))] TensorMapAt(&gmap global) Access(write))",
     ],
 }
 

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.base.labels import Access, Action, Allocates, Allocation, Family, Issue, Role, Side, Signal
+from memmodel.base.labels import Access, Action, Allocates, Allocation, Family, Issue, ProxyFence, Role, Side, Signal
 from memmodel.isa.module import Surroundings, lower_in_module
 from memmodel.program.expressions import AddressOf, Apply, Const, Get
-from memmodel.program.ops import AsyncRead, Gather, IssueAsync, Op, Scatter, SignalPart, Track, UndefinedIf, Update
+from memmodel.program.ops import (
+    AsyncRead,
+    Emit,
+    Gather,
+    IssueAsync,
+    Op,
+    Scatter,
+    SignalPart,
+    Track,
+    UndefinedIf,
+    Update,
+)
 from memmodel.program.regions import (
     Box,
     BoxMode,
@@ -23,6 +34,7 @@ from memmodel.program.regions import (
 from memmodel.program.warp_ops import (
     AllocateColumns,
     CollectorUse,
+    CopyTogether,
     CopyToTensorMemory,
     Forget,
     FreeColumns,
@@ -173,6 +185,10 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     "cp.async.bulk.global.shared::cta.bulk_group [%d0], [s], 24;": [
         UndefinedIf("cp.async.bulk copies a multiple of 16 bytes", Apply("and", (Const(24), Const(15)), U32)),
         copied(Scatter(WRITTEN, Chunk(in_global("6"), Window.GLOBAL, Const(24)), 0, BULK), 24),
+    ],
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d0], [s], 128;": [
+        CopyTogether(READ, WRITE, TensorMapAt(OWN, Window.SHARED_CTA), TensorMapAt(in_global("6"), Window.GLOBAL)),
+        Emit(ProxyFence(Proxy.TENSORMAP, Sem.RELEASE, Scope.GPU)),
     ],
     "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
     "[s], [%d0, {%r0, %r1, %r2, %r3, 7}], [s+64];": [

@@ -16,25 +16,41 @@ from memmodel.litmus.syntax import Variable
 from memmodel.memory.tensormap import (
     ADDRESS,
     ELEMENT_BYTES,
+    ELEMENT_SIZES,
+    INTERLEAVED,
+    LAST_PLAIN,
+    MAX_DIMENSIONS,
+    PACKING,
     RANK,
+    SWIZZLE,
     TENSORMAP_BYTES,
     box_field,
     size_field,
+    step_field,
     stride_field,
 )
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Emit, Op, Read, Unmodelled, Write
 from memmodel.program.regions import TensorMapAt
+from memmodel.program.warp_ops import CopyTogether, WarpOp
 from memmodel.ptx.operands import Imm, Operand
 from memmodel.ptx.vocabulary import DataType, Proxy, Sem, Space, Window
 
-MAP = DataType("b", TENSORMAP_BYTES * 8)
-ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4}
-"""Bytes of an element by the code of its type; the others are packed ("tensormap.replace")."""
-
+MAP, U32 = DataType("b", TENSORMAP_BYTES * 8), DataType("u", 32)
+MAX_STEP = 8
+"""The largest element stride that a map has."""
 WIDE = ("global_address", "global_stride")
 INDEXED = ("box_dim", "global_dim", "global_stride", "element_stride")
-CODED = ("elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity", "fill_mode")
+CODES = {
+    "elemtype": len(ELEMENT_SIZES),
+    "interleave_layout": 3,
+    "swizzle_mode": 5,
+    "swizzle_atomicity": 4,
+    "fill_mode": 2,
+}
+"""How many codes a field has ("Tensormap new_val validity")."""
+
+CODED = tuple(CODES)
 FIELDS = ("global_address", "rank", *INDEXED, *CODED)
 
 
@@ -46,8 +62,11 @@ def replace(call: Call) -> tuple[Op, ...]:
         call.fail(f"{call.head}.tile.{field} takes {', '.join(names)}; {len(call.operands)} operands are given")
     if field in INDEXED and not (isinstance(call.operands[1], Imm) and 0 <= call.operands[1].value <= 4):
         call.fail("ord is a number from 0 to 4", call.operands[1])
-    if field in CODED and not isinstance(call.operands[-1], Imm):
-        call.fail(f"the new value of .{field} is written out", call.operands[-1])
+    code = call.operands[-1]
+    if field in CODED and not isinstance(code, Imm):
+        call.fail(f"the new value of .{field} is written out", code)
+    if isinstance(code, Imm) and not 0 <= code.value < CODES.get(field, code.value + 1):
+        call.fail(f"the new value of .{field} is from 0 to {CODES[field] - 1}, and not {code.value}", code)
     window = call.window if call.word("space") else Window.OWN_DATA
     region = TensorMapAt(_map(call, call.operands[0], SPACE_OF.get(call.word("space") or "")), window)
     read = Read(("$map",), region, call.access(Side.READ), MAP)
@@ -55,50 +74,81 @@ def replace(call: Call) -> tuple[Op, ...]:
 
 
 def _beyond(call: Call, field: str) -> tuple[Op, ...]:
-    """What a map may say that this model does not follow."""
+    """What a map may say that is not followed: in a litmus test every layout but a box of a dense tensor."""
     new, plain = call.operands[-1], {"element_stride": 1, **dict.fromkeys(CODED[1:], 0)}
-    if field == "elemtype" and isinstance(new, Imm) and new.value not in ELEMENT_SIZES:
+    if field == "global_stride" and _axis(call) == MAX_DIMENSIONS - 1:
+        return (Unmodelled("a tensor map with a stride beyond its dimensions", Const(1)),)
+    if call.module:
+        beyond = Apply("gt", (Apply("sub", (call.integer(new), Const(1)), U32), Const(MAX_STEP - 1)), U32)
+        return (Unmodelled(f"an element stride beyond {MAX_STEP}", beyond),) if field == "element_stride" else ()
+    if field == "elemtype" and isinstance(new, Imm) and new.value > LAST_PLAIN:
         return (Unmodelled("a tensor map of packed elements", Const(1)),)
     if field not in plain:
         return ()
-    other = Apply("ne", (call.integer(new), Const(plain[field])), DataType("u", 32))
+    other = Apply("ne", (call.integer(new), Const(plain[field])), U32)
     return (Unmodelled(f"a tensor map with another {field} than {plain[field]}", other),)
 
 
 def _replaced(call: Call, field: str) -> Expr:
     """The map with the new value in its field. Fields that move no byte elsewhere leave the number as it is."""
-    new = call.operands[-1]
-    axis = call.operands[1].value if field in INDEXED and isinstance(call.operands[1], Imm) else 0
-    if field == "elemtype" and isinstance(new, Imm) and new.value in ELEMENT_SIZES:
-        return _insert(ELEMENT_BYTES, Const(ELEMENT_SIZES[new.value]))
-    if field in ("elemtype", "element_stride", *CODED):
-        return Get("$map")
+    new, axis = call.operands[-1], _axis(call)
+    if field in CODED and isinstance(new, Imm):
+        return _with_code(field, new.value)
     value = call.value(new, DataType("u", 64))
     if field == "rank":  # "zero-based": 0 is one dimension
-        return _insert(RANK, Apply("add", (value, Const(1)), DataType("u", 32)))
+        return _insert(RANK, Apply("add", (value, Const(1)), U32))
+    if field == "element_stride":
+        return _insert(step_field(axis), Apply("sub", (value, Const(1)), U32))
     where = {
         "global_address": ADDRESS,
         "global_dim": size_field(axis),
         "box_dim": box_field(axis),
-        "global_stride": stride_field(min(axis, 3)),
+        "global_stride": stride_field(min(axis, MAX_DIMENSIONS - 2)),
     }
     return _insert(where[field], value)
 
 
-def _insert(field: tuple[int, int], value: Expr) -> Expr:
-    return Apply(f"insert {field[0]} {field[1]}", (Get("$map"), value), MAP)
+def _axis(call: Call) -> int:
+    """The dimension that a field is about."""
+    ord = call.operands[1]
+    return ord.value if call.word("field") in INDEXED and isinstance(ord, Imm) else 0
+
+
+def _with_code(field: str, code: int) -> Expr:
+    """The map with another layout. Which bytes are swizzled together, and what fills the outside, move no byte."""
+    if field == "elemtype":
+        return _insert(PACKING, Const(max(0, code - LAST_PLAIN)), _insert(ELEMENT_BYTES, Const(ELEMENT_SIZES[code])))
+    if field == "interleave_layout":
+        return _insert(INTERLEAVED, Const(int(code != 0)))
+    return _insert(SWIZZLE, Const(code)) if field == "swizzle_mode" else Get("$map")
+
+
+def _insert(field: tuple[int, int], value: Expr, number: Expr = Get("$map")) -> Expr:
+    return Apply(f"insert {field[0]} {field[1]}", (number, value), MAP)
 
 
 def copy_and_fence(call: Call) -> tuple[Op, ...]:
     """tensormap.cp_fenceproxy: a generic copy from shared to global memory, and the release half of a proxy fence."""
-    size_128(call, call.operands[2])
-    target = TensorMapAt(_map(call, call.operands[0], Space.GLOBAL), Window.GLOBAL)
-    source = TensorMapAt(_map(call, call.operands[1], Space.SHARED), Window.SHARED_CTA)
+    target, source = _ends(call)
     return (
         Read(("$map",), source, call.access(Side.READ), MAP),
         Write((Get("$map"),), target, call.access(Side.WRITE)),
         Emit(ProxyFence(Proxy.TENSORMAP, Sem.RELEASE, call.scope)),
     )
+
+
+def _ends(call: Call) -> tuple[TensorMapAt, TensorMapAt]:
+    """Where the map is copied to, and from where."""
+    size_128(call, call.operands[2])
+    target = TensorMapAt(_map(call, call.operands[0], Space.GLOBAL), Window.GLOBAL)
+    return target, TensorMapAt(_map(call, call.operands[1], Space.SHARED), Window.SHARED_CTA)
+
+
+def copy_together(call: Call) -> tuple[Op | WarpOp, ...]:
+    """The same of a warp, whose lanes share the copy: a litmus thread stands for all of them."""
+    target, source = _ends(call)
+    fence = Emit(ProxyFence(Proxy.TENSORMAP, Sem.RELEASE, call.scope))
+    return CopyTogether(call.access(Side.READ), call.access(Side.WRITE), source, target), fence
 
 
 def _map(call: Call, operand: Operand, space: Space | None) -> Expr:
@@ -161,5 +211,6 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=90,
         together=Together.WARP,
+        lower_module=copy_together,
     ),
 )

@@ -24,7 +24,6 @@ from memmodel.kernel.machine.engines.clusters import cluster_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
 from memmodel.kernel.machine.engines.stasync import async_step
-from memmodel.kernel.machine.engines.tensormaps import map_step
 from memmodel.kernel.machine.engines.textures import texture_step
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
@@ -44,7 +43,7 @@ from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, atomic_step, sync_step, object_step, map_step, cluster_step, async_step,
+    warp_step, access_step, atomic_step, sync_step, object_step, cluster_step, async_step,
     multimem_step, texture_step, stack_step,
 )  # fmt: skip
 INTERPRETED = (
@@ -56,6 +55,7 @@ INTERPRETED = (
     "matrix.warp_mma",
     "movement.bulk",
     "movement.tensor",
+    "movement.tensormap",
     "matrix.wgmma",
     "matrix.tcgen_mma",
     "matrix.tcgen_move",

@@ -21,6 +21,7 @@ from memmodel.kernel.machine.engines.mma import (
     shift_tensor_memory,
 )
 from memmodel.kernel.machine.engines.tensor import allocate_columns, free_columns, relinquish_permit
+from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
@@ -42,12 +43,15 @@ from memmodel.program.ops import (
     Emit,
     IssueAsync,
     Op,
+    Read,
     UndefinedIf,
     Unmodelled,
     WaitForGroups,
+    Write,
 )
 from memmodel.program.warp_ops import (
     AllocateColumns,
+    CopyTogether,
     CopyToTensorMemory,
     Forget,
     FreeColumns,
@@ -273,6 +277,18 @@ class Interpreter:
     @step.register
     def _(self, op: IssueAsync) -> Blocking:
         return issue(self, op)
+
+    @step.register
+    def _(self, op: Read) -> Blocking:
+        return read_map(self, op)
+
+    @step.register
+    def _(self, op: Write) -> Blocking:
+        return write_map(self, op)
+
+    @step.register
+    def _(self, op: CopyTogether) -> Blocking:
+        return copy_together(self, op)
 
     @step.register
     def _(self, op: Forget) -> Blocking:

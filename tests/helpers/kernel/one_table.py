@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from memmodel.answer import Budget
 from memmodel.base.labels import Access, Fault, GroupWait, Label, Side, Signal, Undefined
 from memmodel.concrete.meter import Meter
-from memmodel.concrete.records import AccessRecord, ObjectRecord, Record, RecordName, Trace, WaitRecord
+from memmodel.concrete.records import AccessRecord, End, ObjectRecord, Record, RecordName, Trace, WaitRecord
 from memmodel.concrete.runner import Runner
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test
@@ -145,11 +145,13 @@ def lowered(line: str, before: str = "") -> LoweredTest:
     return lower_test(parse_litmus(Source("t.litmus", LITMUS.replace("BEFORE", before).replace("LINE", line))))
 
 
-def in_litmus(line: str, before: str = "") -> Told:
-    """What the instruction does in a litmus test. Raises InputError if it is none."""
+def in_litmus(line: str, before: str = "") -> Told | None:
+    """What the instruction does in a litmus test; None if litmus tests do not follow it. Raises InputError."""
     steps = lowered(line, before)
     runner = Runner(steps, 0, Starts(), 1)
     (trace,) = runner.run(Initial(steps.space), Meter(Budget()), waits=False).traces
+    if trace.ending.end is End.BEYOND:
+        return None
     told, last = Told(), steps.test.threads[0].body[-1]
     for number, record in enumerate(trace.records):
         if steps.programs[0].steps[record.name.step].instruction is last:
@@ -285,7 +287,10 @@ class _Places:
 
 def compare(line: str, before: str = "") -> None:
     """Both doors say the same of an instruction."""
-    litmus, module = in_litmus(line, before), in_module(line, before)
+    litmus = in_litmus(line, before)
+    if litmus is None:
+        return
+    module = in_module(line, before)
     assert litmus.undefined == module.undefined
     if "address" in litmus.undefined:  # a litmus test issues nothing then
         return

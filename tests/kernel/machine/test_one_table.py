@@ -19,7 +19,8 @@ BOX = "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group"
 WORDS = "cp.async.ca.shared.global"
 
 AWAY = "mapa.shared::cluster.u32 %r10, tile, 1; mapa.shared::cluster.u32 %r11, bar, 1; mov.u32 %r12, tile;"
-NUMBERS = "mov.u32 %r0, 16; mov.u32 %r1, 24; mov.u32 %r2, 1; mov.u32 %r3, 3; mov.u16 %h0, 255; mov.u32 %r4, -1;"
+NUMBERS = "mov.u32 %r0, 16; mov.u32 %r1, 24; mov.u32 %r2, 1; mov.u32 %r3, 3; mov.u32 %r4, -1; "
+NUMBERS += "mov.u16 %h0, 255; mov.u64 %rd0, 4096;"
 
 COPIES = [
     f"{LOAD} [tile], [src], 64, [bar];",
@@ -68,6 +69,20 @@ BOXES = [
     "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [flat, {0, 0}];",
 ]
 
+REPLACE = "tensormap.replace.tile"
+MAPS = [
+    f"{REPLACE}.global_address.global.b1024.b64 [made], %rd0;",
+    f"{REPLACE}.rank.b1024.b32 [made], 1;",
+    f"{REPLACE}.box_dim.global.b1024.b32 [made], 1, %r0;",
+    f"{REPLACE}.global_dim.global.b1024.b32 [made], 4, 9;",
+    f"{REPLACE}.global_stride.global.b1024.b64 [made], 3, %rd0;",
+    f"{REPLACE}.element_stride.global.b1024.b32 [made], 1, 1;",
+    f"{REPLACE}.elemtype.global.b1024.b32 [made], 6;",
+    f"{REPLACE}.swizzle_mode.global.b1024.b32 [made], 0;",
+    f"{REPLACE}.fill_mode.global.b1024.b32 [made], 0;",
+    f"{REPLACE}.rank.global.b1024.b32 [made+32], 1;",
+]
+
 GROUPS = [
     (line, before)
     for before in (
@@ -87,12 +102,17 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize("sample", [*COPIES, *BOXES])
+@pytest.mark.parametrize("sample", [*COPIES, *BOXES, *MAPS])
 def test_copies(sample: str) -> None:
     read = [line for line in spellings(sample) if readable(line, AWAY + NUMBERS)]
     assert sample in read
     for line in read:
         compare(line, AWAY + NUMBERS)
+
+
+def test_a_map_in_shared_memory() -> None:
+    """Without the state space a module would have to name a generic address, which litmus tests do not tell apart."""
+    compare(f"{REPLACE}.rank.shared::cta.b1024.b32 [held], %r2;", NUMBERS)
 
 
 @pytest.mark.parametrize(("line", "before"), GROUPS)

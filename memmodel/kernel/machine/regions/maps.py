@@ -14,46 +14,28 @@ from operator import mul
 
 from memmodel.kernel.launch import TensorMapSpec
 from memmodel.memory.tensormap import (
-    ADDRESS,
     ELEMENT_BYTES,
-    RANK,
+    ELEMENT_SIZES,
+    IM2COL,
+    INTERLEAVED,
+    PACKED,
+    PACKING,
+    SWIZZLE,
     TensorMap,
-    box_field,
+    corner_fields,
     extract,
     insert,
-    size_field,
-    stride_field,
+    step_field,
 )
-
-SWIZZLE = (80, 4)
-INTERLEAVED = (85, 1)
-IM2COL = (86, 1)
-PACKING = (88, 2)
-_STEPS, _LOWER, _UPPER = 608, 648, 696
-"""Fields of ours beside those of `memory.tensormap`: code of the swizzle, interleave, is it for im2col?, the number of
-a type below a byte, element strides less one, and the corners of the bounding box of im2col. The box of such a map is
-its channels and its pixels.
-"""
 
 SPANS = {0: 0, 1: 32, 2: 64, 3: 128, 4: 96}
 """Bytes of a row by the code of `.swizzle_mode`."""
-
-ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4, 13: 1, 14: 1, 15: 1}
-"""Bytes of an element by the code of its type ("tensormap.replace"); the last three are smaller than a byte."""
-
-PACKED = ("", "b4x16", "b4x16_p64", "b6x16_p32")
-"""Types below a byte, from the code 13 on; what the last one stores is .b6p2x16."""
 
 BITS = {"b4x16": (4, 4), "b4x16_p64": (4, 8), "b6x16_p32": (6, 8)}
 """Bits of an element in global memory, and in shared memory with its part of the padding ("Sub-byte Types")."""
 
 Stretch = tuple[int, int]
 """First byte and length."""
-
-
-def step_field(axis: int) -> tuple[int, int]:
-    """Where the element stride in a dimension stands, less one."""
-    return _STEPS + 8 * axis, 8
 
 
 def described(spec: TensorMapSpec) -> int:
@@ -67,7 +49,8 @@ def described(spec: TensorMapSpec) -> int:
     if image is not None:
         number = insert(number, IM2COL, 1)
         for axis, (low, high) in enumerate(zip(image.lower, image.upper, strict=True)):
-            number = insert(insert(number, (_LOWER + 16 * axis, 16), low), (_UPPER + 16 * axis, 16), high)
+            lower, upper = corner_fields(axis)
+            number = insert(insert(number, lower, low), upper, high)
     number = insert(number, PACKING, PACKED.index(spec.packed or ""))
     code = next((code for code, span in SPANS.items() if span == spec.swizzle), 0)
     return insert(number, SWIZZLE, code)
@@ -189,33 +172,15 @@ def read_map(number: int) -> Tile | str:
     steps = tuple(extract(number, step_field(axis)) + 1 for axis in range(rank))
     corners = None
     if extract(number, IM2COL):
-        corners = tuple((_corner(number, _LOWER, axis), _corner(number, _UPPER, axis)) for axis in range(rank - 2))
+        ends = [corner_fields(axis) for axis in range(rank - 2)]
+        corners = tuple((_corner(number, lower), _corner(number, upper)) for lower, upper in ends)
     packed = PACKED[extract(number, PACKING)]
     return Tile(found, SPANS.get(extract(number, SWIZZLE), 0), steps, corners, packed)
 
 
-def _corner(number: int, begin: int, axis: int) -> int:
-    value = extract(number, (begin + 16 * axis, 16))
+def _corner(number: int, field: tuple[int, int]) -> int:
+    value = extract(number, field)
     return value - (1 << 16) if value >> 15 else value
-
-
-def replaced(number: int, field: str, axis: int, value: int) -> int | None:
-    """The map with a new value in a field ("tensormap.replace"); None if the value is not known here."""
-    if field == "elemtype":
-        size = ELEMENT_SIZES.get(value)
-        return None if size is None else insert(insert(number, ELEMENT_BYTES, size), PACKING, max(0, value - 12))
-    if field == "rank":
-        return insert(number, RANK, value + 1)
-    if field == "element_stride":
-        return insert(number, step_field(axis), value - 1) if 1 <= value <= 8 else None
-    if field == "interleave_layout":
-        return insert(number, INTERLEAVED, value != 0)
-    if field == "swizzle_mode":
-        return insert(number, SWIZZLE, value)
-    where = {"global_address": ADDRESS, "global_dim": size_field(axis), "box_dim": box_field(axis)}
-    if field == "global_stride":
-        return insert(number, stride_field(axis), value) if axis < 4 else None
-    return insert(number, where[field], value) if field in where else number
 
 
 def swizzled(address: int, span: int) -> int:
