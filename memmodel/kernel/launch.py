@@ -42,7 +42,7 @@ class _Part(BaseModel):
 
 
 def _contents(one: Buffer | Param) -> None:
-    """Are the first contents of a buffer given in one way, and do they fit?"""
+    """Check that the first contents of a buffer are given in one way, and fit. Raises ValueError."""
     if sum(given is not None for given in (one.init, one.hex, one.file)) > 1:
         raise ValueError("the contents of a buffer are given by init, hex or file, and not by two of them")
     if one.hex is not None and len(bytes.fromhex(one.hex)) > (one.bytes or 0):

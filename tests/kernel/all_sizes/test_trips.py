@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memmodel import check_kernel
-from memmodel.kernel.all_sizes.drift import STILL, Drift, Drifts, Going
+from memmodel.kernel.all_sizes.drift import STILL, Drift, DriftingNumber, Drifts
 from memmodel.kernel.arithmetic.alu import comparison, function, signed
 from memmodel.kernel.launch import read_launch
 
@@ -301,7 +301,8 @@ def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: 
         return [*found, 3] if word == "bfe" else found
 
     moving = 1 if swapped and len(operands(0)) == 2 and word not in ("shl", "shr") else 0
-    goes = [Going(read(one), Drift(Fraction(0), by) if n == moving else STILL) for n, one in enumerate(operands(0))]
+    drifts_of = [Drift(Fraction(0), by) if n == moving else STILL for n in range(len(operands(0)))]
+    goes = [DriftingNumber(read(one), drift) for one, drift in zip(operands(0), drifts_of, strict=True)]
     assume(by)
     drift = drifts.computed(words, goes)
     assume(drift is not None)
@@ -322,7 +323,8 @@ def test_comparisons_that_say_the_same(how: str, kind: str, one: int, two: int, 
     def read(number: int) -> int:
         return signed(number & mask, 32) if kind == "s32" else number & mask
 
-    first, second = Going(read(one), Drift(Fraction(0), by)), Going(read(two), Drift(Fraction(grows), 0))
+    first = DriftingNumber(read(one), Drift(Fraction(0), by))
+    second = DriftingNumber(read(two), Drift(Fraction(grows), 0))
     truth = drifts.truth(how, first, second)
     for item in (first, second):
         drifts.read(item, kind)
