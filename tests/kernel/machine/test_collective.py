@@ -69,6 +69,13 @@ EXITED = "setp.ge.u32 %p5, %r0, 20;\n@%p5 exit;\n"
 WARP = {
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r2];",
     "stmatrix": "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r10};",
+    "mma": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r10, %r11, %r12, %r13}, "
+    "{%r14, %r15}, {%f0, %f1, %f2, %f3};",
+    "movmatrix": "movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r11;",
+    "wmma.load": "wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 "
+    "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, [%r2], 16;",
+    "wmma.store": "wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 "
+    "[%r2], {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, 16;",
     "alloc": "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32;",
 }
 
@@ -84,6 +91,16 @@ def test_operands_are_the_same_in_all_lanes() -> None:
     alloc = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], %r10;"
     body = f"mov.u32 %r10, 32;\nsetp.lt.u32 %p5, %r0, 16;\n@%p5 mov.u32 %r10, 64;\n{alloc}"
     assert any("nCols of tcgen05.alloc is not the same" in message for message in found(body, 32))
+
+
+@pytest.mark.parametrize(
+    ("change", "operand"), [("@%p5 add.u32 %r10, %r10, 64;", "p"), ("@%p5 mov.u32 %r11, 32;", "stride")]
+)
+def test_lanes_name_one_matrix(change: str, operand: str) -> None:
+    load = "wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, [%r10], %r11;"
+    body = f"mov.u32 %r10, %r2;\nmov.u32 %r11, 16;\nsetp.lt.u32 %p5, %r0, 16;\n{change}\n{load}"
+    assert found(body.replace(change, ""), 32) == set()
+    assert any(f"{operand} of wmma.load.c is not the same in all lanes" in message for message in found(body, 32))
 
 
 @pytest.mark.parametrize(("lanes", "undefined"), [(128, False), (64, True)])

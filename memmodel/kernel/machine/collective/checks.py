@@ -64,7 +64,7 @@ def collective_of(compiler: Compiler, instruction: PtxInstruction) -> Collective
     if not is_aligned(instruction):
         return None
     uniform = tuple(
-        (name.strip("[]"), _values(compiler, instruction, operand))
+        (name.strip("[]?"), _values(compiler, instruction, operand))
         for name, operand in zip(row.operands, instruction.operands, strict=False)
         if name in row.uniform and not isinstance(operand, Vector)
     )
