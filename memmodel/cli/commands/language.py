@@ -15,7 +15,7 @@ from memmodel.output import replace_text
 
 @click.command()
 @file_argument
-@click.option("--layout", type=click.Choice([layout.value for layout in Layout]), help="Default: the file's own.")
+@click.option("--layout", type=click.Choice(["columns", "blocks"]), help="Default: the file's own.")
 @click.option("--in-place", "-i", is_flag=True, help="Rewrite the file.")
 @guarded
 def fmt(file: str, layout: str | None, in_place: bool) -> Exit:
