@@ -28,10 +28,11 @@ from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import Launch, parse_launch
-from memmodel.kernel.machine.engines import copies, mma, tensor, wgmma
+from memmodel.kernel.machine.engines import mma, tensor, wgmma
 from memmodel.kernel.machine.engines.matrices import MatrixDescriptor
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Cta
+from memmodel.kernel.machine.regions import locate
 from memmodel.kernel.machine.regions.maps import Stretch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.blocks import Block
@@ -139,7 +140,7 @@ def tiles_of_tests(ends: Sequence[int], columns: Sequence[int]) -> Iterator[set[
     with (
         patch.multiple(wgmma, hopper=decoded, matrix_bytes=touched),
         patch.multiple(mma, **changed),
-        patch.object(copies, "TENSOR_CHUNK", 16),
+        patch.object(locate, "TILE_ALIGN", 16),
     ):
         yield starts
 
