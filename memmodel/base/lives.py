@@ -2,7 +2,7 @@
 
 In: how many lives were before, and phases over. Out: one number, which grows with both. Settled here: a state of an
 earlier life is older than the phase before the current one, so that it is undefined in a test ("mbarrier.inval", "Phase
-of the mbarrier object").
+of the mbarrier object"). The objects of kernels have more phases than those of litmus tests.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ LIFE_BITS = 9
 """An object has fewer lives, and each of them fewer phases, than this many bits can count."""
 
 
-def in_life(number: int, over: int) -> int:
-    """So many phases over in a life that so many were before; nothing is before the first init."""
-    return max(0, number) << LIFE_BITS | over
+KERNEL_PHASE_BITS = 22
+"""A run of a kernel has fewer phases of a life than this many bits can count, and 2^12 times fewer lives."""
+
+
+def in_life(number: int, over: int, bits: int = LIFE_BITS) -> int:
+    """So many phases over in a life that so many were before; nothing is before the first init. `bits`: of a phase."""
+    return max(0, number) << bits | over
 
 
 def of_life(state: int) -> tuple[int, int]:

@@ -170,8 +170,17 @@ class CopyTogether:
     target: TensorMapAt
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an execution that comes here with `when` non-zero takes for granted; the verdict says so."""
+
+    text: str
+    when: Expr
+
+
 WarpOp = (
     Forget
+    | Note
     | MoveMatrix
     | MultiplyInRegisters
     | MultiplyInTensorMemory

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.place import count_operand, in_range, mbarrier
+from memmodel.isa.place import FULL_MASK, U32, count_operand, in_range, mbarrier
 from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
-from memmodel.isa.synchronization.states import belongs, pending, phase_of, returning
+from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.program.expressions import Const, Expr, Get
-from memmodel.program.ops import Assign, OnObject, Op
+from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
 from memmodel.program.regions import Object
+from memmodel.program.warp_ops import Note, WarpOp
 from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Pair, Sym
 from memmodel.ptx.vocabulary import Scope, Sem, Window
 
 MAX_V1 = (1 << 9) - 1
+PARITY = "a phase parity"
 SEMANTICS = {"release": Sem.RELEASE, "acquire": Sem.ACQUIRE, "relaxed": Sem.RELAXED}
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
@@ -103,12 +105,29 @@ def _check_result(call: Call, target: Operand, where: Operand) -> None:
     if call.word("space") == "shared::cluster":
         call.fail(f"{call.head} on .shared::cluster returns nothing", target, "write _ as destination")
     base = where.base if isinstance(where, Mem) else None
-    if isinstance(base, Sym) and base.cta not in (None, call.place.cta):
+    if isinstance(base, Sym) and base.cta is not None and base.cta != call.place.cta:
         call.fail(f"{call.head} returns nothing from another CTA's mbarrier", target, "write _ as destination")
 
 
 def test(call: Call) -> tuple[Op, ...]:
     """mbarrier.test_wait and try_wait, by state or by parity."""
+    phase, steps = _tested(call)
+    return steps if call.word("parity") is None else (*in_range(call, phase, 0, 1, PARITY), *steps)
+
+
+def test_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """The same in a module, where a parity of -1 is taken for 1: Triton extends the sign of a bit."""
+    phase, steps = _tested(call)
+    if call.word("parity") is None or (isinstance(phase, Imm) and phase.value in (0, 1)):
+        return steps
+    parity = call.integer(phase)
+    beyond = Apply("gt", (Apply("add", (parity, Const(1)), U32), Const(2)), U32)
+    note = Note(f"{PARITY} of -1 was taken for 1, and PTX has 0 and 1", Apply("eq", (parity, Const(FULL_MASK)), U32))
+    return (UndefinedIf(f"{PARITY} is from 0 to 1", beyond), note, *steps)
+
+
+def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
+    """The operand that says which phase is tested, and the steps."""
     operands = list(call.operands)
     result: list[Op] = []
     first = operands.pop(0)
@@ -139,11 +158,10 @@ def test(call: Call) -> tuple[Op, ...]:
                 f"write {call.head}.parity for a phase parity",
             )
         state = call.value(phase)
-        step = OnObject(made, region, register=done, state=phase_of(state))
-        return (*belongs(call, state, region.address), step, *result)
-    parity = count_operand(call, phase, 0, 1, "a phase parity")
-    valid = in_range(call, phase, 0, 1, "a phase parity")
-    return (*valid, OnObject(made, region, register=done, parity=parity), *result)
+        step = OnObject(made, region, register=done, state=phase_of(call, state))
+        return phase, (*belongs(call, state, region.address), step, *result)
+    parity = count_operand(call, phase, 0, 1, PARITY)
+    return phase, (OnObject(made, region, register=done, parity=parity), *result)
 
 
 def _reports_value(operands: list[Operand]) -> bool:
@@ -154,6 +172,11 @@ def _reports_value(operands: list[Operand]) -> bool:
 def pending_count(call: Call) -> tuple[Op, ...]:
     """mbarrier.pending_count: what the arrive that made the state saw."""
     return pending(call, Get(call.register(call.operands[1])))
+
+
+def pending_count_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """mbarrier.pending_count, where a count is not part of a state."""
+    return pending_in_module(call, Get(call.register(call.operands[1])))
 
 
 OWN = Slot(
@@ -299,6 +322,7 @@ ROWS = (
         since=80,
         needs=NEEDS,
         head_needs={"mbarrier.try_wait": 90},
+        lower_module=test_in_module,
         written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
     ),
     Row(
@@ -310,5 +334,6 @@ ROWS = (
         _PAGE + "mbarrier.pending_count",
         since=80,
         needs=NEEDS,
+        lower_module=pending_count_in_module,
     ),
 )

@@ -51,6 +51,7 @@ INTERPRETED = (
     "synchronization.fence",
     "synchronization.fence_async",
     "synchronization.groups",
+    "synchronization.mbarrier",
     "matrix.fragments",
     "matrix.warp_mma",
     "movement.bulk",

@@ -23,6 +23,7 @@ from memmodel.kernel.machine.engines.mma import (
 from memmodel.kernel.machine.engines.tensor import allocate_columns, free_columns, relinquish_permit
 from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
+from memmodel.kernel.machine.objects import on_object
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, Value, uniform
@@ -42,6 +43,7 @@ from memmodel.program.ops import (
     CommitGroup,
     Emit,
     IssueAsync,
+    OnObject,
     Op,
     Read,
     UndefinedIf,
@@ -59,6 +61,7 @@ from memmodel.program.warp_ops import (
     MoveTensorMemory,
     MultiplyInRegisters,
     MultiplyInTensorMemory,
+    Note,
     RelinquishPermit,
     ShiftTensorMemory,
     WarpOp,
@@ -173,7 +176,7 @@ class Interpreter:
         parts: list[tuple[list[Blocking], Blocking]] = []
         checks: list[Blocking] = []
         for op in self.ops:
-            if isinstance(op, UndefinedIf | Unmodelled):
+            if isinstance(op, UndefinedIf | Unmodelled | Note):
                 checks.append(self.step(op))
             else:
                 parts.append((checks, self.step(op)))
@@ -242,6 +245,18 @@ class Interpreter:
         return run
 
     @step.register
+    def _(self, op: Note) -> Blocking:
+        holds, instruction = self.value(op.when), self.instruction
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            values = holds(warp)
+            if any(values[lane] for lane in lanes):
+                machine.run.assumed.setdefault(f"line {instruction.line}: {op.text}")
+            return True
+
+        return run
+
+    @step.register
     def _(self, op: Emit) -> Blocking:
         instruction = self.instruction
         if op.address is not None:
@@ -261,6 +276,10 @@ class Interpreter:
     @step.register
     def _(self, op: Combine) -> Blocking:
         return combine(self, op)
+
+    @step.register
+    def _(self, op: OnObject) -> Blocking:
+        return on_object(self, op)
 
     @step.register
     def _(self, op: CommitGroup) -> Blocking:

@@ -35,7 +35,6 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.kernel.trace.problems import Failure, Refused
 from memmodel.kernel.trace.threads import TraceThread
-from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
 from memmodel.program.automata import MbarrierCounts
@@ -260,18 +259,16 @@ class Machine:
         after, bad = before.after(action, count, size, drop=drop, no_complete=no_complete, life=before.number + 1)
         self.objects[place] = after
         phase = 0 if action is Action.INIT else before.over
-        bad |= action is Action.INIT and not 0 < count <= MAX_ARRIVALS
         if bad:
             self.run.bad.append(event)
         event.note = (*event.note, event.first, phase, after.life, *self._elsewhere(event), *(["bad"] if bad else []))
         log = self.run.objects.setdefault(place, [])
         log.append(ObjectStep(event, True, phase, after.over, after.life, 0))
 
-    def test(self, event: TraceEvent, seen: int, asked: int | None) -> None:
-        """A test that returned true. `asked`: the phase of its state, if it has one."""
+    def test(self, event: TraceEvent, seen: int, *, stale: bool) -> None:
+        """A test that returned true. `stale`: it asked for a phase before the one that ended last."""
         assert event.block is not None
         one = self.object(event.block, event.first)
-        stale = asked is not None and asked + 1 < seen
         if stale:
             self.run.stale.append(event)
         event.note = (*event.note, event.first, seen, one.life, *self._elsewhere(event), *(["stale"] if stale else []))
