@@ -15,6 +15,7 @@ from memmodel.base.logic import FALSE, Logic
 from memmodel.base.rows import Rows, members
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
+from memmodel.cat.evaluate.large import LargeEvaluator, LargeRows
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, ordered, rows_of
 from memmodel.cat.syntax import Model, Name
 from memmodel.concrete.execution import Execution
@@ -68,6 +69,36 @@ def test_rows(count: int, text: str, data: st.DataObject) -> None:
     evaluator = Evaluator(graph.graph, algebra)
     fails = [algebra.fails(check.test, evaluator.value(graph.node(check.body))) for check in model.checks]
     assert ([evaluator.value(number) for number in graph.defined], fails) == expected(model, execution, ranks)
+
+
+class ManyRows(LargeRows):
+    """The rows of one execution, as for many events."""
+
+    def __init__(self, execution: Execution) -> None:
+        super().__init__(len(execution.events))
+        self.plain = PlainRows(execution, {})
+
+    def base(self, node: Node) -> Value:
+        return self.plain.base(node)
+
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("large", [0, 6_000])
+@examples(100)
+@given(count=counts, text=model_texts(), data=st.data())
+def test_large_rows(large: int, count: int, text: str, data: st.DataObject) -> None:
+    model = parsed(text)
+    execution = data.draw(executions(count))
+    graph = graph_of(model.definitions)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memmodel.cat.evaluate.large.LARGE", large)
+        algebra = ManyRows(execution)
+        evaluator = LargeEvaluator(graph.graph, algebra)
+        evaluator.kept = frozenset(graph.defined)
+        fails = [algebra.fails(check.test, evaluator.value(graph.node(check.body))) for check in model.checks]
+        assert ([evaluator.value(number) for number in graph.defined], fails) == expected(model, execution)
 
 
 @examples(150)

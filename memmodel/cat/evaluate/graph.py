@@ -49,9 +49,15 @@ class ExpressionGraph:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._numbers: dict[tuple[object, ...], int] = {}
+        self._models: dict[int, tuple[Sequence[Definition], list[int]]] = {}
 
     def define(self, definitions: Sequence[Definition]) -> list[int]:
         """The node of each definition."""
+        if id(definitions) not in self._models:
+            self._models[id(definitions)] = definitions, self._define(definitions)
+        return self._models[id(definitions)][1]
+
+    def _define(self, definitions: Sequence[Definition]) -> list[int]:
         defined: list[int] = []
         while len(defined) < len(definitions):
             members = group_at(definitions, len(defined))

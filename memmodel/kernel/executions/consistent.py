@@ -14,10 +14,12 @@ from graphlib import CycleError, TopologicalSorter
 
 from memmodel.base.labels import Access, InitialWrite, Side
 from memmodel.base.points import Point
+from memmodel.cat.evaluate.large import bits
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.kernel.executions.dependence import dependent, flows
 from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
+from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.frame import side_of
 from memmodel.kernel.order.graph import Graph, Judged
 from memmodel.kernel.order.judging import RunJudge
@@ -25,7 +27,6 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.memory.bytes import Cell
-from memmodel.referee.flags import Flags, bits
 
 ChosenPair = tuple[TraceEvent, TraceEvent | None]
 """A read, and the write that it reads from; None for the value before all strong writes."""

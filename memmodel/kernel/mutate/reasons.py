@@ -12,13 +12,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from memmodel.base.labels import Access, Action, Mbarrier
+from memmodel.cat.evaluate.large import bits
 from memmodel.concrete.execution import Rows
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.mutate.mutations import Mutation
+from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy
-from memmodel.referee.flags import Flags, bits
 
 DEFINED, STEPS = ("synchronizes",), ("iss", "compl", "complwg")
 """What base causality is made of, with program order: by the model, and by the run."""

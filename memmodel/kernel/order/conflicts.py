@@ -17,8 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Label, Side
-from memmodel.kernel.order.labels import Labels
-from memmodel.kernel.order.roles import Roles
+from memmodel.kernel.order.roles import Labels, Roles
 from memmodel.kernel.order.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
 from memmodel.kernel.trace.blocks import Block

@@ -13,11 +13,12 @@ from dataclasses import replace
 from math import inf
 
 from memmodel.base.labels import Access
+from memmodel.cat.evaluate.large import bits
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution, Rows
+from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.referee.flags import Flags, bits
 
 FORCED, CAUSALITY, BASE, CONFLICT = "fence-forced", "causality", "base-causality", "conflict"
 """Definitions of a model: the order that fence.sc must have, causality, base causality, and conflicts."""

@@ -20,6 +20,7 @@ from memmodel.kernel.order.conditions import counted, sentence, strong_sizes
 from memmodel.kernel.order.conflicts import Conflicts
 from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered
+from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph, ends_of
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.polled_words import CausalOrder, last_writes
@@ -31,7 +32,6 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.vocabulary import Proxy
-from memmodel.referee.flags import Flags
 
 Done = TraceEvent | WeakAccess
 LOOKED_AT = 12

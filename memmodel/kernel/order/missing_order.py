@@ -12,12 +12,13 @@ from enum import Enum
 from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
+from memmodel.cat.evaluate.large import bits
 from memmodel.concrete.execution import Rows
+from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.frame import side_of
 from memmodel.kernel.order.graph import STEP, Graph
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy, Sem
-from memmodel.referee.flags import Flags, bits
 
 STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl", "complwg")
 """What leads from one thread to another, or from an instruction to its parts; program order does the rest."""

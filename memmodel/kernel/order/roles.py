@@ -10,14 +10,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Sequence
 
-from memmodel.base.labels import Access, Family, Issue
-from memmodel.kernel.order.labels import Labels
+from memmodel.base.labels import Access, Family, Issue, Label
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
 
 Who = tuple[int, int, int]
 """(class of the CTA, class of the warp in it, role of the lane)."""
+
+
+class Labels:
+    """Numbers for labels, the same for equal ones. Most equal ones are one object, which is faster to find."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, tuple[Label, int]] = {}
+        self._equal: dict[Label, int] = {}
+
+    def number(self, label: Label) -> int:
+        known = self._objects.get(id(label))
+        if known is None:
+            known = self._objects[id(label)] = label, self._equal.setdefault(label, len(self._equal))
+        return known[1]
 
 
 class Roles:

@@ -16,6 +16,7 @@ from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.conflicts import Conflicts
+from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.readings import OtherReadings
@@ -24,7 +25,6 @@ from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines
 from memmodel.referee.evaluate import evaluate
-from memmodel.referee.flags import Flags
 
 
 def rules(verdict: KernelVerdict) -> set[str]:

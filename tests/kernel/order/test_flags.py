@@ -19,9 +19,8 @@ from memmodel.base.rows import Rows
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
-from memmodel.referee import flags as flags_module
+from memmodel.kernel.order.flags import Flags
 from memmodel.referee.evaluate import evaluate
-from memmodel.referee.flags import Flags
 
 SETS, RELATIONS = ("R", "W", "F"), ("po", "rf", "co", "loc", "sync_fence")
 COUNT = 420
@@ -92,7 +91,7 @@ def model(random: Random, path: Path) -> Model:
 def test_flags_and_relations_are_the_referees(
     seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flags_module, "LARGE", large)
+    monkeypatch.setattr("memmodel.cat.evaluate.large.LARGE", large)
     random = Random(seed)
     one, run = model(random, tmp_path / "m.cat"), execution(random)
     flags, expected = Flags(one, run), evaluate(one, run)
@@ -106,7 +105,7 @@ def test_flags_and_relations_are_the_referees(
 def test_other_executions_of_the_same_events_take_over_what_is_the_same(
     seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flags_module, "LARGE", large)
+    monkeypatch.setattr("memmodel.cat.evaluate.large.LARGE", large)
     random = Random(seed)
     one, run = model(random, tmp_path / "m.cat"), execution(random)
     first = Flags(one, run)
@@ -120,11 +119,12 @@ def test_other_executions_of_the_same_events_take_over_what_is_the_same(
 
 
 def test_values_are_given_up_and_worked_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flags_module, "LARGE", 0)
+    monkeypatch.setattr("memmodel.cat.evaluate.large.LARGE", 0)
     path = tmp_path / "m.cat"
     path.write_text('"m"\nlet a = po ; rf\nlet happens = a | co\nlet b = a ; loc\nflag ~empty b as B\n')
     one, run = load_model(path), execution(Random(1))
     flags = Flags(one, run)
     flags.raised()
-    assert [one.definitions[number].name for number in flags._done] == ["a"]  # it leads to what may be asked for
+    known = [name for name, number in flags._names.items() if number in flags._evaluator._values]
+    assert known == ["a"]  # it leads to what may be asked for
     assert flags.relation("b") == evaluate(one, run).relation("b")

@@ -1,0 +1,299 @@
+"""The evaluator of one large execution, with regard to time and memory.
+
+In: ExpressionGraph, rows of the base names. Out: `LargeEvaluator` over `LargeRows`. What `[S]`, a difference or an
+intersection leaves of a relation is worked out before it is composed or inverted. Only the nodes that are to be kept
+are, and of a very large execution only while something may ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from memmodel.base.rows import Rows, range_of, transposed
+from memmodel.base.rows import closure as closure_of_cycles
+from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
+from memmodel.cat.evaluate.graph import ExpressionGraph
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+
+LARGE = 6_000
+"""Events of an execution of which not all values are kept: each may take as many bits as there are pairs."""
+FEW_ROWS, FEW_PAIRS = 200, 16
+"""With fewer different rows, or fewer pairs in them for each event, a relation is inverted bit by bit."""
+
+
+class LargeRows(RowAlgebra):
+    """Rows of many events, of which many are often equal."""
+
+    def identity(self, events: Value) -> Rows:
+        rows = [0] * self.count
+        for event in bits(mask_of(events)):
+            rows[event] = 1 << event
+        return rows
+
+    def from_sources(self, sources: Value, relation: Value) -> Rows:
+        rows, kept = rows_of(relation), [0] * self.count
+        for event in bits(mask_of(sources)):
+            kept[event] = rows[event]
+        return kept
+
+    def compose(self, left: Value, right: Value) -> Rows:
+        """Of many events in the middle that lead to the same ones, all are looked at together."""
+        first, second = rows_of(left), rows_of(right)
+        domain = self.domain(second)
+        different = dict.fromkeys([row & domain for row in first])
+        alike: dict[int, list[int]] = {}
+        if len(set(second)) < FEW_ROWS < domain.bit_count():
+            for event, row in enumerate(second):
+                if row:
+                    alike.setdefault(row, []).append(event)
+        together = [(_marked(sources, self.count), targets) for targets, sources in alike.items()]
+        known: dict[int, int] = {}
+        for row in different:
+            reached = 0
+            if together and row.bit_count() > len(together):
+                for sources, targets in together:
+                    if row & sources:
+                        reached |= targets
+            else:
+                for middle in bits(row):
+                    reached |= second[middle]
+            known[row] = reached
+        return [known[row & domain] for row in first]
+
+    def inverse(self, relation: Value) -> Rows:
+        rows = rows_of(relation)
+        different = set(rows)
+        if len(different) > FEW_ROWS and sum(map(int.bit_count, different)) > FEW_PAIRS * self.count:
+            return transposed(rows)
+        sources: dict[int, int] = {}
+        for event, row in enumerate(rows):
+            if row:
+                sources[row] = sources.get(row, 0) | 1 << event
+        inverse = [0] * self.count
+        for row, mask in sources.items():
+            for target in bits(row):
+                inverse[target] |= mask
+        return inverse
+
+    def closure(self, relation: Value) -> Rows:
+        """Depth first, successors before their predecessors; as usual where there are cycles."""
+        rows = rows_of(relation)
+        order = _topological(rows)
+        if order is None:
+            return closure_of_cycles(rows)
+        reach = list(rows)
+        for event in order:
+            left, reached = rows[event], rows[event]
+            while left:
+                low = left & -left
+                behind = reach[low.bit_length() - 1]
+                reached |= behind
+                left &= ~(behind | low)
+            reach[event] = reached
+        return reach
+
+    def domain(self, relation: Value) -> int:
+        rows = rows_of(relation)
+        return int("".join(["1" if row else "0" for row in reversed(rows)]), 2) if rows else 0
+
+
+class LargeEvaluator(Evaluator[Value]):
+    """Values of nodes. `kept`: the nodes whose values are kept; `left`: those that will be asked for."""
+
+    def __init__(self, graph: ExpressionGraph, algebra: LargeRows, known: Known[Value] = nothing_known) -> None:
+        super().__init__(graph, algebra, known)
+        self.rows: LargeRows = algebra
+        self.kept: frozenset[int] = frozenset()
+        self.left: list[int] = []
+        self._doing: list[int] = []
+
+    def within(self, members: tuple[Value, ...]) -> Evaluator[Value]:
+        inside = super().within(members)
+        assert isinstance(inside, LargeEvaluator)
+        inside.kept = self.kept
+        return inside
+
+    def value(self, number: int) -> Value:
+        value: Value | None = self._values.get(number)
+        if value is None:
+            value = self._known(number)
+        if value is None and (number in self.kept or self.nodes[number].op == "recursion"):
+            self._doing.append(number)
+            value = self._values[number] = self.evaluate(number)
+            self._doing.pop()
+            self.forget()
+        return self.evaluate(number) if value is None else value
+
+    def take_over(self, other: LargeEvaluator, changed: AbstractSet[str]) -> None:
+        """Take the values of another execution of the same events that depend on no base name that is another one."""
+        nodes, values = self.nodes, other._values.items()
+        self._values = {number: value for number, value in values if nodes[number].bases.isdisjoint(changed)}
+
+    def forget(self) -> None:
+        """Of a large execution, give up the values for which nothing asks that is being evaluated, or will be: those
+        of all definitions together may not fit into memory. Who asks for one all the same has it evaluated again.
+        """
+        if self.rows.count <= LARGE:
+            return
+        needed: set[int] = set()
+        waiting = [*self.left, *self._doing]
+        while waiting:
+            number = waiting.pop()
+            if number not in needed:
+                needed.add(number)
+                if number not in self._values:
+                    waiting += self.nodes[number].operands
+        self._values = {number: value for number, value in self._values.items() if number in needed}
+
+    # ---- what is left of relations ---------------------------------------------------------------------------------
+
+    def two_sided(self, op: str, left: int, right: int) -> Value:
+        algebra = self.rows
+        if op == ";":
+            sources, targets = self._selected(left), self._selected(right)
+            if sources is not None:
+                kept = mask_of(self.value(sources))
+                return self._from(kept, right) if kept else algebra.empty(is_set=False)
+            if targets is not None:
+                return self._into(left, mask_of(self.value(targets)))
+            if self._is_inverse(left):
+                second = self.value(right)
+                return algebra.compose(self._into(left, algebra.domain(second)), second)
+        first = self.value(left)
+        if op != "|" and algebra.is_empty(first):
+            return algebra.empty(is_set=False) if op == "product" else first
+        if op == "\\":
+            return self._without(first, right)
+        if op == "&" and self._is_inverse(right) and not isinstance(first, int):
+            return algebra.intersection(first, self._meeting(first, right))
+        return algebra.apply(op, first, self.value(right))
+
+    def _is(self, op: str, number: int) -> bool:
+        """True if a node is such an expression, and nothing whose value is kept as a whole."""
+        return self.nodes[number].op == op and number not in self.kept
+
+    def _is_inverse(self, number: int) -> bool:
+        return self._is("^-1", number)
+
+    def _selected(self, number: int) -> int | None:
+        """The set S of a node [S]."""
+        node = self.nodes[number]
+        return node.operands[0] if node.op == "[]" else None
+
+    def _is_chain(self, number: int) -> bool:
+        """True for a composition of two relations, neither of which is a set."""
+        return self._is(";", number) and all(self._selected(part) is None for part in self.nodes[number].operands)
+
+    def _from(self, mask: int, number: int) -> Rows:
+        """A relation whose left ends are members of a set: of a chain or a union, the first steps are cut first."""
+        algebra, operands = self.rows, self.nodes[number].operands
+        if self._is(";", number) and self._selected(operands[0]) is None:
+            first, targets = self._from(mask, operands[0]), self._selected(operands[1])
+            if targets is not None:
+                return rows_of(algebra.to_targets(first, self.value(targets)))
+            return algebra.compose(first, self.value(operands[1]))
+        if self._is("|", number):
+            return rows_of(algebra.union(self._from(mask, operands[0]), self._from(mask, operands[1])))
+        if self._is_inverse(number):
+            return algebra.inverse(algebra.to_targets(self.value(operands[0]), mask))
+        return algebra.from_sources(mask, self.value(number))
+
+    def _into(self, number: int, mask: int) -> Rows:
+        """A relation whose right ends are members of a set: of a chain, the last step is cut first."""
+        algebra, operands = self.rows, self.nodes[number].operands
+        if self._is_chain(number):
+            return self._chain(operands[0], self._into(operands[1], mask))
+        if self._is_inverse(number):
+            return algebra.inverse(algebra.from_sources(mask, self.value(operands[0])))
+        return rows_of(algebra.to_targets(self.value(number), mask))
+
+    def _chain(self, number: int, rows: Rows) -> Rows:
+        """A relation followed by these rows, which are few: from the end."""
+        if self._is_chain(number):
+            first, second = self.nodes[number].operands
+            return self._chain(first, self._chain(second, rows))
+        return self.rows.compose(self.value(number), rows)
+
+    def _without(self, left: Value, number: int) -> Value:
+        """A difference, part by part of what is taken away; an inverse is not worked out for a few pairs."""
+        algebra, operands = self.rows, self.nodes[number].operands
+        if isinstance(left, int):
+            return algebra.difference(left, self.value(number))
+        if algebra.is_empty(left):
+            return left
+        if self._is("|", number) or (number not in self._values and self._is_union(number)):
+            return self._without(self._without(left, operands[0]), operands[1])
+        if self._is_inverse(number):
+            if sum(map(int.bit_count, left)) < self.rows.count:
+                back = rows_of(self.value(operands[0]))
+                return [
+                    row & ~sum([1 << other for other in bits(row) if back[other] >> event & 1])
+                    for event, row in enumerate(left)
+                ]
+            return algebra.difference(left, self._meeting(left, number))
+        return algebra.difference(left, self.value(number))
+
+    def _is_union(self, number: int) -> bool:
+        """True for a union of what is kept or base, and of inverses of these: it costs nothing to take its parts."""
+        return self.nodes[number].op == "|" and all(self._is_part(part) for part in self.nodes[number].operands)
+
+    def _is_part(self, number: int) -> bool:
+        if self._is("|", number):
+            return self._is_union(number)
+        whole = self.nodes[number].operands[0] if self._is_inverse(number) else number
+        return whole in self.kept or self.nodes[whole].op == "base"
+
+    def _meeting(self, left: Rows, number: int) -> Rows:
+        """An inverse, as far as another relation may meet it."""
+        algebra, back = self.rows, self.value(self.nodes[number].operands[0])
+        return algebra.inverse(algebra.to_targets(algebra.from_sources(range_of(left), back), algebra.domain(left)))
+
+
+def bits(mask: int) -> list[int]:
+    """The members of a mask, smallest first."""
+    members = []
+    if mask.bit_count() < 8:
+        while mask:
+            low = mask & -mask
+            members.append(low.bit_length() - 1)
+            mask ^= low
+        return members
+    text = bin(mask)[:1:-1]
+    at = text.find("1")
+    while at >= 0:
+        members.append(at)
+        at = text.find("1", at + 1)
+    return members
+
+
+def _marked(numbers: Iterable[int], count: int) -> int:
+    """The set of these numbers, below `count`."""
+    marks = bytearray(count // 8 + 1)
+    for number in numbers:
+        marks[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(marks, "little")
+
+
+def _topological(rows: Sequence[int]) -> list[int] | None:
+    """The events, successors first; None if there is a cycle. Depth first."""
+    order: list[int] = []
+    waiting, open_ = (1 << len(rows)) - 1, 0
+    while waiting:
+        low = waiting & -waiting
+        waiting, open_ = waiting ^ low, open_ | low
+        stack = [low.bit_length() - 1]
+        while stack:
+            row = rows[stack[-1]]
+            if row & open_:
+                return None
+            low = row & waiting
+            if low:
+                low &= -low
+                waiting, open_ = waiting ^ low, open_ | low
+                stack.append(low.bit_length() - 1)
+            else:
+                event = stack.pop()
+                open_ ^= 1 << event
+                order.append(event)
+    return order

@@ -1,0 +1,110 @@
+"""The flags of a model on one run, and the relations that it defines.
+
+In: Model, Execution. Out: `Flags`: the flags that are raised, with their pairs, and relations by name. Only definitions
+that a flag or a named relation needs are evaluated. The meaning of the operators is the referee's; tests compare the
+two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
+from memmodel.cat.evaluate.large import LargeEvaluator, LargeRows, bits
+from memmodel.cat.evaluate.rows import Value, rows_of
+from memmodel.cat.syntax import Check, Model
+from memmodel.concrete.execution import Execution, Rows, pairs_of
+from memmodel.errors import InputError
+
+ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "fence-forced")
+"""The definitions that are asked for when the flags have been evaluated."""
+
+
+class ExecutionRows(LargeRows):
+    """The base sets and relations of an execution."""
+
+    def __init__(self, model: Model, execution: Execution) -> None:
+        super().__init__(len(execution.events))
+        self._model, self._execution = model, execution
+
+    def base(self, node: Node) -> Value:
+        return self._execution.set(node.name) if node.is_set else self._execution.relation(node.name)
+
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        name = self._model.definitions[node.place].name
+        raise InputError(f"{self._model.name} chooses an order ({name}); kernels are not judged by such a model")
+
+
+class Flags:
+    """A model's flags on one execution. Definitions are evaluated when something asks for them."""
+
+    def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:
+        """`like`: the flags of a model on the same events; what is the same there is taken over."""
+        self.model, self.execution = model, execution
+        self._rows = ExecutionRows(model, execution)
+        same = like if like is not None and like.execution.frame is execution.frame else None
+        self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
+        self._defined = self._graph.define(model.definitions)
+        self._evaluator = LargeEvaluator(self._graph, self._rows)
+        if same is not None:
+            self._evaluator.take_over(same._evaluator, _changed(execution, same.execution))
+        self._evaluator.kept = frozenset(self._defined)
+        self._names = dict(zip((one.name for one in model.definitions), self._defined, strict=True))
+        self._asked = [self._names[name] for name in ASKED if name in self._names]
+        self._evaluator.left = self._asked
+
+    def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
+        """Each flag that is raised, with the pairs that it reports."""
+        wanted = None if names is None else set(names)
+        checks = [check for check in self.model.flags if wanted is None or check.name in wanted]
+        left = [self._node(check) for check in checks]
+        found = {}
+        for at, check in enumerate(checks):
+            self._evaluator.left = [*left[at:], *self._asked]
+            value = self._evaluator.value(left[at])
+            if self._rows.fails(check.test, value) is check.negated:
+                found[check.name] = self._reported(check, value)
+            del value
+            self._evaluator.left = [*left[at + 1 :], *self._asked]
+            self._evaluator.forget()
+        return found
+
+    def holds(self, check: Check) -> bool:
+        """True if what the check says is true of this execution."""
+        return self._rows.fails(check.test, self._evaluator.value(self._node(check))) is check.negated
+
+    def _node(self, check: Check) -> int:
+        return self._graph.node(check.body, self._defined)
+
+    def _reported(self, check: Check, value: Value) -> list[tuple[int, int]]:
+        """The pairs that a raised flag speaks of: of a negated check those that break it, otherwise none.
+
+        An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
+        """
+        if not check.negated:
+            return []
+        if isinstance(value, int):
+            return [(event, event) for event in bits(value)]
+        if check.test == "empty":
+            return pairs_of(value)
+        if check.test == "irreflexive":
+            return [(a, b) for a, b in pairs_of(value) if a == b]
+        reach = self._rows.closure(value)
+        return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]
+
+    def relation(self, name: str) -> Rows | None:
+        """A relation that the model defines under that name."""
+        number = self._names.get(name)
+        return None if number is None else rows_of(self._evaluator.value(number))
+
+    def inverse(self, rows: Rows) -> Rows:
+        """The inverse of a relation."""
+        return self._rows.inverse(rows)
+
+
+def _changed(execution: Execution, other: Execution) -> set[str]:
+    """The base names that two executions of the same events decide in different ways."""
+    mine, others = execution.chosen_relations, other.chosen_relations
+    found = {name for name in mine.keys() | others.keys() if mine.get(name) is not others.get(name)}
+    sets, there = execution.chosen_sets, other.chosen_sets
+    return found | {name for name in sets.keys() | there.keys() if sets.get(name) != there.get(name)}
