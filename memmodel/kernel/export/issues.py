@@ -10,17 +10,19 @@ from __future__ import annotations
 from typing import Protocol
 
 from memmodel.base.labels import Family, Issue
+from memmodel.isa.module import spelling_of
+from memmodel.isa.row import Spelling
 from memmodel.kernel.export.objects import ObjectLayout, remote
 from memmodel.kernel.export.story import COPIED, Deed, FindingStory, NotExported
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.ptx.vocabulary import Sem, Space
 
-NO_MATTER = (
-    "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs",
-    "multicast::cluster", "L2::cache_hint",
-)  # fmt: skip
-"""Words of a copy that do not affect its order."""
+NO_MATTER = ("dim", "mode", "multicast", "cta_group", "hint")
+"""Slots of a copy that do not affect its order."""
+
+OF_TENSORS = ".tensor"
+"""What the copy of a box has in its head beside that of bytes."""
 SHAPE, WIDER = 0x8100010, 1 << 18
 """An instruction descriptor for tcgen05.mma of .kind::f16, and what is added to it for another number of columns."""
 
@@ -117,11 +119,11 @@ def _target(names: Names, deed: Deed, thread: int) -> str:
 
 
 def _copy(names: Names, deed: Deed, issue: TraceEvent, thread: int) -> list[str]:
-    words = [word for word in deed.instruction.words if word not in NO_MATTER and not word.startswith("cta_group")]
-    ranks = names.layout.ranks(issue)
-    spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
-    if len(spaces) != 2:
+    spelling = spelling_of(deed.instruction.opcode)
+    if not isinstance(spelling, Spelling) or spelling.row.modules:
         raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+    kept = {slot: word for slot, word in spelling.words.items() if slot not in NO_MATTER}
+    ranks, spaces = names.layout.ranks(issue), (kept["dst"], kept["src"])
     size = names.layout.size(deed)
     beside_object = _there(names, issue, thread)
     mine = "" if deed.touched is None else _target(names, deed, thread)
@@ -134,15 +136,17 @@ def _copy(names: Names, deed: Deed, issue: TraceEvent, thread: int) -> list[str]
             beside = names.beside(kind, size)
             ends.append(f"[{beside}{beside_object if space == 'shared::cluster' else ''}]")
     if ranks:
-        words, ends[0] = [*words, "multicast::cluster"], f"[{_own(ends[0])}]"
-    elif "@" in mine and "shared::cluster" not in words:
-        words[words.index("shared::cta")] = "shared::cluster"
-    if "reduce" in words and words[-1] == "bulk_group":  # of a tensor reduction, whose type the map has
-        words.append("u32")
-    text = f"{'.'.join(words)} {ends[0]}, {ends[1]}, {size}"
-    if "mbarrier::complete_tx::bytes" in words:
+        kept["multicast"], ends[0] = "multicast::cluster", f"[{_own(ends[0])}]"
+    elif "@" in mine and "shared::cluster" not in spaces:
+        end = "dst" if kept["dst"] == "shared::cta" else "src"
+        kept[end] = "shared::cluster"
+    head = spelling.head.replace(OF_TENSORS, "")
+    if OF_TENSORS in spelling.head and "op" in kept:  # the map has the type
+        kept["type"] = "u32"
+    text = f"{'.'.join([head, *kept.values()])} {ends[0]}, {ends[1]}, {size}"
+    if kept.get("completion") == "mbarrier::complete_tx::bytes":
         return [f"{text}, {_object(names, issue, thread)}{f', {ranks}' if ranks else ''};"]
-    return [f"{text};", "cp.async.bulk.commit_group;" if "bulk" in words else "cp.async.commit_group;"]
+    return [f"{text};", f"{head.replace('.reduce', '')}.commit_group;"]
 
 
 def _wgmma(names: Names, deed: Deed, thread: int) -> list[str]:

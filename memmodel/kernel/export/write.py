@@ -356,12 +356,12 @@ class Writer:
     def _group_wait(self, deed: Deed, number: int) -> str:
         event = deed.event
         assert event is not None and isinstance(event.label, GroupWait)
-        words, family = deed.instruction.words, event.label.family
+        family = event.label.family
         mine = [other.event for other in self.story.threads[number] if other.order < deed.order]
         issues = [other for other in mine if other is not None and isinstance(other.label, Issue)]
         issues = [other for other in issues if isinstance(other.label, Issue) and other.label.family is family]
         left = sum(issue not in event.completes for issue in issues)
-        if "wait_all" in words or words[0] == "tcgen05":
+        if not deed.instruction.operands:
             return f"{deed.instruction.opcode};"
         return f"{deed.instruction.opcode} {left};"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.machine.accesses import strong
 from memmodel.kernel.machine.objects import signalled
-from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import Locate, Located, locator
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
@@ -144,17 +144,21 @@ Make = Callable[[LaneIssue, int], None]
 
 @dataclass(frozen=True, slots=True)
 class CompiledPart:
-    """A part of an instruction. `when`: it is made where that is not 0. `late`: another part says where it is."""
+    """A part of an instruction. `when`: it is made where that is not 0. `late`: another part says where its bytes are.
+
+    `slot`: of a part that says so, the temporary that receives what it reads.
+    """
 
     locate: Locate
     when: Get | None
     late: bool
+    slot: int | None
     make: Make
 
 
 def issue(interpreter: Interpreter, op: IssueAsync) -> Blocking:
-    """The instruction in each lane. Where the bytes of a part cannot be accessed, nothing is issued, unless another
-    part says which bytes these are.
+    """The instruction in each lane. Where the bytes of a part cannot be accessed, nothing is issued; where the number
+    that says which bytes these are is bad, it is read, and no more ("Executions").
     """
     instruction = interpreter.instruction
     inner = frozenset(name for part in op.parts if isinstance(part, AsyncRead) for name in part.registers if name)
@@ -168,14 +172,14 @@ def issue(interpreter: Interpreter, op: IssueAsync) -> Blocking:
         for lane in lanes:
             made = [row is None or row[lane] != 0 for row in conditions]
             located = [at(lane) if at is not None and use else None for at, use in zip(early, made, strict=True)]
+            fault = _locate_late(machine, warp, lane, pieces, located, made)
             event = machine.event(warp.threads[lane], instruction.number, op.label)
             issuing = LaneIssue(machine, warp, lane, instruction, event, located)
             for number, piece in enumerate(pieces):
-                if not made[number]:
-                    continue
-                if piece.late:
-                    located[number] = piece.locate(machine, warp)(lane)
-                piece.make(issuing, number)
+                if made[number] and (fault is None or piece.slot is not None):
+                    piece.make(issuing, number)
+            if fault is not None:
+                raise fault
             if copies:
                 _name_twins(issuing)
             for track in tracks:
@@ -183,6 +187,28 @@ def issue(interpreter: Interpreter, op: IssueAsync) -> Blocking:
         return True
 
     return run
+
+
+def _locate_late(
+    machine: Machine,
+    warp: Warp,
+    lane: int,
+    pieces: list[CompiledPart],
+    located: list[Located | None],
+    made: list[bool],
+) -> Faulty | None:
+    """Find the bytes of parts of which others say where they are, before anything is issued."""
+    for number, piece in enumerate(pieces):
+        place = located[number]
+        if piece.slot is not None and place is not None:
+            block, first, size, _ = place.spans[0]
+            warp.own(piece.slot)[lane] = block.load(first, size)
+        if piece.late and made[number]:
+            try:
+                located[number] = piece.locate(machine, warp)(lane)
+            except Faulty as error:
+                return error
+    return None
 
 
 def _name_twins(issuing: LaneIssue) -> None:
@@ -208,7 +234,9 @@ def _piece(interpreter: Interpreter, part: Part, inner: frozenset[str]) -> Compi
     condition = part.when if isinstance(part, Scatter | SignalPart) else None
     when = None if condition is None else interpreter.value(condition)
     late = any(registers_of(expr) & inner for expr in region_exprs(part.region))
-    return CompiledPart(locate, when, late, _make(interpreter, part))
+    says = isinstance(part, AsyncRead) and isinstance(part.region, TensorMapAt)
+    slot = interpreter.slot(part.registers[0] or "") if isinstance(part, AsyncRead) and says else None
+    return CompiledPart(locate, when, late, slot, _make(interpreter, part))
 
 
 def _everywhere(locate: Locate, instruction: PtxInstruction) -> Locate:
@@ -240,7 +268,7 @@ def _make(interpreter: Interpreter, part: Part) -> Make:
         case Update():
             return partial(_update, part)
         case AsyncRead(region=TensorMapAt()):
-            return partial(_describe, part, interpreter.slot(part.registers[0] or ""))
+            return partial(_describe, part)
         case AsyncRead():
             slots = [None if name is None else interpreter.slot(name) for name in part.registers]
             return partial(_read, part, slots)
@@ -304,14 +332,13 @@ def _update(part: Update, issuing: LaneIssue, number: int) -> None:
     _forget(issuing.bytes_of(number))
 
 
-def _describe(part: AsyncRead, slot: int, issuing: LaneIssue, number: int) -> None:
-    """The read of a tensor map."""
+def _describe(part: AsyncRead, issuing: LaneIssue, number: int) -> None:
+    """The read of a tensor map, which says where other parts are."""
     block, first, size, _ = issuing.bytes_of(number).spans[0]
     event, machine, warp = issuing.issue, issuing.machine, issuing.warp
     event.range = (block, first, first + size)
     event.note = (*event.note, machine.alias(warp.cta, block, first))
     issuing.access(number, part.label, strongly=False)
-    warp.own(slot)[issuing.lane] = block.load(first, size)
 
 
 def _read(part: AsyncRead, slots: list[int | None], issuing: LaneIssue, number: int) -> None:
