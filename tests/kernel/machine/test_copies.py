@@ -138,6 +138,48 @@ def test_the_padding_counts_as_transferred() -> None:
         copied(**place, **{**changes, "element_bytes": 2})  # type: ignore[arg-type]
 
 
+def test_elements_that_a_copy_may_not_have() -> None:
+    """ "Restriction on Tensor Copy instructions": types below a byte have coordinates of their own, and no reductions;
+    "The size of the bounding box in the dimension 1 must be one" where four rows are gathered.
+    """
+    changes = {"im2col": None, "element_bytes": 1, "dims": [512, 8, 1, 1], "box": [128, 1, 1, 1]}
+    place = {"mode": "", "offsets": "", "packed": "b4x16_p64", **changes}
+    assert copied(start="{128, 0, 0, 0}", **place)[1] == set()  # type: ignore[arg-type]
+    assert copied(start="{64, 0, 0, 0}", **place)[1] == {"undefined-instruction"}  # type: ignore[arg-type]
+    store = "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%d1, {128, 1, 0, 0}], [%r2+1024];"
+    reduce = store.replace("cp.", "cp.reduce.").replace("bulk_group", "add.bulk_group")
+    for instruction, packed, undefined in (
+        (store, "b4x16", False),
+        (store, "b4x16_p64", True),
+        (reduce, "b4x16", True),
+        (reduce, None, False),
+    ):
+        beside = f"fence.proxy.async;\n@%p0 {instruction}"
+        found = copied(beside, start="{0, 0, 0, 0}", **{**place, "packed": packed})[1]  # type: ignore[arg-type]
+        assert ("undefined-instruction" in found) is undefined, (instruction, packed, found)
+
+
+@pytest.mark.parametrize(("rows", "undefined"), [(1, False), (2, True)])
+def test_four_rows_of_a_matrix(rows: int, undefined: bool) -> None:
+    body = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 512;
+@%p0 cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes
+    [%r2], [%d1, {0, 1, 5, 2, 7}], [%r4];
+W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
+@!%p5 bra W;"""
+    box = {"param": "map", "address": "0x100000000", "element_bytes": 2, "dims": [64, 64], "strides_bytes": [128]}
+    param = {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}
+    launch = parse_launch({
+        "grid": [1, 1, 1], "block": [32, 1, 1], "tensormaps": [{**box, "box": [64 // rows, rows]}],
+        "params": [param, {"name": "map", "type": "bytes", "hex": "00" * 128}],
+    })  # fmt: skip
+    read = parse_module(Source("k.ptx", text_of(body)))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    assert ({one.rule for one in verdict.findings} == {"undefined-instruction"}) is undefined
+    assert undefined or verdict.word == "clean"
+
+
 COPIED = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
 bar.sync 0;
 @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 128;

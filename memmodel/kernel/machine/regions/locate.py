@@ -7,7 +7,7 @@ that litmus tests do not have (`maps`). Bytes that cannot be accessed raise Faul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
 
 MASK_BYTES, OBJECT_BYTES, MAP_ALIGN = 16, 8, 64
+PADDED = "b4x16_p64"
+COORDINATES = {PADDED: 128, "b6x16_p32": 64}
+"""What the first coordinate is a multiple of; in the second type 128 but for copies to .global on sm_103a."""
+
 TILE_ALIGN = 128
 """What the shared memory of a tensor copy is aligned to by hardware; litmus tests declare smaller tiles."""
 
@@ -169,6 +173,8 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
             tile = _tile(numbers(warp)[lane], region.mode, instruction)
             coordinates = [_signed(machine, get(warp)[lane], instruction) for get in values]
             offsets = [get(warp)[lane] for get in moved]
+            for message in _forbidden(tile, region, coordinates):
+                machine.problem("undefined-instruction", message, instruction)
             stretches = _outside(machine, tile, region, coordinates, offsets, instruction)
             if region.reads and "_p" in tile.packed:
                 note = f"line {instruction.line}: the transaction was taken to count the padding of .{tile.packed}"
@@ -182,6 +188,19 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
         return at
 
     return locate
+
+
+def _forbidden(tile: Tile, region: Box, coordinates: list[int]) -> Iterator[str]:
+    """What a copy may not do with such elements, or rows ("Restriction on Tensor Copy instructions", "Tiled mode")."""
+    if region.scalars and tile.packed:
+        yield f"a reduction has no elements of .{tile.packed}"
+    if not region.reads and tile.packed == PADDED:
+        yield f"a copy to .global has no elements of .{tile.packed}"
+    multiple = COORDINATES.get(tile.packed, 1)
+    if coordinates[0] % multiple:
+        yield f"the first coordinate of elements of .{tile.packed} is a multiple of {multiple}, not {coordinates[0]}"
+    if region.mode is BoxMode.ROWS and tile.map.box[1:] != (1,):
+        yield f"four rows are boxes of one row of a matrix, and the box of the map is {tile.map.box}"
 
 
 def _outside(
