@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from helpers.examples import examples
@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.base.logic import FALSE, Logic
-from memmodel.base.rows import Rows, members
+from memmodel.base.rows import Rows, inverse, members
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator, LargeRows
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, ordered, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
 from memmodel.cat.syntax import Model, Name
 from memmodel.concrete.execution import Execution
 from memmodel.enumeration.code import ModelCode
@@ -26,6 +26,19 @@ from memmodel.refine.views import SureRows, View
 from memmodel.search.judging.slices import ModelSlices, WorldAlgebra
 
 counts = st.integers(1, MOST_EVENTS)
+
+
+def ordered(over: int, extends: Sequence[int], ranks: Sequence[int]) -> Rows:
+    """A strict total order on a set that contains a relation, if that has no cycle; lower ranks come first."""
+    left = sorted(members(over), key=ranks.__getitem__)
+    before = inverse(extends)
+    order = [0] * len(extends)
+    while left:
+        remaining = sum(1 << event for event in left)
+        first = next((event for event in left if not before[event] & remaining), left[0])
+        left.remove(first)
+        order[first] = remaining & ~(1 << first)
+    return order
 
 
 class PlainRows(RowAlgebra):

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.expressions import bases_of
 from helpers.places import ROOT
 
 from memmodel import check
 from memmodel.cat import load_model, parse_model, shipped_models
-from memmodel.cat.analysis import definition_of, dependencies
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.source import Source
@@ -75,9 +75,9 @@ def test_the_dialect_of_published_ptx_models_loads() -> None:
     loaded = model(DIALECT)
     assert loaded.title == "PTX"
     assert [check.name for check in loaded.checks] == ["axiom-Coherence", "axiom-FenceSC", "axiom-Causality"]
-    recursive = loaded.definitions[definition_of(loaded, "observation") or 0]
+    recursive = next(one for one in loaded.definitions if one.name == "observation")
     assert recursive.group is not None
-    assert "rmw" in dependencies(loaded).checks["axiom-Causality"]
+    assert "rmw" in bases_of(loaded)["axiom-Causality"]
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,8 @@ def test_checks_without_a_name_are_called_by_what_they_test() -> None:
 def test_show_and_unshow() -> None:
     loaded = model("let hb = po | rf\nshow hb, co as coherence, rf\nshow hb ; hb as twice\nunshow rf\nacyclic hb")
     assert loaded.shown == ("hb", "coherence", "twice")
-    index = definition_of(loaded, "twice")
-    assert index is not None and loaded.definitions[index].name == "twice"
-    assert definition_of(loaded, "co") is None
+    defined = {one.name for one in loaded.definitions}
+    assert "twice" in defined and "co" not in defined
 
 
 def test_comments_beside_a_statement_are_its_doc() -> None:
@@ -190,11 +189,10 @@ def test_comments_beside_a_statement_are_its_doc() -> None:
 
 def test_dependencies_follow_names_and_recursion() -> None:
     loaded = model("let rec a = rf | b and b = a ; po\nlet unused = co\nacyclic a as A\nempty [W] ; fr as B")
-    found = dependencies(loaded)
-    assert found.checks["A"] == frozenset({"rf", "po"})
-    assert found.checks["B"] == frozenset({"W", "rf", "co"})
-    assert found.definitions[definition_of(loaded, "b") or 0] == frozenset({"rf", "po"})
-    assert found.definitions[definition_of(loaded, "unused") or 0] == frozenset({"co"})
+    bases = bases_of(loaded)
+    assert bases["A"] == bases["b"] == frozenset({"rf", "po"})
+    assert bases["B"] == frozenset({"W", "rf", "co"})
+    assert bases["unused"] == frozenset({"co"})
 
 
 @pytest.mark.parametrize("engine", ["z3", "enumerate"])

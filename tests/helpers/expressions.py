@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memmodel.base.rows import Rows, closure, members
 from memmodel.cat import parse_model
+from memmodel.cat.evaluate.graph import graph_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
 from memmodel.source import Source
@@ -115,6 +116,14 @@ def model_texts(draw: st.DrawFn, orders: bool = False) -> str:
 def parsed(text: str) -> Model:
     """The model of a text."""
     return parse_model(Source("random.cat", text))
+
+
+def bases_of(model: Model) -> dict[str, frozenset[str]]:
+    """The base names that each definition and each check depends on, through whatever it refers to."""
+    graph = graph_of(model.definitions)
+    names = {one.name: number for one, number in zip(model.definitions, graph.defined, strict=True)}
+    names |= {check.name: graph.node(check.body) for check in model.checks}
+    return {name: graph.graph.nodes[number].bases for name, number in names.items()}
 
 
 def restricted(execution: Execution, mask: int) -> Execution:

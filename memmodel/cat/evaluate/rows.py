@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import and_, or_
 
 from memmodel.base import rows
-from memmodel.base.rows import Rows, members
+from memmodel.base.rows import Rows
 from memmodel.cat.evaluate.algebra import Algebra
 from memmodel.errors import InternalError
 
@@ -110,16 +110,3 @@ class RowAlgebra(Algebra[Value]):
         if any(row >> a & 1 for a, row in enumerate(value)):
             return True
         return test == "acyclic" and any(len(part) > 1 for part in rows.components(value))
-
-
-def ordered(over: int, extends: Sequence[int], ranks: Sequence[int]) -> Rows:
-    """A strict total order on a set that contains a relation, if that has no cycle; lower ranks come first."""
-    left = sorted(members(over), key=ranks.__getitem__)
-    before = rows.inverse(extends)
-    order = [0] * len(extends)
-    while left:
-        remaining = sum(1 << event for event in left)
-        first = next((event for event in left if not before[event] & remaining), left[0])
-        left.remove(first)
-        order[first] = remaining & ~(1 << first)
-    return order
