@@ -111,6 +111,11 @@ class Call:
         return tuple(sorted(place.cta for place in places if place.cluster_id == self.place.cluster_id))
 
     @property
+    def boolean(self) -> DataType:
+        """The type in which predicates are combined."""
+        return UNTYPED
+
+    @property
     def head(self) -> str:
         return self.reading.head
 
@@ -166,6 +171,14 @@ class Call:
     def register(self, operand: Operand) -> str:
         """The register to write, `_` excluded."""
         return self.destination(operand) or "_"
+
+    def target(self, operand: Operand, type: DataType, *, wider: bool = False) -> str:
+        """The register that receives a value of `type`. `wider`: it may be wider ("Operand Size Exceeding ...")."""
+        return self.register(operand)
+
+    def source(self, operand: Operand, type: DataType, *, wider: bool = False) -> Expr:
+        """A source operand whose size is that of `type`. `wider`: a register may be wider."""
+        return self.value(operand, type)
 
     def value(self, operand: Operand, type: DataType | None = None) -> Expr:
         """A source operand as a value of `type`: register, immediate, predicate, or the address of a variable."""
@@ -422,7 +435,7 @@ def describe(operand: Operand) -> str:
     if isinstance(operand, Imm):
         return f"the number {operand.value}"
     if isinstance(operand, Real):
-        return f"the floating-point number {operand.span.text if operand.span else operand.bits}"
+        return f"the floating-point number {operand.span.text if operand.span else operand.value}"
     if isinstance(operand, Sym):
         return f"the name '{operand.name}'"
     if isinstance(operand, Mem):

@@ -5,7 +5,7 @@ In: the table. Out: Markdown. `python -m memmodel.isa.document > docs/instructio
 
 from __future__ import annotations
 
-from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot
+from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, Syntax
 from memmodel.isa.table import FAMILIES
 
 HEADER = """\
@@ -92,12 +92,17 @@ def markdown() -> str:
 def entry(row: Row) -> str:
     """What the page says of one row."""
     heads = ", ".join(f"`{head}`" for head in row.heads)
-    lines = [f"### {heads}\n", "```", *(_syntax(row, head) for head in row.heads)]
-    lines += [
-        f"  .{slot.name} = {{ {', '.join(_word(slot, word) for word in _words(slot))} }}"
-        for slot in row.slots
-        if _set(slot)
-    ]
+    lines = [f"### {heads}\n", "```"]
+    if not (row.modules and row.forms):
+        lines += [_syntax(row, head) for head in row.heads]
+        lines += [
+            f"  .{slot.name} = {{ {', '.join(_word(slot, word) for word in _words(slot, row))} }}"
+            for slot in row.slots
+            if _set(slot, row)
+        ]
+    if row.forms and (row.modules or any(slot.modules for slot in row.slots)):
+        lines += [] if row.modules else ["In compiled modules:"]
+        lines += [_line(row, form) for form in row.forms]
     lines += ["```\n", f"- Events: {row.events}.", f"- Source: {row.source}.", f"- {_since(row)}."]
     lines += [f"- Illegal: {_text(rule.message, row, rule)} ({_text(rule.hint, row, rule)})." for rule in row.rules]
     refused: dict[tuple[str, str], list[str]] = {}
@@ -140,19 +145,25 @@ def _targets(numbers: frozenset[int]) -> str:
 def _syntax(row: Row, head: str) -> str:
     words = []
     for slot in row.slots:
-        if not _words(slot):
+        if not _words(slot, row):
             continue
-        text = f".{slot.name}" if _set(slot) else f".{_words(slot)[0]}"
+        text = f".{slot.name}" if _set(slot, row) else f".{_words(slot, row)[0]}"
         words.append("{" + text + "}" if slot.need is Need.OPTIONAL else text)
     return f"{head}{''.join(words)} {row.operand_text}".rstrip() + ";"
 
 
-def _words(slot: Slot) -> tuple[str, ...]:
-    return (*slot.words, *slot.modules)
+def _line(row: Row, form: Syntax) -> str:
+    """A syntax line of modules."""
+    operands = ", ".join(form.operands) or row.operand_text
+    return f"{form.spelled(row.heads[0], row.slots)} {operands};"
 
 
-def _set(slot: Slot) -> bool:
-    return len(_words(slot)) > 1
+def _words(slot: Slot, row: Row) -> tuple[str, ...]:
+    return slot.words if row.forms else (*slot.words, *slot.modules)
+
+
+def _set(slot: Slot, row: Row) -> bool:
+    return len(_words(slot, row)) > 1
 
 
 def _word(slot: Slot, word: str) -> str:

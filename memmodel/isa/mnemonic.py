@@ -28,6 +28,8 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Sp
         ((row, length) for length in range(len(parts), 0, -1) if (row := heads.get(".".join(parts[:length])))), None
     )
     if found is None:
+        if layout is not Layout.MODULE:
+            heads = {head: row for head, row in heads.items() if not row.modules}
         return _unknown_instruction(mnemonic, heads)
     row, length = found
     head = ".".join(parts[:length])
@@ -93,10 +95,16 @@ def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> 
 
 def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Spelling | Refusal:
     """Everything about the words together: the row's own rules first, since they say why, then order and absence."""
+    by_forms = layout is Layout.MODULE and bool(row.forms)
+    form = next((form for form in row.forms if form.fits(words, row.slots)), None) if by_forms else None
+    if form is not None:
+        return Spelling(row, head, words, where, form)
     for rule in row.rules:
         if rule.broken_by(words):
             part = where.get(rule.at) if rule.at else None
             return Refusal(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
+    if by_forms:
+        return _no_form(row, head, words)
     for slot in row.slots:
         if slot.name not in words and (
             slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is not Layout.COLUMNS)
@@ -108,6 +116,14 @@ def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], la
         spelled = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])
         return Refusal(f"the qualifiers of {head} are out of order", f"write {spelled}")
     return Spelling(row, head, words, where)
+
+
+def _no_form(row: Row, head: str, words: Mapping[str, str]) -> Refusal:
+    spelled = ".".join([head, *words.values()])
+    lines = [form.spelled(head, row.slots) for form in row.forms]
+    close = nearest(spelled, lines)
+    lines = ([close] if close else []) + [line for line in lines if line != close]
+    return Refusal(f"PTX has no {spelled}", "there is " + ", ".join(lines[:MAX_SHOWN]))
 
 
 def _list(slot: Slot, layout: Layout) -> str:

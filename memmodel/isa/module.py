@@ -22,8 +22,22 @@ from memmodel.litmus.syntax import Guard, Layout
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
-from memmodel.ptx.operands import Blank, Imm, JumpTarget, Mem, Negated, Operand, Part, Real, Reg, Register, Special, Sym
-from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
+from memmodel.ptx.operands import (
+    PARTS,
+    Blank,
+    Imm,
+    JumpTarget,
+    Mem,
+    Negated,
+    Operand,
+    Part,
+    Real,
+    Reg,
+    Register,
+    Special,
+    Sym,
+)
+from memmodel.ptx.vocabulary import DataType, Proxy
 from memmodel.source import Span
 
 
@@ -38,6 +52,8 @@ class ModuleInstruction(Protocol):
     def span(self) -> Span: ...
 
 
+WORD = DataType("u", 32)
+PREDICATE = DataType("pred", 1)
 RANK_BITS = 24
 """Shared memory of a CTA begins at its rank times 2^24 in the window of its cluster, as in hardware."""
 
@@ -87,7 +103,8 @@ def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) 
         raise InputError(spelling.message, whole, spelling.hint)
     row = spelling.row
     operands = row.module_operands(instruction.operands) if row.module_operands else instruction.operands
-    if not row.least_operands <= len(operands) <= len(row.operands):
+    named = spelling.operands
+    if not sum(not name.endswith("?") for name in named) <= len(operands) <= len(named):
         takes = f"takes {row.operand_text}" if row.operands else "takes no operands"
         raise InputError(f"{spelling.head} {takes}; {len(instruction.operands)} are given", whole)
     call = ModuleCall(spelling, Spelled(instruction.opcode, operands, whole, mnemonic), surroundings)  # type: ignore[arg-type]
@@ -130,7 +147,25 @@ class ModuleCall(Call):
     def cluster_ranks(self) -> tuple[int, ...]:
         return tuple(range(self.surroundings.cluster_size))
 
+    @property
+    def boolean(self) -> DataType:
+        return PREDICATE
+
     # ---- operands --------------------------------------------------------------------------------------------
+
+    def target(self, operand: Operand, type: DataType, *, wider: bool = False) -> str:
+        self._check_size(operand, type, wider=wider)
+        return self.register(operand)
+
+    def source(self, operand: Operand, type: DataType, *, wider: bool = False) -> Expr:
+        self._check_size(operand, type, wider=wider)
+        return self.value(operand, type)
+
+    def _check_size(self, operand: Operand, type: DataType, *, wider: bool) -> None:
+        """Operands have the size of their type ("Type Information for Instructions and Operands")."""
+        if isinstance(operand, Register) and (operand.width < type.width or (operand.width > type.width and not wider)):
+            what = f"%{operand.name.lstrip('%')} has {operand.width} bits"
+            self.fail(f"{what}, and {self.instruction.mnemonic} takes {type.width} there", operand)
 
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
         if isinstance(operand, Register):
@@ -147,13 +182,16 @@ class ModuleCall(Call):
         if isinstance(operand, Imm):
             return Const((type or self.type).wrap(operand.value))
         if isinstance(operand, Real):
-            return Const(operand.bits)
+            return Const(self._real(operand, type or self.type))
         if isinstance(operand, Negated):
-            return Apply("eq", (self.value(operand.operand), Const(0)), UNTYPED)
+            return Apply("not", (self.value(operand.operand),), PREDICATE)
         if isinstance(operand, Sym):
             return self.address_of(operand, operand.offset)
         if isinstance(operand, Part):
-            return Apply(f"part.{operand.selector}", (self.value(operand.register),), DataType("u", 32))
+            first, width = PARTS[operand.selector]
+            whole, kind = type or WORD, (type or WORD).kind
+            moved = Apply("shr", (self.value(operand.register), Const(first)), WORD)
+            return Apply("cvt", (Apply("cvt", (moved,), DataType(kind, width)),), whole)
         return self.fail(f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand)
 
     def integer(self, operand: Operand) -> Expr:

@@ -6,7 +6,7 @@ A new instruction is one row, one lowering function, one test; `document` writes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -88,6 +88,42 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Syntax:
+    """One syntax line of an instruction, as its page has it: `"rnd? ftz? sat? f32"` for add{.rnd}{.ftz}{.sat}.f32.
+
+    Each part names a slot of the row, or words of one (`f16|f16x2`, of the first slot that has them); `?`: it may be
+    left out. `operands`: their names, where they differ from those of the row.
+    """
+
+    text: str
+    operands: tuple[str, ...] = ()
+
+    def parts(self, slots: tuple[Slot, ...]) -> Iterator[tuple[Slot, tuple[str, ...], bool]]:
+        """The slots that are filled, each with the words that it may have, and whether it must be filled."""
+        free = list(slots)
+        for part in self.text.split():
+            name = part.removesuffix("?")
+            words = tuple(name.split("|"))
+            slot = next(slot for slot in free if slot.name == name or {*words} <= {*slot.words, *slot.modules})
+            free.remove(slot)
+            yield slot, (slot.words + slot.modules if slot.name == name else words), not part.endswith("?")
+
+    def fits(self, words: Mapping[str, str], slots: tuple[Slot, ...]) -> bool:
+        """Is an instruction with these words (by slot) written so?"""
+        left = dict(words)
+        for slot, allowed, needed in self.parts(slots):
+            word = left.pop(slot.name, None)
+            if (word is None and needed) or (word is not None and word not in allowed):
+                return False
+        return not left
+
+    def spelled(self, head: str, slots: tuple[Slot, ...]) -> str:
+        """The syntax line for people."""
+        shown = ((f".{'|'.join(words)}", needed) for _, words, needed in self.parts(slots))
+        return head + "".join(text if needed else "{" + text + "}" for text, needed in shown)
+
+
+@dataclass(frozen=True, slots=True)
 class Later:
     """A spelling that architectures before `since` lack: all of `has` (as in a Rule), none of `lacks`, more operands
     than `operands`. `what` says it for people.
@@ -125,6 +161,7 @@ class Row:
     and it has no `lower`.
     `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
     `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
+    `forms`: how modules may write it, with qualifiers in any order; empty: every combination that breaks no rule.
 
     `effect`: what the instruction does beside writing registers. `together`: the threads that execute it together.
     `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
@@ -151,6 +188,7 @@ class Row:
     modules: bool = False
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
+    forms: tuple[Syntax, ...] = ()
     effect: Effect = Effect.MEMORY
     together: Together = Together.THREAD
     uniform: tuple[str, ...] = ()
@@ -176,12 +214,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A legal mnemonic: its row, the head it begins with, its words and their positions (dotted parts) by slot."""
+    """A legal mnemonic: its row, the head it begins with, its words and their positions (dotted parts) by slot.
+
+    `form`: which of the forms of the row it has, in a module.
+    """
 
     row: Row
     head: str
     words: Mapping[str, str]
     where: Mapping[str, int]
+    form: Syntax | None = None
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the operands."""
+        return self.row.operands if self.form is None else self.form.operands or self.row.operands
 
     def since(self, operands: int) -> int:
         """The least sm number that has this spelling with that many operands."""
@@ -215,6 +262,26 @@ def data_type(word: str) -> DataType | None:
         return DataType("pred", 1)
     return DataType(word[0], int(word[1:])) if word in BITS + UNSIGNED + SIGNED + FLOATS else None
 
+
+def numeric_type(word: str) -> DataType | None:
+    """A type that instructions compute in as `DataType`: of integers, floating point, or several of them."""
+    return _NUMERIC.get(word)
+
+
+_NUMERIC = {
+    str(type): type
+    for type in (
+        *(DataType(kind, width) for kind in "bus" for width in (8, 16, 32, 64)),
+        *(DataType("f", width) for width in (16, 32, 64)),
+        DataType("b", 128),
+        DataType("pred", 1),
+        DataType("bf", 16),
+        *(DataType(kind, 32, lanes) for kind in "us" for lanes in (2, 4)),
+        DataType("f", 32, 2),
+        DataType("bf", 32, 2),
+        DataType("f", 64, 2),
+    )
+}
 
 BITS = ("b8", "b16", "b32", "b64", "b128")
 UNSIGNED = ("u8", "u16", "u32", "u64")

@@ -51,10 +51,19 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     (
         "Arithmetic and moves",
         "scalar.compute",
-        "abs add and bfe bfi bfind brev clz cnot cvt div lop3 mad max min mov mul neg not or popc prmt rem sad "
-        "selp shf shl shr sub xor",
+        "abs add and bfe bfi bfind bmsk brev clmad clz cnot div dp2a dp4a fns lop3 mad mad24 max min mov mul mul24 neg "
+        "not or popc prmt rem sad selp shf shl shr sub szext xor",
     ),
     ("Arithmetic and moves", "scalar.compare", "set setp slct"),
+    ("Arithmetic and moves", "scalar.convert", "cvt"),
+    ("Arithmetic and moves", "scalar.extended", "add addc mad madc sub subc"),
+    ("Floating point", "scalar.floats", "copysign cos ex2 fma lg2 rcp rsqrt sin sqrt tanh testp"),
+    (
+        "Video instructions",
+        "scalar.video",
+        "vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vset vset2 "
+        "vset4 vshl vshr vsub vsub2 vsub4",
+    ),
     (
         "Control flow",
         "scalar.control",

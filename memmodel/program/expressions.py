@@ -6,7 +6,7 @@ with a `#` are notes that an instruction leaves for later ones. Values are Pytho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from memmodel.ptx.vocabulary import DataType
@@ -61,3 +61,12 @@ def leaves_of(expr: Expr) -> Iterator[Const | Get | AddressOf]:
             yield from leaves_of(arg)
     else:
         yield expr
+
+
+def substituted(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    """The expression with registers replaced by what they hold."""
+    if isinstance(expr, Get):
+        return values.get(expr.register, expr)
+    if isinstance(expr, Apply):
+        return Apply(expr.op, tuple(substituted(arg, values) for arg in expr.args), expr.type)
+    return expr

@@ -7,25 +7,41 @@ to a second one ("Comparison and Selection Instructions: setp", "set", "slct").
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, UNSIGNED, Need, Row, Rule, Slot, data_type
+from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, UNSIGNED, Effect, Need, Row, Rule, Slot
+from memmodel.isa.scalar.compute import FTZ, HALVES, NO_FLOATS, either, forms, type_of
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op
-from memmodel.ptx.operands import Pair
-from memmodel.ptx.vocabulary import UNTYPED, DataType
+from memmodel.ptx.operands import Operand, Pair
+from memmodel.ptx.vocabulary import DataType
 
-_COMPARE = ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
+_ORDERS = ("eq", "ne", "lt", "le", "gt", "ge")
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 """Names that comparisons of unsigned numbers have as well."""
 
-_S32 = DataType("s", 32)
+_COMPARE = (*_ORDERS, *_UNSIGNED)
+_UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
+"""Comparisons of floating-point numbers that also hold, or ask, where one of them is NaN."""
+
+_ONES = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
+"""What set leaves where a comparison holds, if its result is a floating-point number: 1.0."""
+
 _PAGE = "Comparison and Selection Instructions: "
 
 
-def _compared(call: Call, type: DataType) -> Expr:
-    """Do the two sources compare so?"""
-    first, second = (call.value(operand, type) for operand in call.operands[1:3])
+def _sources(call: Call, type: DataType) -> tuple[Expr, Expr]:
+    first, second = (call.source(operand, type) for operand in call.operands[1:3])
+    return first, second
+
+
+def _compared(call: Call, type: DataType, lane: int = 0) -> Expr:
+    """Do the two sources compare so? Of a packed type, their numbers in that lane."""
+    values, each = _sources(call, type), type.element
     name = call.word("cmp") or ""
-    return Apply(_UNSIGNED.get(name, name), (first, second), type)
+    name = ".".join(word for word in (_UNSIGNED.get(name, name), call.word("ftz")) if word)
+    if lane:
+        first, second = (Apply("shr", (a, Const(lane * each.width)), DataType("b", type.width)) for a in values)
+        values = first, second
+    return Apply(name, values, each)
 
 
 def _combined(call: Call, found: Expr) -> Expr:
@@ -36,43 +52,79 @@ def _combined(call: Call, found: Expr) -> Expr:
         call.fail(
             f"{has}, and {len(call.operands)} operands are given", hint="write .and, .or or .xor, and a predicate"
         )
-    return found if word is None else Apply(word, (found, call.predicate(call.operands[3])), UNTYPED)
+    return found if word is None else Apply(word, (found, call.predicate(call.operands[3])), call.boolean)
 
 
 def setp(call: Call) -> tuple[Op, ...]:
-    """setp: 1 or 0; a second predicate has the comparison the other way, combined alike."""
-    target = call.operands[0]
+    """setp: 1 or 0; a second predicate has the comparison the other way, combined alike.
+
+    Of a packed type it has the comparison of the upper halves.
+    """
+    target, type = call.operands[0], type_of(call)
     both = (target.first, target.second) if isinstance(target, Pair) else (target, None)
-    first, second = (None if one is None else call.destination(one, sink=isinstance(target, Pair)) for one in both)
-    found = _compared(call, call.type)
+    if str(type) in ("f16", "bf16") and isinstance(target, Pair):
+        call.fail(f"{call.instruction.mnemonic} writes one predicate", target)
+    first, second = (None if one is None else _predicate(call, one, sink=isinstance(target, Pair)) for one in both)
+    found = _compared(call, type)
     steps: list[Op] = []
     if second is not None:
         # The first predicate may be among the sources of the second one.
-        steps.append(Assign("$second", _combined(call, Apply("eq", (found, Const(0)), UNTYPED))))
+        other = _compared(call, type, 1) if type.lanes > 1 else Apply("eq", (found, Const(0)), call.boolean)
+        steps.append(Assign("$second", _combined(call, other)))
     if first is not None:
         steps.append(Assign(first, _combined(call, found)))
     return tuple(steps) if second is None else (*steps, Assign(second, Get("$second")))
 
 
+def _predicate(call: Call, operand: Operand, *, sink: bool) -> str | None:
+    register = call.destination(operand, sink=sink)
+    return None if register is None else call.target(operand, call.boolean)
+
+
 def set_all(call: Call) -> tuple[Op, ...]:
-    """set: all bits of a word, or none."""
-    found = _combined(call, _compared(call, data_type(call.word("source") or "") or UNTYPED))
-    return (Assign(call.register(call.operands[0]), Apply("selp", (Const(-1), Const(0), found), call.type)),)
+    """set: all bits of a word, or none; of a floating-point number, one or zero."""
+    type, source = type_of(call), type_of(call, "source")
+    whole = DataType("b", type.width) if type.floating else type
+    each = type.element if type.floating else DataType(type.kind, type.width // source.lanes)
+    ones = Const(_ONES.get(str(each), -1 if each == type else each.mask))
+    result: Expr = Const(0)
+    for lane in range(source.lanes):
+        found = _combined(call, _compared(call, source, lane))
+        chosen: Expr = Apply("selp", (ones, Const(0), found), whole)
+        if lane:
+            chosen = Apply("or", (Apply("shl", (chosen, Const(lane * each.width)), whole), result), whole)
+        result = chosen
+    return (Assign(call.target(call.operands[0], type), result),)
 
 
 def slct(call: Call) -> tuple[Op, ...]:
-    """slct: the first source if the last one is not negative."""
-    first, second = (call.value(operand) for operand in call.operands[1:3])
-    sign = Apply("ge", (call.value(call.operands[3], _S32), Const(0)), _S32)
-    return (Assign(call.register(call.operands[0]), Apply("selp", (first, second, sign), call.type)),)
+    """slct: the first source if the last one is not negative; -0.0 is not, and NaN is."""
+    type, other = type_of(call), type_of(call, "sign")
+    first, second = (call.source(operand, type) for operand in call.operands[1:3])
+    test = "ge.ftz" if call.word("ftz") else "ge"
+    sign = Apply(test, (call.source(call.operands[3], other), Const(0)), other)
+    chosen = DataType("b", type.width) if type.floating else type
+    return (Assign(call.target(call.operands[0], type), Apply("selp", (first, second, sign), chosen)),)
 
 
-_NO_FLOATS = {
-    word: ("floating-point arithmetic is not modelled", "use an integer type") for word in ("f16", "bf16", *FLOATS)
-}
-_CMP = Slot("cmp", _COMPARE, "comparison", Need.ALWAYS)
+_CMP = Slot("cmp", _COMPARE, "comparison", Need.ALWAYS, modules=_UNORDERED)
 _BOOL = Slot("bool", ("and", "or", "xor"), "combination")
 _SIDES = (*LOGICAL[:3], *INTEGERS)
+_OF_FLOATS = either(*_ORDERS, *_UNORDERED)
+
+
+def _lines(results: str, sources: str, flushed: bool = False) -> tuple[str, ...]:
+    """The syntax lines of a comparison of floating-point numbers: how its result and its sources may be typed."""
+    return (f"{_OF_FLOATS} bool? {'ftz? ' if flushed else ''}{results} {sources}",)
+
+
+def _integer_lines(results: str) -> tuple[str, ...]:
+    """The syntax lines of a comparison of integers."""
+    return (
+        f"eq|ne bool? {results} {either(*_SIDES)}",
+        f"lt|le|gt|ge bool? {results} {either(*INTEGERS)}",
+        f"lo|ls|hi|hs bool? {results} u16|u32|u64",
+    )
 
 
 def _rules(slot: str) -> tuple[Rule, ...]:
@@ -92,16 +144,20 @@ def _rules(slot: str) -> tuple[Rule, ...]:
     )
 
 
+_FLOATING = (*HALVES, *FLOATS)
+
 ROWS = (
     Row(
         ("setp",),
-        (_CMP, _BOOL, Slot("type", _SIDES, "type", Need.BLOCKS, refused=_NO_FLOATS)),
+        (_CMP, _BOOL, FTZ, Slot("type", _SIDES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=_FLOATING)),
         ("p", "a", "b", "{!}c?"),
         setp,
         "none",
         _PAGE + "setp",
         rules=_rules("type"),
         ordered=True,
+        forms=forms(*_integer_lines(""), *_lines("", "f32|f16|f16x2", flushed=True), *_lines("", "f64|bf16|bf16x2")),
+        effect=Effect.COMPUTES,
         written="p{|q}, a, b; with .and, .or, .xor: p{|q}, a, b, {!}c",
     ),
     Row(
@@ -109,8 +165,23 @@ ROWS = (
         (
             _CMP,
             _BOOL,
-            Slot("type", ("u32", "s32"), "type", Need.ALWAYS, refused=_NO_FLOATS),
-            Slot("source", _SIDES, "type of the sources", Need.ALWAYS, refused=_NO_FLOATS),
+            FTZ,
+            Slot(
+                "type",
+                ("u32", "s32"),
+                "type",
+                Need.ALWAYS,
+                refused=NO_FLOATS,
+                modules=("u16", "s16", "f32", *HALVES),
+            ),
+            Slot(
+                "source",
+                _SIDES,
+                "type of the sources",
+                Need.ALWAYS,
+                refused=NO_FLOATS,
+                modules=_FLOATING,
+            ),
         ),
         ("d", "a", "b", "{!}c?"),
         set_all,
@@ -118,18 +189,32 @@ ROWS = (
         _PAGE + "set",
         rules=_rules("source"),
         ordered=True,
+        forms=forms(
+            *_integer_lines("u32|s32|f32|f16|bf16"),
+            *_lines("u32|s32|f32|f16", "f32", flushed=True),
+            *_lines("u32|s32|f32|f16|bf16", "f64"),
+            *_lines("u16|s16|u32|s32|f16", "f16", flushed=True),
+            *_lines("bf16", "f16|f32"),
+            *_lines("u16|s16|u32|s32|bf16", "bf16"),
+            *_lines("u32|s32|f16x2", "f16x2", flushed=True),
+            *_lines("u32|s32|bf16x2", "bf16x2"),
+        ),
+        effect=Effect.COMPUTES,
         written="d, a, b; with .and, .or, .xor: d, a, b, {!}c",
     ),
     Row(
         ("slct",),
         (
-            Slot("type", (*LOGICAL[1:3], "b16", *INTEGERS), "type", Need.ALWAYS, refused=_NO_FLOATS),
-            Slot("sign", ("s32",), "type of c", Need.ALWAYS, refused={"f32": _NO_FLOATS["f32"]}),
+            FTZ,
+            Slot("type", (*LOGICAL[1:3], "b16", *INTEGERS), "type", Need.ALWAYS, refused=NO_FLOATS, modules=FLOATS),
+            Slot("sign", ("s32",), "type of c", Need.ALWAYS, refused={"f32": NO_FLOATS["f32"]}, modules=("f32",)),
         ),
         ("d", "a", "b", "c"),
         slct,
         "none",
         _PAGE + "slct",
         ordered=True,
+        forms=forms("type s32", "ftz? type f32"),
+        effect=Effect.COMPUTES,
     ),
 )

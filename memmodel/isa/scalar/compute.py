@@ -1,6 +1,7 @@
 """Rows of the table: instructions that only compute. They make no events; registers carry values and dependencies.
 
-In: a Call. Out: one Assign. Settled here: the operation and type of each; `arith` says what it computes.
+In: a Call. Out: Assigns. Settled here: the operation and type of each; `program.arith` says what it computes. Compiled
+modules have floating-point numbers and several numbers in one word too: `forms` has the syntax lines of their pages.
 """
 
 from __future__ import annotations
@@ -13,61 +14,62 @@ from memmodel.isa.row import (
     INTEGERS,
     LOGICAL,
     SIGNED,
-    UNSIGNED,
+    Effect,
     Need,
     Row,
     Rule,
     Slot,
-    data_type,
+    Syntax,
     flag,
+    numeric_type,
     type_slot,
 )
 from memmodel.program.arith import double
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, Op, Unmodelled
-from memmodel.ptx.operands import Vector
+from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
+from memmodel.ptx.operands import Imm, Operand, Pair, Vector
 from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _ARITH = "Integer Arithmetic Instructions: "
+_FLOATING = "Floating Point Instructions: "
 _LOGIC = "Logic and Shift Instructions: "
 _MOVE = "Data Movement and Conversion Instructions: "
-_NO_FLOATS = {
-    word: ("floating-point arithmetic is not modelled", "use an integer type") for word in ("f16", "bf16", *FLOATS)
+HALVES = ("f16", "bf16", "f16x2", "bf16x2")
+NO_FLOATS = {
+    word: ("floating-point arithmetic is not modelled", "use an integer type") for word in (*HALVES[:2], *FLOATS)
 }
+"""What litmus tests are told of floating-point types."""
+
+PACKED = ("u16x2", "s16x2", "u8x4", "s8x4")
+U32 = DataType("u", 32)
+WIDE = DataType("s", 64)
+MODIFIERS = ("rnd", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "oob")
+"""Slots whose words are part of the name of an operation (`arith`), in this order."""
 
 
-def _sources(call: Call) -> tuple[Expr, ...]:
-    return tuple(call.value(operand) for operand in call.operands[1:])
+# ---- what lowering functions share -----------------------------------------------------------------------------------
 
 
-def divide(call: Call) -> tuple[Op, ...]:
-    """div and rem; of a divisor of zero the result is unspecified, so that what comes after it is not known."""
-    beyond = Unmodelled(
-        f"{call.head} by zero gives an unspecified value",
-        Apply("eq", (call.value(call.operands[2]), Const(0)), call.type),
-    )
-    known = call.constant(call.operands[2])
-    return operate(call) if known is not None and call.type.wrap(known) else (beyond, *operate(call))
+def type_of(call: Call, slot: str = "type") -> DataType:
+    """The type in a slot; without one (column layout) the default."""
+    return numeric_type(call.word(slot) or "") or UNTYPED
 
 
-def _assign(call: Call, value: Expr) -> tuple[Op, ...]:
-    return (Assign(call.register(call.operands[0]), value),)
+def named(call: Call, head: str | None = None) -> str:
+    """The name of the operation: the head of the instruction and its modifiers."""
+    words = (call.word(slot) for slot in MODIFIERS)
+    return ".".join([head or call.head, *(word for word in words if word)])
 
 
-def operate(call: Call) -> tuple[Op, ...]:
-    """d := head(sources), in the instruction's type."""
-    return _assign(call, Apply(call.head, _sources(call), call.type))
+def _sources(call: Call, type: DataType) -> tuple[Expr, ...]:
+    return tuple(call.source(operand, type) for operand in call.operands[1:])
 
 
-def saturate(call: Call) -> tuple[Op, ...]:
-    """add and sub; with .sat the result is the nearest number of the type."""
-    if call.word("sat") is None:
-        return operate(call)
-    sources = tuple(Apply("cvt", (source,), call.type) for source in _sources(call))
-    return _assign(call, _nearest(Apply(call.head, sources, _WIDE), _WIDE, call.type))
+def _assign(call: Call, value: Expr, type: DataType) -> tuple[Op, ...]:
+    return (Assign(call.target(call.operands[0], type), value),)
 
 
-def _nearest(value: Expr, source: DataType, type: DataType) -> Expr:
+def nearest(value: Expr, source: DataType, type: DataType) -> Expr:
     """The number of a type that is nearest to a value of another one ("cvt": .sat)."""
     signed = type.kind == "s"
     least, most = -(1 << type.width - 1) if signed else 0, (1 << type.width - signed) - 1
@@ -78,56 +80,192 @@ def _nearest(value: Expr, source: DataType, type: DataType) -> Expr:
     return Apply("cvt", (value,), type)
 
 
+# ---- lowering --------------------------------------------------------------------------------------------------------
+
+
+def operate(call: Call) -> tuple[Op, ...]:
+    """d := head(sources), in the instruction's type."""
+    type = type_of(call)
+    return _assign(call, Apply(named(call), _sources(call, type), type), type)
+
+
+def divide(call: Call) -> tuple[Op, ...]:
+    """div and rem; of a divisor of zero the result is unspecified, so that what comes after it is not known.
+
+    The machine of modules has unknown values, which such a result is.
+    """
+    type = type_of(call)
+    if call.module:
+        return operate(call)
+    beyond = Unmodelled(
+        f"{call.head} by zero gives an unspecified value",
+        Apply("eq", (call.value(call.operands[2]), Const(0)), type),
+    )
+    known = call.constant(call.operands[2])
+    return operate(call) if known is not None and type.wrap(known) else (beyond, *operate(call))
+
+
+def saturate(call: Call) -> tuple[Op, ...]:
+    """add and sub; with .sat the result is the nearest number of the type."""
+    type = type_of(call)
+    if call.word("source") is not None:
+        return _mixed(call)
+    if call.word("sat") is None or type.floating or type.lanes > 1:
+        return operate(call)
+    sources = tuple(Apply("cvt", (source,), type) for source in _sources(call, type))
+    return _assign(call, nearest(Apply(call.head, sources, WIDE), WIDE, type), type)
+
+
+def _mixed(call: Call) -> tuple[Op, ...]:
+    """add, sub and fma of a narrower type: all sources but the last one are converted ("Mixed Precision ...")."""
+    type, source = type_of(call), type_of(call, "source")
+    *narrow, last = call.operands[1:]
+    if type.lanes > 1:  # several at once: what they give is not computed
+        widths = (type_of(call, "third"), type_of(call, "fourth")) if len(narrow) > 1 else (type_of(call, "third"),)
+        sources = tuple(call.source(a, t) for a, t in zip(call.operands[1:], (source, *widths), strict=True))
+        return _assign(call, Apply(f"opaque.{call.instruction.mnemonic}", sources, type), type)
+    given = tuple(Apply(f"cvt.{source}", (call.source(operand, source),), type) for operand in narrow)
+    return _assign(call, Apply(named(call), (*given, call.source(last, type)), type), type)
+
+
+def fuse(call: Call) -> tuple[Op, ...]:
+    """fma."""
+    return _mixed(call) if call.word("source") is not None else operate(call)
+
+
 def count(call: Call) -> tuple[Op, ...]:
     """popc, clz and bfind: a .u32, whatever the type of the source."""
-    name = "bfind.shiftamt" if call.word("shiftamt") else call.head
-    return _assign(call, Apply("cvt", (Apply(name, _sources(call), call.type),), DataType("u", 32)))
+    type, name = type_of(call), "bfind.shiftamt" if call.word("shiftamt") else call.head
+    return _assign(call, Apply("cvt", (Apply(name, _sources(call, type), type),), U32), U32)
 
 
 def funnel(call: Call) -> tuple[Op, ...]:
     """shf.l and shf.r."""
-    return _assign(call, Apply(f"{call.head}.{call.word('mode')}", _sources(call), call.type))
+    type = type_of(call)
+    return _assign(call, Apply(f"{call.head}.{call.word('mode')}", _sources(call, type), type), type)
+
+
+def shift(call: Call) -> tuple[Op, ...]:
+    """shl and shr: the amount is a .u32, whatever the type."""
+    type = type_of(call)
+    value, amount = call.source(call.operands[1], type), call.source(call.operands[2], U32)
+    return _assign(call, Apply(call.head, (value, amount), type), type)
+
+
+def field(call: Call) -> tuple[Op, ...]:
+    """bfe and bfi: the position and the length are .u32, whatever the type."""
+    type, operands = type_of(call), call.operands[1:]
+    values = (*(call.source(a, type) for a in operands[:-2]), *(call.source(a, U32) for a in operands[-2:]))
+    return _assign(call, Apply(call.head, values, type), type)
 
 
 def multiply(call: Call) -> tuple[Op, ...]:
     """mul and mad: .lo (the default of the column layout), .hi, or .wide, whose result is twice as wide."""
-    mode = call.word("mode") or "lo"
-    result = double(call.type) if mode == "wide" else call.type
-    product = Apply("mul" if mode == "lo" else f"mul.{mode}", _sources(call)[:2], call.type)
-    rest = [call.value(operand, result) for operand in call.operands[3:]]
-    return _assign(call, Apply("add", (product, rest[0]), result) if rest else product)
+    type, mode = type_of(call), call.word("mode") or "lo"
+    if type.floating:
+        name = named(call, "fma" if call.head == "mad" else None)
+        return _assign(call, Apply(name, _sources(call, type), type), type)
+    result = double(type) if mode == "wide" else type
+    sources = tuple(call.source(operand, type) for operand in call.operands[1:3])
+    product = Apply("mul" if mode == "lo" else f"mul.{mode}", sources, type)
+    rest = [call.source(operand, result) for operand in call.operands[3:]]
+    if call.word("sat"):  # mad.hi.sat.s32
+        return _assign(call, nearest(Apply("add", (product, Apply("cvt", (rest[0],), type)), WIDE), WIDE, type), type)
+    return _assign(call, Apply("add", (product, rest[0]), result) if rest else product, result)
+
+
+def multiply24(call: Call) -> tuple[Op, ...]:
+    """mul24 and mad24: of the low 24 bits of the factors, the low 32 bits of the product or those from bit 16 on."""
+    type, narrow, product_type = type_of(call), *(DataType(type_of(call).kind, width) for width in (24, 48))
+    sources = tuple(call.source(operand, type) for operand in call.operands[1:3])
+    product: Expr = Apply("mul.wide", sources, narrow)
+    if call.word("mode") == "hi":
+        product = Apply("shr", (product, Const(16)), product_type)
+    product = Apply("cvt", (product,), type)
+    rest = [call.source(operand, type) for operand in call.operands[3:]]
+    if call.word("sat"):
+        return _assign(call, nearest(Apply("add", (product, Apply("cvt", (rest[0],), type)), WIDE), WIDE, type), type)
+    return _assign(call, Apply("add", (product, rest[0]), type) if rest else product, type)
+
+
+def carryless(call: Call) -> tuple[Op, ...]:
+    """clmad: a half of the product of polynomials, plus a third one."""
+    type = type_of(call)
+    a, b, c = _sources(call, type)
+    return _assign(call, Apply("xor", (Apply(f"clmul.{call.word('mode')}", (a, b), type), c), type), type)
+
+
+def dot_product(call: Call) -> tuple[Op, ...]:
+    """dp4a and dp2a: sums of products of bytes, or of halves and bytes."""
+    words = (call.head, call.word("mode"), call.word("type"), call.word("source"))
+    return _assign(call, Apply(".".join(word for word in words if word), _sources(call, U32), U32), U32)
+
+
+def in_mode(call: Call) -> tuple[Op, ...]:
+    """szext, bmsk, prmt: the mode is part of the operation."""
+    type, mode = type_of(call), call.word("mode")
+    return _assign(call, Apply(f"{call.head}.{mode}" if mode else call.head, _sources(call, type), type), type)
+
+
+def nth_bit(call: Call) -> tuple[Op, ...]:
+    """fns: the base is at most 31."""
+    type = type_of(call)
+    mask, base, offset = _sources(call, type)
+    beyond = UndefinedIf("the base of fns is from 0 to 31", Apply("gt", (base, Const(31)), U32))
+    return (beyond, *_assign(call, Apply("fns", (mask, base, offset), type), type))
+
+
+def look_up(call: Call) -> tuple[Op, ...]:
+    """lop3; with .and or .or a predicate too: whether the result is not zero, combined with another one."""
+    type, combined = type_of(call), call.word("bool")
+    target, (*inputs, table) = call.operands[0], call.operands[1:5]
+    if (combined is not None) != (isinstance(target, Pair) and len(call.operands) == 6):
+        written = "d|p, a, b, c, immLut, q" if combined else "d, a, b, c, immLut"
+        call.fail(f"{call.instruction.mnemonic} takes {written}", target)
+    if call.module and not (isinstance(table, Imm) and 0 <= table.value <= 255):
+        call.fail("the table of lop3 is a number from 0 to 255", table)
+    result = Apply("lop3", (*(call.source(a, type) for a in inputs), call.value(table, type)), type)
+    if not isinstance(target, Pair) or combined is None:
+        return _assign(call, result, type)
+    found = Apply(combined, (Apply("ne", (result, Const(0)), type), call.predicate(call.operands[5])), call.boolean)
+    register, predicate = (call.destination(operand, sink=True) for operand in (target.first, target.second))
+    steps: list[Op] = [Assign("$found", found)]
+    steps += [Assign(register, result)] if register is not None else []
+    return (*steps, *([Assign(predicate, Get("$found"))] if predicate is not None else []))
 
 
 def select(call: Call) -> tuple[Op, ...]:
     """selp: the first source if the predicate is true, the second otherwise."""
-    first, second = (call.value(operand) for operand in call.operands[1:3])
-    return _assign(call, Apply("selp", (first, second, call.predicate(call.operands[3])), call.type))
+    type = type_of(call)
+    first, second = (call.source(operand, type) for operand in call.operands[1:3])
+    chosen = DataType("b", type.width) if type.floating else type
+    return _assign(call, Apply("selp", (first, second, call.predicate(call.operands[3])), chosen), type)
 
 
 def move(call: Call) -> tuple[Op, ...]:
     """mov: a register, a number, or the address of a variable; with a vector, packed or unpacked, lowest first."""
-    target, source = call.operands
+    (target, source), type = call.operands, type_of(call)
     if isinstance(source, Vector):
-        return (Assign(call.register(target), _packed(call, source)),)
+        return (Assign(call.target(target, type), _packed(call, source)),)
     if isinstance(target, Vector):
-        return _unpacked(call, target, call.value(source))
-    return _assign(call, call.value(source))
+        return _unpacked(call, target, call.source(source, type))
+    return _assign(call, call.source(source, type), type)
 
 
 def _element(call: Call, vector: Vector) -> DataType:
     """The type of an element: two or four share the bits of the instruction's type."""
-    count, width = len(vector.items), call.type.width
-    if count not in (2, 4) or width // count < 8 or call.type.kind != "b":
+    count, type = len(vector.items), type_of(call)
+    if count not in (2, 4) or type.width // count < 8 or type.kind != "b":
         hint = "a vector of 2 or 4 elements fills a .b16, .b32, .b64 or .b128 register"
         call.fail(f"{call.instruction.mnemonic} cannot move these {count} elements", vector, hint)
-    return DataType("b", width // count)
+    return DataType("b", type.width // count)
 
 
 def _packed(call: Call, vector: Vector) -> Expr:
-    element, whole = _element(call, vector), call.type
+    element, whole = _element(call, vector), type_of(call)
     packed: Expr = Const(0)
     for number, item in enumerate(vector.items):
-        part = Apply("cvt", (call.value(item, element),), element)
+        part = Apply("cvt", (call.source(item, element),), element)
         moved = Apply("shl", (part, Const(number * element.width)), whole) if number else part
         packed = Apply("or", (packed, moved), whole) if number else moved
     return packed
@@ -137,20 +275,44 @@ def _unpacked(call: Call, vector: Vector, value: Expr) -> tuple[Op, ...]:
     element, whole = _element(call, vector), "$whole"
     steps: list[Op] = [Assign(whole, value)]
     for number, item in enumerate(vector.items):
-        register = call.destination(item, sink=True)
+        register = _element_register(call, item, element)
         if register is not None:
-            shifted = Apply("shr", (Get(whole), Const(number * element.width)), call.type)
+            shifted = Apply("shr", (Get(whole), Const(number * element.width)), type_of(call))
             steps.append(Assign(register, Apply("cvt", (shifted,), element)))
     if len(steps) == 1:
         call.fail("at least one element goes to a register", vector, "drop the instruction, or name a register")
     return tuple(steps)
 
 
-def convert(call: Call) -> tuple[Op, ...]:
-    """cvt: read as the second type, kept as the first."""
-    source = data_type(call.word("source") or "") or UNTYPED
-    value = Apply("cvt", (call.value(call.operands[1], source),), source)
-    return _assign(call, _nearest(value, source, call.type) if call.word("sat") else Apply("cvt", (value,), call.type))
+def _element_register(call: Call, item: Operand, element: DataType) -> str | None:
+    register = call.destination(item, sink=True)
+    return None if register is None else call.target(item, element)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+RND = Slot("rnd", ("rn", "rz", "rm", "rp"), "rounding")
+"""How results of floating-point instructions are rounded."""
+
+
+def module_flag(word: str) -> Slot:
+    """A qualifier of compiled modules that is there or not."""
+    return Slot(word, (), "qualifier", modules=(word,))
+
+
+FTZ, SAT, RELU, NAN = (module_flag(word) for word in ("ftz", "sat", "relu", "NaN"))
+XORSIGN, ABS, OOB = (module_flag(word) for word in ("xorsign", "abs", "oob"))
+
+
+def forms(*lines: str | Syntax) -> tuple[Syntax, ...]:
+    """Syntax lines."""
+    return tuple(Syntax(line) if isinstance(line, str) else line for line in lines)
+
+
+def either(*words: str) -> str:
+    """One of several words, in a form."""
+    return "|".join(words)
 
 
 def _row(
@@ -161,13 +323,29 @@ def _row(
     lower: Callable[[Call], tuple[Op, ...]] = operate,
     before: tuple[Slot, ...] = (),
     rules: tuple[Rule, ...] = (),
+    modules: tuple[str, ...] = (),
+    after: tuple[Slot, ...] = (),
+    written: tuple[Syntax, ...] = (),
+    since: int = 20,
 ) -> Row:
-    slots = (*before, Slot("type", types, "type", Need.BLOCKS, refused=_NO_FLOATS))
-    return Row((head,), slots, operands, lower, "none", source + head, rules, ordered=True)
+    slots = (*before, Slot("type", types, "type", Need.BLOCKS, refused=NO_FLOATS, modules=modules), *after)
+    return Row(
+        (head,),
+        slots,
+        operands,
+        lower,
+        "none",
+        source + head,
+        rules,
+        ordered=True,
+        forms=written or forms(" ".join([*(f"{slot.name}?" for slot in before), either(*types)])),
+        effect=Effect.COMPUTES,
+        since=since,
+    )
 
 
 _THREE = ("d", "a", "b")
-_WIDE = DataType("s", 64)
+_FOUR = ("d", "a", "b", "c")
 _SAT = (
     Rule(
         "{head}.sat is for .s32",
@@ -177,6 +355,8 @@ _SAT = (
     ),
 )
 _MODE = (Slot("mode", ("lo", "hi", "wide"), "part of the product", Need.BLOCKS),)
+_HALF = Slot("mode", ("lo", "hi"), "part of the product", Need.ALWAYS)
+_LIMITS = Slot("mode", ("clamp", "wrap"), "what a large number does", Need.ALWAYS)
 _NOT_WIDE = (
     Rule(
         "{head}.wide has 16-bit and 32-bit sources only",
@@ -185,38 +365,208 @@ _NOT_WIDE = (
         at="type",
     ),
 )
+_OF_FLOATS = (Slot("rnd", (), RND.what, modules=RND.words), FTZ)
+_FLOATING_TYPES = (*HALVES, "f32", "f64", "f32x2")
+_SUMS = (
+    "rnd? ftz? sat? f32",
+    "rnd? ftz? f32x2",
+    "rnd? f64",
+    "rn? ftz? sat? f16|f16x2",
+    "rn? bf16|bf16x2",
+)
+_MIXED_TYPES = (
+    Slot("source", (), "type of a", modules=(*HALVES, "f32x2")),
+    Slot("third", (), "type of c", modules=("f32x2",)),
+)
+_MIXED_SUMS = (
+    "rnd? sat? f32 f16|bf16",
+    "rnd? f32x2 f16x2|bf16x2 f32x2",
+    "rz ftz f16x2 f32x2 f32x2",
+    "rz bf16x2 f32x2 f32x2",
+)
+_CHOICES = (
+    "u16|u32|u64|u16x2|u8x4|s16|s64",
+    "relu? s16x2|s32|s8x4",
+    "f64",
+    Syntax("ftz? NaN? f32", (*_THREE, "c?")),
+    "ftz? NaN? f16|f16x2",
+    "ftz? NaN? xorsign abs f32|f16|f16x2",
+    "NaN? bf16|bf16x2",
+    "NaN? xorsign abs bf16|bf16x2",
+    Syntax("ftz? NaN? abs f32", _FOUR),
+)
+_SIGNS = ("ftz? f32|f16|f16x2", "f64|bf16|bf16x2")
+_BY_WIDTH = either("b16", "b32", "b64", *INTEGERS, "f32", "f64")
 
 ROWS = (
-    *(_row(head, INTEGERS, _THREE, _ARITH, saturate, (flag("sat"),), _SAT) for head in ("add", "sub")),
-    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("min", "max")),
-    *(_row(head, INTEGERS, _THREE, _ARITH, divide) for head in ("div", "rem")),
-    _row("mul", INTEGERS, _THREE, _ARITH, multiply, _MODE, _NOT_WIDE),
-    _row("mad", INTEGERS, ("d", "a", "b", "c"), _ARITH, multiply, _MODE, _NOT_WIDE),
-    *(_row(head, SIGNED[1:], ("d", "a"), _ARITH) for head in ("abs", "neg")),
+    _row(
+        "add",
+        INTEGERS,
+        _THREE,
+        _ARITH,
+        saturate,
+        (*_OF_FLOATS, flag("sat")),
+        _SAT,
+        (*PACKED, *_FLOATING_TYPES),
+        _MIXED_TYPES,
+        forms("u16|u64|s16|s64", "sat? u32|s32|u16x2|s16x2|u8x4|s8x4", *_SUMS, *_MIXED_SUMS),
+    ),
+    _row(
+        "sub",
+        INTEGERS,
+        _THREE,
+        _ARITH,
+        saturate,
+        (*_OF_FLOATS, flag("sat")),
+        _SAT,
+        (*PACKED, *_FLOATING_TYPES),
+        _MIXED_TYPES,
+        forms("u16|u32|u64|s16|s64", "sat? s32|u8x4|s8x4", *_SUMS, *_MIXED_SUMS),
+    ),
+    *(
+        _row(
+            head,
+            INTEGERS,
+            _THREE,
+            _ARITH,
+            operate,
+            (FTZ, NAN, XORSIGN, ABS, RELU),
+            (),
+            (*PACKED, *_FLOATING_TYPES),
+            (),
+            forms(*_CHOICES),
+        )
+        for head in ("min", "max")
+    ),
+    _row(
+        "div",
+        INTEGERS,
+        _THREE,
+        _ARITH,
+        divide,
+        (Slot("approx", (), "precision", modules=("approx", "full")), *_OF_FLOATS),
+        (),
+        FLOATS,
+        (),
+        forms(either(*INTEGERS), "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
+    ),
+    _row("rem", INTEGERS, _THREE, _ARITH, divide),
+    _row(
+        "mul",
+        INTEGERS,
+        _THREE,
+        _ARITH,
+        multiply,
+        (*_MODE, *_OF_FLOATS, SAT),
+        _NOT_WIDE,
+        _FLOATING_TYPES,
+        (),
+        forms("lo|hi " + either(*INTEGERS), "wide u16|u32|s16|s32", *_SUMS),
+    ),
+    _row(
+        "mad",
+        INTEGERS,
+        _FOUR,
+        _ARITH,
+        multiply,
+        (*_MODE, *_OF_FLOATS, SAT),
+        _NOT_WIDE,
+        FLOATS,
+        (),
+        forms("lo|hi " + either(*INTEGERS), "wide u16|u32|s16|s32", "hi sat s32", "rnd ftz? sat? f32", "rnd f64"),
+    ),
+    *(
+        _row(head, ("u32", "s32"), o, _ARITH, multiply24, (_HALF, SAT), (), (), (), forms(*lines))
+        for head, o, lines in (("mul24", _THREE, ("mode u32|s32",)), ("mad24", _FOUR, ("mode u32|s32", "hi sat s32")))
+    ),
+    _row("clmad", ("u64",), _FOUR, _ARITH, carryless, (_HALF,), (), (), (), forms("mode u64"), 80),
+    *(
+        _row(
+            head,
+            SIGNED[1:],
+            ("d", "a"),
+            _ARITH,
+            operate,
+            (FTZ,),
+            (),
+            (*(("s8x4",) if head == "neg" else ()), *HALVES, *FLOATS),
+            (),
+            forms("s16|s32|s64" + ("|s8x4" if head == "neg" else ""), *_SIGNS),
+        )
+        for head in ("abs", "neg")
+    ),
     *(_row(head, LOGICAL, _THREE, _LOGIC) for head in ("and", "or", "xor")),
     _row("not", LOGICAL, ("d", "a"), _LOGIC),
     _row("cnot", LOGICAL[:3], ("d", "a"), _LOGIC),
-    _row("sad", INTEGERS, ("d", "a", "b", "c"), _ARITH),
+    _row("sad", INTEGERS, _FOUR, _ARITH),
     *(_row(head, LOGICAL[1:3], ("n", "a"), _ARITH, count) for head in ("popc", "clz")),
     _row("bfind", INTEGERS[1:3] + INTEGERS[4:], ("n", "a"), _ARITH, count, (flag("shiftamt"),)),
     _row("brev", LOGICAL[1:3], ("d", "a"), _ARITH),
-    _row("bfe", INTEGERS[1:3] + INTEGERS[4:], ("d", "a", "pos", "len"), _ARITH),
-    _row("bfi", LOGICAL[1:3], ("d", "a", "b", "pos", "len"), _ARITH),
-    Row(("lop3",), (type_slot(("b32",)),), ("d", "a", "b", "c", "immLut"), operate, "none", _LOGIC + "lop3", since=50),
-    _row("prmt", ("b32",), ("d", "a", "b", "c"), _MOVE),
+    _row("bfe", INTEGERS[1:3] + INTEGERS[4:], ("d", "a", "pos", "len"), _ARITH, field),
+    _row("bfi", LOGICAL[1:3], ("d", "a", "b", "pos", "len"), _ARITH, field),
+    _row("fns", ("b32",), ("d", "mask", "base", "offset"), _ARITH, nth_bit, since=30),
+    _row("szext", ("u32", "s32"), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode u32|s32"), 70),
+    _row("bmsk", ("b32",), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode b32"), 70),
+    *(
+        Row(
+            (head,),
+            (*modes, *(Slot(name, ("u32", "s32"), f"type of {name}", Need.ALWAYS) for name in ("type", "source"))),
+            _FOUR,
+            dot_product,
+            "none",
+            _ARITH + head,
+            ordered=True,
+            forms=forms(" ".join([*("mode" for _ in modes), "type", "source"])),
+            effect=Effect.COMPUTES,
+            since=61,
+        )
+        for head, modes in (("dp4a", ()), ("dp2a", (_HALF,)))
+    ),
+    Row(
+        ("lop3",),
+        (Slot("bool", ("or", "and"), "combination"), type_slot(("b32",))),
+        ("d", "a", "b", "c", "immLut", "q?"),
+        look_up,
+        "none",
+        _LOGIC + "lop3",
+        forms=forms("bool? b32"),
+        effect=Effect.COMPUTES,
+        since=50,
+        needs={"or": 70, "and": 70},
+        written="d, a, b, c, immLut; with .or, .and: d|p, a, b, c, immLut, q",
+    ),
+    _row(
+        "prmt",
+        ("b32",),
+        _FOUR,
+        _MOVE,
+        in_mode,
+        after=(Slot("mode", ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"), "mode"),),
+        written=forms("b32 mode?"),
+    ),
     Row(
         ("shf.l", "shf.r"),
         (Slot("mode", ("wrap", "clamp"), "what a large amount does", Need.ALWAYS), type_slot(("b32",))),
-        ("d", "a", "b", "c"),
+        _FOUR,
         funnel,
         "none",
         _LOGIC + "shf",
         ordered=True,
+        forms=forms("mode b32"),
+        effect=Effect.COMPUTES,
         since=32,
     ),
-    _row("shl", LOGICAL[:3], _THREE, _LOGIC),
-    _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC),
-    _row("selp", (*LOGICAL[:3], *INTEGERS), ("d", "a", "b", "p"), "Comparison and Selection Instructions: ", select),
+    _row("shl", LOGICAL[:3], _THREE, _LOGIC, shift),
+    _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC, shift),
+    _row(
+        "selp",
+        (*LOGICAL[:3], *INTEGERS),
+        ("d", "a", "b", "p"),
+        "Comparison and Selection Instructions: ",
+        select,
+        modules=FLOATS,
+        written=forms(_BY_WIDTH),
+    ),
     Row(
         ("mov",),
         (type_slot((*LOGICAL, "b128", *INTEGERS, *FLOATS)),),
@@ -225,15 +575,8 @@ ROWS = (
         "none",
         _MOVE + "mov",
         ordered=True,
+        forms=forms("type"),
+        effect=Effect.COMPUTES,
         needs={"b128": 70},
-    ),
-    Row(
-        ("cvt",),
-        (flag("sat"), type_slot((*UNSIGNED, *SIGNED)), type_slot((*UNSIGNED, *SIGNED), "source")),
-        ("d", "a"),
-        convert,
-        "none",
-        _MOVE + "cvt",
-        ordered=True,
     ),
 )

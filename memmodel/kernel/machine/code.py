@@ -61,6 +61,12 @@ INTERPRETED = (
     "matrix.tcgen_mma",
     "matrix.tcgen_move",
     "matrix.tcgen_sync",
+    "scalar.compute",
+    "scalar.compare",
+    "scalar.convert",
+    "scalar.extended",
+    "scalar.floats",
+    "scalar.video",
 )
 """Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")

@@ -7,10 +7,12 @@ has to wait goes on later at the step that waits (`LaneGroup.step`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatchmethod
 
+from memmodel.isa.module import head_row
+from memmodel.isa.row import Effect
 from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
 from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
@@ -24,18 +26,17 @@ from memmodel.kernel.machine.engines.tensor import allocate_columns, free_column
 from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
 from memmodel.kernel.machine.objects import on_object
-from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, Value, uniform
+from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.values.lanes import Get, Step, many, unary
+from memmodel.kernel.machine.values.expressions import WITHIN, Leaf, assigning, rows_of
+from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.arith import apply
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr
-from memmodel.program.expressions import Get as RegisterValue
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, registers_of, substituted
 from memmodel.program.ops import (
     Assign,
     AtBarrier,
@@ -70,9 +71,8 @@ from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
 from memmodel.ptx.vocabulary import Window
 
-ADDRESS_BITS = (1 << 64) - 1
-WITHIN = "in "
-"""How an address expression begins that is relative to the window of a state space (`ModuleCall.in_space`)."""
+TEMPORARY_BITS = 128
+"""Registers that only the steps of one instruction use hold every number that instructions have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +116,15 @@ class Interpreter:
 
     def value(self, expr: Expr) -> Get:
         """The values of an expression in all lanes; numbers are unsigned."""
-        match expr:
-            case Const(value):
-                constant = uniform(value & ADDRESS_BITS)
-                return lambda warp: constant
-            case RegisterValue(register):
-                if register[0] == "%":
-                    return special(register)
-                slot = self.slot(register)
-                return lambda warp: warp.registers[slot]
-            case AddressOf(name, offset):
-                return self.compiler.symbol(name, offset, self.instruction)
-            case Apply(op, args, _) if op.startswith(WITHIN):
-                return self.value(args[0])
-            case Apply(op, args, type):
-                mask = (1 << max(type.width, 1)) - 1 if op != "mul.wide" else (1 << 2 * type.width) - 1
-                return rowwise(lambda *values: apply(op, values, type) & mask, [self.value(arg) for arg in args])
+        return rows_of(expr, self._leaf)
+
+    def _leaf(self, leaf: Leaf) -> Get:
+        if isinstance(leaf, AddressOf):
+            return self.compiler.symbol(leaf.name, leaf.offset, self.instruction)
+        if leaf.register[0] == "%":
+            return special(leaf.register)
+        slot = self.slot(leaf.register)
+        return lambda warp: warp.registers[slot]
 
     def location(self, expr: Expr, window: Window) -> Pointer:
         """Where an address expression points to, for an access in a window."""
@@ -143,30 +136,49 @@ class Interpreter:
 
     def pure(self) -> Step | None:
         """The step of an instruction that only computes; None if one of its steps does more."""
-        assigns = [op for op in self.ops if isinstance(op, Assign)]
-        if len(assigns) < len(self.ops):
+        undefined = [self._undefined(op) for op in self.ops if isinstance(op, UndefinedIf)]
+        results = [(self.slot(register), expr) for register, expr in results_of(self.ops).items()]
+        count = sum(isinstance(op, Assign) for op in self.ops) + len(undefined)
+        if not results or count < len(self.ops) or (undefined and not self._computes):
             return None
-        steps = [self.assign(op) for op in assigns]
-        if len(steps) == 1:
-            return steps[0]
+        parts = [(slot, assigning(expr, slot, self._width(slot), self._leaf)) for slot, expr in results]
+        reads = [frozenset(self.slot(name) for name in registers_of(expr) if name[0] != "%") for _, expr in results]
+        step = parts[0][1] if len(parts) == 1 else together(parts, reads)
+        if not undefined:
+            return step
 
         def run(warp: Warp, lanes: Lanes) -> None:
-            for step in steps:
-                step(warp, lanes)
+            for check in undefined:
+                check(warp, lanes)
+            step(warp, lanes)
 
         return run
+
+    @property
+    def _computes(self) -> bool:
+        row = head_row(self.instruction.opcode)
+        return row is not None and row.effect is Effect.COMPUTES
+
+    def _undefined(self, op: UndefinedIf) -> Step:
+        """An instruction that computes is taken to be given operands that it is defined for, where they are unknown:
+        its result is unknown then, too.
+        """
+        holds = self.value(op.when)
+
+        def check(warp: Warp, lanes: Lanes) -> None:
+            values = holds(warp)
+            if any(values[lane] for lane in lanes):
+                raise Faulty("undefined-instruction", op.rule)
+
+        return check
 
     def assign(self, op: Assign) -> Step:
         """register := value."""
         slot = self.slot(op.register)
-        mask = self._mask(slot)
-        if isinstance(op.value, Apply) and not op.value.op.startswith(WITHIN):
-            type, name = op.value.type, op.value.op
-            return many(lambda *values: apply(name, values, type) & mask, slot, [self.value(a) for a in op.value.args])
-        return unary(lambda value: value & mask, slot, self.value(op.value))
+        return assigning(op.value, slot, self._width(slot), self._leaf)
 
-    def _mask(self, slot: int) -> int:
-        return (1 << next((one.width for one in _registers(self.instruction) if one.slot == slot), 64)) - 1
+    def _width(self, slot: int) -> int:
+        return next((one.width for one in _registers(self.instruction) if one.slot == slot), TEMPORARY_BITS)
 
     def blocking(self) -> Blocking:
         """All steps, one after the other. Lanes that wait go on at the step that waits.
@@ -371,18 +383,13 @@ def _go_on(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool
     return True
 
 
-def rowwise(fn: Callable[..., Value], sources: list[Get]) -> Get:
-    """A function of values, in all lanes; unknown where an operand is."""
-
-    def get(warp: Warp) -> Row:
-        rows = [source(warp) for source in sources]
-        if any(row is UNKNOWN for row in rows):
-            return UNKNOWN
-        if all(type(row) is Uniform for row in rows):
-            return uniform(fn(*(row[0] for row in rows)))
-        return [None if None in values else fn(*values) for values in zip(*rows, strict=True)]
-
-    return get
+def results_of(ops: Iterable[Op | WarpOp]) -> dict[str, Expr]:
+    """What registers hold after some assignments, of what they held before; notes too, but no temporaries."""
+    values: dict[str, Expr] = {}
+    for op in ops:
+        if isinstance(op, Assign):
+            values[op.register] = substituted(op.value, values)
+    return {register: expr for register, expr in values.items() if register[0] != "$"}
 
 
 def _registers(instruction: PtxInstruction) -> Iterator[Register]:

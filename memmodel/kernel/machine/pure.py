@@ -27,6 +27,7 @@ from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WI
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.values.lanes import Get, Step, binary, many, unary
+from memmodel.kernel.machine.values.lanes import forgetting as forgetting
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.video import part, video
@@ -363,22 +364,6 @@ class Compiler:
         target = instruction.operands[0]
         results = (target.first, target.second) if isinstance(target, Pair) else (target,)
         return forgetting([slot for slot in map(self.slot_of, results) if slot is not None])
-
-
-def forgetting(slots: list[int]) -> Step:
-    """Registers that receive something unknown."""
-
-    def step(warp: Warp, lanes: Lanes) -> None:
-        warp.clear(slots, lanes)
-        for slot in slots:
-            if len(lanes) == LANES:
-                warp.registers[slot] = UNKNOWN
-                continue
-            d = warp.own(slot)
-            for lane in lanes:
-                d[lane] = None
-
-    return step
 
 
 def _taken(get: Get, selector: str, kind: str) -> Get:

@@ -16,10 +16,11 @@ from functools import lru_cache
 
 from memmodel.errors import InternalError
 from memmodel.program.arith import bit_fields, floats, integers, packed, video
+from memmodel.program.arith.floats import unknown
 from memmodel.program.arith.integers import COMPARISONS, Operation, double
 from memmodel.ptx.vocabulary import DataType
 
-__all__ = ["COMPARISONS", "Operation", "apply", "double", "operation", "result_type"]
+__all__ = ["COMPARISONS", "PREDICATE", "Operation", "apply", "double", "operation", "result_type", "unknown"]
 
 PREDICATE = DataType("pred", 1)
 
@@ -47,9 +48,12 @@ def operation(op: str, type: DataType) -> Operation:
     """The function of an operation, from integers to unsigned numbers. Raises InternalError if there is none."""
     if op.startswith("insert "):
         return bit_fields.inserted(op, type)
+    if op.startswith("opaque."):
+        return unknown
     made = NAMED.get(op)
     if type.lanes > 1:
-        return packed.lanewise(operation(op, type.element), type)
+        each = operation(op, type.element)
+        return unknown if each is unknown else packed.lanewise(each, type)
     if type.floating or op.startswith("cvt."):
         return floats.operation(op, type)
     if made is None:

@@ -193,6 +193,8 @@ OPERATIONS: dict[str, Maker] = {
     "rem": _rem,
     "min": on_numbers(min),
     "max": on_numbers(max),
+    "min.relu": on_numbers(lambda a, b: max(0, min(a, b))),
+    "max.relu": on_numbers(lambda a, b: max(0, a, b)),
     "abs": on_numbers(abs),
     "neg": on_bits(lambda a: -a),
     "sad": on_numbers(lambda a, b, c: c + abs(a - b)),

@@ -1,0 +1,205 @@
+"""Rows of the table: cvt and cvt.pack.
+
+In: a Call. Out: Assigns. Settled here: which of the many forms of cvt a litmus test may write: those between integers.
+In compiled modules conversions to and from the formats of 8 bits and fewer, and random rounding, give an unknown value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from memmodel.isa.call import Call
+from memmodel.isa.row import FLOATS, SIGNED, UNSIGNED, Effect, Need, Row, Rule, Slot, Syntax, flag, numeric_type
+from memmodel.isa.scalar.compute import FTZ, RELU, either, forms, nearest
+from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.ops import Assign, Op
+from memmodel.ptx.operands import Vector
+from memmodel.ptx.vocabulary import UNTYPED, DataType
+
+_MOVE = "Data Movement and Conversion Instructions: "
+_NARROW = {
+    **dict.fromkeys(("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "ue8m0x2", "s2f6x2", "e2m1x4"), 16),
+    **dict.fromkeys(("e4m3x4", "e5m2x4", "e2m3x4", "e3m2x4", "tf32"), 32),
+    "e2m1x2": 8,
+}
+"""Formats of which several numbers share a register, and tf32: the bits of the register."""
+
+_SCALED = "scaled::n2::ue8m0"
+
+
+def _type(call: Call, slot: str) -> DataType:
+    word = call.word(slot) or ""
+    return numeric_type(word) or (DataType("b", _NARROW[word]) if word in _NARROW else UNTYPED)
+
+
+def convert(call: Call) -> tuple[Op, ...]:
+    """cvt: read as the second type, kept as the first."""
+    type, source = _type(call, "type"), _type(call, "source")
+    target = call.operands[0]
+    if _of_integers(call):
+        if call.word("sat") and has_all(type, source):
+            call.refuse(f"a .{type} has every .{source}: there is nothing to saturate", "sat", "drop .sat")
+        value: Expr = Apply("cvt", (call.source(call.operands[1], source, wider=True),), source)
+        kept = nearest(value, source, type) if call.word("sat") else Apply("cvt", (value,), type)
+        return (Assign(call.target(target, type, wider=True), kept),)
+    words = [word for slot in ("rnd", "ftz", "sat", "satfinite", "relu") if (word := call.word(slot))]
+    name = ".".join(("cvt", call.word("source") or "", *words))
+    if type.lanes == 2 and call.word("source") == "f32" and call.word("rnd") != "rs":
+        high, low = (Apply(name, (call.source(operand, source),), type.element) for operand in call.operands[1:3])
+        whole = DataType("b", 32)
+        pair = Apply("or", (Apply("shl", (high, Const(16)), whole), low), whole)
+        return (Assign(call.target(target, whole), pair),)
+    register = call.target(target, type, wider=type.kind != "bf")
+    if len(call.operands) == 2 and type.lanes == 1 and source.lanes == 1:
+        value = call.source(call.operands[1], source, wider=source.kind != "bf")
+        return (Assign(register, Apply(name, (value,), type)),)
+    vectors = (operand.items if isinstance(operand, Vector) else (operand,) for operand in call.operands[1:])
+    return (Assign(register, _unknown(call, map(call.value, chain(*vectors)), type)),)
+
+
+def _of_integers(call: Call) -> bool:
+    """Are both types integers?"""
+    return all(call.word(slot) in (None, *UNSIGNED, *SIGNED) for slot in ("type", "source"))
+
+
+def _unknown(call: Call, values: Iterable[Expr], type: DataType) -> Expr:
+    return Apply(f"opaque.{call.instruction.mnemonic}", tuple(values), type)
+
+
+def pack(call: Call) -> tuple[Op, ...]:
+    """cvt.pack: two numbers made as narrow as it says, the first above the second, below what c has."""
+    word, whole = call.word("type") or "", DataType("b", 32)
+    narrow = DataType(word[0], int(word[1:]))
+    high, low = (
+        Apply("and", (nearest(Apply("cvt", (call.source(a, _S32),), _S32), _S32, narrow), Const(narrow.mask)), whole)
+        for a in call.operands[1:3]
+    )
+    packed: Expr = Apply("or", (Apply("shl", (high, Const(narrow.width)), whole), low), whole)
+    if len(call.operands) == 4:
+        above = Apply("shl", (call.source(call.operands[3], whole), Const(2 * narrow.width)), whole)
+        packed = Apply("or", (above, packed), whole)
+    return (Assign(call.target(call.operands[0], whole), packed),)
+
+
+_S32 = DataType("s", 32)
+_INTEGERS = (*UNSIGNED, *SIGNED)
+_HALF_PAIRS = "f16x2|bf16x2"
+_F8, _F6 = "e4m3x2|e5m2x2", "e2m3x2|e3m2x2"
+_TO_INTEGER, _TO_FLOAT = ("rni", "rzi", "rmi", "rpi"), ("rn", "rz", "rm", "rp")
+
+
+def has_all(type: DataType, source: DataType) -> bool:
+    """True if an integer type has every number of another: then there is nothing to saturate."""
+    if type.kind == source.kind:
+        return type.width >= source.width
+    return type.kind == "s" and type.width > source.width
+
+
+def _forms() -> Iterator[Syntax]:
+    integer, to_integer, to_float = either(*_INTEGERS), either(*_TO_INTEGER), either(*_TO_FLOAT)
+    yield from forms(
+        f"sat? {integer} {integer}",
+        # between integers and floating point
+        f"{to_integer} ftz? sat? {integer} f32",
+        f"{to_integer} sat? {integer} f16|bf16|f64",
+        f"{to_float} ftz? sat? f32 {integer}",
+        f"{to_float} sat? f16|f64 {integer}",
+        f"{to_float} bf16 {integer}",
+        # to a whole number, or to a type that has every number of the source
+        f"{to_integer}? ftz? sat? f32 f32",
+        f"{to_integer}? sat? f16 f16",
+        f"{to_integer}? sat? f64 f64",
+        f"{to_integer}? bf16 bf16",
+        "ftz? sat? f32 f16",
+        "ftz? f32 bf16",
+        "ftz? sat? f64 f32",
+        "sat? f64 f16|bf16",
+        # to a narrower type
+        f"{to_float} ftz? sat? f32 f64",
+        f"{to_float} ftz? sat? f16 f32",
+        f"{to_float} sat? f16 f64",
+        f"{to_float}? sat? f16 bf16",
+        f"{to_float} ftz? bf16 f32",
+        f"{to_float} bf16 f64",
+        f"{to_float}? bf16 f16",
+        "rn|rz relu? satfinite? f16|bf16 f32",
+        "rna satfinite? tf32 f32",
+        "rn|rz satfinite? relu? tf32 f32",
+        # several numbers
+        Syntax(f"rn|rz relu? satfinite? {_HALF_PAIRS} f32", _TWO),
+        Syntax(f"rs relu? satfinite? {_HALF_PAIRS} f32", (*_TWO, "rbits")),
+        Syntax(f"rn satfinite relu? {_F8}|{_F6}|e2m1x2 f32", _TWO),
+        f"rn satfinite relu? {_F8}|{_F6}|e2m1x2 {_HALF_PAIRS}",
+        f"rn relu? f16x2 {_F8}|{_F6}|e2m1x2",
+        f"rn relu? satfinite? bf16x2 {_F8}|{_F6}|e2m1x2",
+        Syntax(f"rn relu? satfinite? scaled bf16x2 {_F8}|{_F6}|e2m1x2", _WITH_SCALE),
+        Syntax("rs relu? satfinite e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 f32", ("d", "{a, b, e, f}", "rbits")),
+        Syntax("rz|rp satfinite? ue8m0x2 f32", _TWO),
+        "rz|rp satfinite? ue8m0x2 bf16x2",
+        "rn bf16x2 ue8m0x2",
+        Syntax("rn satfinite relu? s2f6x2 f32", _TWO),
+        Syntax("rn satfinite relu? scaled s2f6x2 f32", (*_TWO, "scale-factor")),
+        "rn satfinite relu? s2f6x2 bf16x2",
+        Syntax("rn satfinite relu? scaled s2f6x2 bf16x2", _WITH_SCALE),
+        "rn satfinite? relu? bf16x2 s2f6x2",
+        Syntax("rn satfinite? relu? scaled bf16x2 s2f6x2", _WITH_SCALE),
+    )
+
+
+_TWO, _WITH_SCALE = ("d", "a", "b"), ("d", "a", "scale-factor")
+_FORMATS = (*_HALF_PAIRS.split("|"), *(word for word in _NARROW))
+_OTHERS = ("f16", "bf16", *FLOATS, *_FORMATS)
+
+ROWS = (
+    Row(
+        ("cvt",),
+        (
+            Slot("rnd", (), "rounding", modules=(*_TO_FLOAT, *_TO_INTEGER, "rna", "rs")),
+            FTZ,
+            RELU,
+            *(Slot(name, (), "qualifier", modules=(word,)) for name, word in (("satfinite",) * 2, ("scaled", _SCALED))),
+            flag("sat"),
+            *(Slot(name, _INTEGERS, "type", Need.BLOCKS, modules=_OTHERS) for name in ("type", "source")),
+        ),
+        ("d", "a"),
+        convert,
+        "none",
+        _MOVE + "cvt",
+        ordered=True,
+        forms=tuple(_forms()),
+        effect=Effect.COMPUTES,
+    ),
+    Row(
+        ("cvt.pack",),
+        (
+            Slot("sat", ("sat",), "qualifier", Need.ALWAYS),
+            Slot("type", ("u16", "s16", "u2", "s2", "u4", "s4", "u8", "s8"), "type", Need.ALWAYS),
+            Slot("source", ("s32",), "type of a and b", Need.ALWAYS),
+            Slot("above", ("b32",), "type of c"),
+        ),
+        ("d", "a", "b", "c?"),
+        pack,
+        "none",
+        _MOVE + "cvt.pack",
+        (
+            Rule(
+                "cvt.pack.sat.{type} takes what stands above its result from c",
+                "write cvt.pack.sat.{type}.s32.b32",
+                {"type": ("u2", "s2", "u4", "s4", "u8", "s8")},
+                ("above",),
+            ),
+            Rule(
+                "cvt.pack.sat.{type} fills its result",
+                "drop .b32 and c",
+                {"type": ("u16", "s16"), "above": ()},
+                at="above",
+            ),
+        ),
+        ordered=True,
+        forms=forms(Syntax("sat u16|s16 s32", _TWO), Syntax("sat u2|s2|u4|s4|u8|s8 s32 b32", (*_TWO, "c"))),
+        effect=Effect.COMPUTES,
+        since=72,
+        needs=dict.fromkeys(("u2", "s2", "u4", "s4"), 75),
+    ),
+)
