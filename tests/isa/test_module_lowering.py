@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.base.labels import Access, Action, Allocates, Allocation, Family, Issue, ProxyFence, Role, Side, Signal
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Allocation,
+    Barrier,
+    Domain,
+    Family,
+    Half,
+    Issue,
+    Mbarrier,
+    ProxyFence,
+    Role,
+    Side,
+    Signal,
+)
 from memmodel.isa.module import Surroundings, lower_in_module
 from memmodel.program.expressions import AddressOf, Apply, Const, Get
 from memmodel.program.ops import (
     AsyncRead,
+    AtBarrier,
     Emit,
     Gather,
     IssueAsync,
+    OnObject,
     Op,
     Scatter,
     SignalPart,
@@ -135,6 +152,25 @@ WRITTEN, EVERYWHERE = bulk(Side.WRITE), bulk(Side.WRITE, spelt="multimem")
 
 
 WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
+    # All lanes of the mask that have not exited meet; a thread counts for itself.
+    "bar.warp.sync 0xffffffff;": [
+        AtBarrier(Barrier(Half.ARRIVE, Domain.WARP), (Const(0xFFFFFFFF),), None),
+        AtBarrier(Barrier(Half.WAIT, Domain.WARP), (Const(0xFFFFFFFF),), None),
+    ],
+    "mbarrier.try_wait.parity.shared::cta.b64 %p0, [s], 1;": [
+        OnObject(
+            Mbarrier(Action.TEST, Sem.ACQUIRE, Scope.CTA, unscoped=True),
+            Object(shared(AddressOf("s")), Window.SHARED_CTA), register="8", parity=Const(1),
+        )
+    ],
+    # How many arrivals were pending depends on the schedule; bit 34 of a state says that .noComplete made it.
+    "mbarrier.pending_count.b64 %r0, %d0;": [
+        UndefinedIf(
+            "mbarrier.pending_count takes the state of an arrive with .noComplete",
+            Apply("eq", (Apply("and", (Get("6"), Const(1 << 34)), U64), Const(0)), U64),
+        ),
+        Forget(("0",)),
+    ],
     "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [s];": [
         MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 16, 16, 16), ("0", "1"))
     ],
