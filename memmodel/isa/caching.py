@@ -26,7 +26,8 @@ NEEDS = {"L2::cache_hint": 80, **dict.fromkeys(L1.words, 70), **dict.fromkeys(L2
 
 _LONG = ("b64", "u64", "s64", "f64")
 _WORD = ("b32", "u32", "s32", "f32")
-NOT_GLOBAL = ("shared", "shared::cta", "shared::cluster", "const", "local", "param", "param::entry")
+PARAMETERS = ("param", "param::entry", "param::func")
+NOT_GLOBAL = ("shared", "shared::cta", "shared::cluster", "const", "local", *PARAMETERS)
 
 WIDE = (Later(100, "`.v8`", {"vec": ("v8",)}), Later(100, "`.v4` of 64 bits", {"vec": ("v4",), "type": _LONG}))
 

@@ -48,6 +48,7 @@ SPACE_OF |= {"shared": Space.SHARED, "shared::cta": Space.SHARED, "shared::clust
 SPACE_OF |= {"param::entry": Space.PARAM}
 
 WINDOW_OF = {"global": Window.GLOBAL, "const": Window.CONST, "param": Window.PARAM, "param::entry": Window.PARAM}
+WINDOW_OF["local"] = Window.LOCAL
 WINDOW_OF |= {"shared": Window.SHARED_CTA, "shared::cta": Window.SHARED_CTA, "shared::cluster": Window.SHARED_CLUSTER}
 """The window that an instruction with this state space accesses; .shared alone is .shared::cta ("State Spaces")."""
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NoReturn, Protocol
 
 from memmodel.errors import InputError
-from memmodel.isa.call import ADDRESS, Call, describe
+from memmodel.isa.call import ADDRESS, WINDOW_OF, Call, describe
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.row import Refusal, Row, Spelling
 from memmodel.isa.table import HEADS
@@ -37,7 +37,7 @@ from memmodel.ptx.operands import (
     Special,
     Sym,
 )
-from memmodel.ptx.vocabulary import DataType, Proxy
+from memmodel.ptx.vocabulary import DataType, Proxy, Window
 from memmodel.source import Span
 
 
@@ -218,6 +218,12 @@ class ModuleCall(Call):
         return self.fail(f"{self.head} jumps to a label, and this is {describe(operand)}", operand)
 
     # ---- memory ----------------------------------------------------------------------------------------------
+
+    @property
+    def window(self) -> Window:
+        """The window of the state space; an address tells whether it is one of a parameter of the entry or a call."""
+        named = WINDOW_OF | {"param::func": Window.FUNCTION_PARAM, "param": Window.ANY_PARAM}
+        return named.get(self.word("space") or "", Window.GENERIC)
 
     def location(self, operand: Operand, proxy: Proxy = Proxy.GENERIC) -> Expr:
         """The generic address at a memory operand."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FILES: tuple[tuple[str, str, str], ...] = (
     ("Loads and stores", "movement.access", "cold ld ldu st suld sust tld"),
     ("Loads and stores", "movement.fill", "st"),
+    ("Textures and surfaces of compiled modules", "movement.textures", "istypep suld sured suq sust tex tld4 txq"),
     ("Atomics", "synchronization.atomic", "atom red"),
     ("Memory of several devices", "movement.multimem", "multimem"),
     ("Fences", "synchronization.fence", "fence membar"),
@@ -85,9 +86,6 @@ _OF_NUMBERS = (
 """Qualifiers that say how numbers are computed, and nothing of what is touched."""
 
 
-_SURFACES = ("suld", "sust")
-"""The model does not apply to what these touch."""
-
 _SPARSE = re.compile(r"m64n\d{1,3}k(16|32|64)")
 """Shapes of sparse wgmma.mma_async, which litmus tests do not have."""
 
@@ -147,7 +145,7 @@ def stray(mnemonic: str) -> Refusal | None:
     test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
     """
     first, *qualifiers = mnemonic.split(".")
-    if (first in SCALAR and first != "cvta") or first in _SURFACES or not _group(first):
+    if (first in SCALAR and first != "cvta") or not _group(first):
         return None
     for position, word in enumerate(qualifiers, start=1):
         shaped = first == "wgmma" and "sp" in qualifiers and _SPARSE.fullmatch(word)

@@ -45,6 +45,11 @@ class Apply:
 Expr = Const | Get | AddressOf | Apply
 
 
+def opaque(what: str, type: DataType, *args: Expr) -> Apply:
+    """A value that is not followed; `what` says of which instruction."""
+    return Apply(f"opaque.{what}", args, type)
+
+
 def registers_of(expr: Expr) -> frozenset[str]:
     """The registers that an expression reads."""
     if isinstance(expr, Get):

@@ -14,12 +14,16 @@ from memmodel.ptx.vocabulary import Window
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """`count` scalars of `size` bytes, one after the other, aligned as a whole; size None: a declared element."""
+    """`count` scalars of `size` bytes, one after the other, aligned as a whole; size None: a declared element.
+
+    `left_out`: the numbers of those that are not accessed.
+    """
 
     address: Expr
     window: Window
     size: int | None = None
     count: int = 1
+    left_out: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,9 @@ def resolve(
 ) -> Footprint | BadFootprint:
     """The bytes of a region for a thread at `place`; `numbers` are the values of `region_exprs(region)`."""
     match region:
-        case Elements(_, window, size, count):
-            return _elements(numbers[0], window, size, count, space, place)
+        case Elements(_, window, size, count, left_out):
+            whole = _elements(numbers[0], window, size, count, space, place)
+            return _without(whole, left_out) if left_out and isinstance(whole, Footprint) else whole
         case Chunk():
             return _chunk(region, numbers, space, place)
         case Box(_, _, reads, scalars):
@@ -115,6 +116,13 @@ def _elements(
     else:
         found = space.find(address, size * count, size * count, window, place)
     return found if isinstance(found, BadFootprint) else Footprint((found,), size)
+
+
+def _without(whole: Footprint, left_out: Sequence[int]) -> Footprint:
+    """The scalars of a footprint that are accessed; the others are read as zero."""
+    size, (data,) = whole.scalar or whole.size, whole.extents
+    scalars = (Extent(data.instance, first, size, data.name) for first in range(data.first, data.end, size))
+    return Footprint(_joined([Gap(size, Filler.ZERO) if n in left_out else one for n, one in enumerate(scalars)]), size)
 
 
 def _chunk(region: Chunk, numbers: Sequence[int], space: AddressSpace, place: Place) -> Footprint | BadFootprint:

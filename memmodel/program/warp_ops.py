@@ -178,6 +178,17 @@ class Note:
     when: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class AccessTexture:
+    """An access to a texture or a surface, of which a launch does not say what it is made of.
+
+    `registers`: those that receive what is read.
+    """
+
+    label: Access
+    registers: tuple[str, ...] = ()
+
+
 WarpOp = (
     Forget
     | Note
@@ -191,5 +202,6 @@ WarpOp = (
     | FreeColumns
     | RelinquishPermit
     | CopyTogether
+    | AccessTexture
 )
 """Steps that only the warps of compiled modules make."""

@@ -57,16 +57,22 @@ class Space(WordList):
 class Window(WordList):
     """Where an address must be for an instruction that names this state space.
 
-    GENERIC: anywhere but in tensor memory. DATA, OWN_DATA, MAPS: generic addresses of which an instruction takes some.
+    GENERIC: anywhere but in tensor memory. DATA, DATA_OR_LOCAL, OWN_DATA, MAPS: generic addresses of which an
+    instruction takes some. Only compiled modules have local memory and parameters of functions. PARAM: parameters of
+    the kernel; ANY_PARAM: these or those of functions, as the address says.
     """
 
     GENERIC = "generic"
     DATA = "generic, global or shared"
+    DATA_OR_LOCAL = "generic, global, shared or local"
     OWN_DATA = "generic, global or shared::cta"
     MAPS = "generic, global, const or param"
     GLOBAL = "global"
     CONST = "const"
     PARAM = "param"
+    FUNCTION_PARAM = "param::func"
+    ANY_PARAM = "param::entry or param::func"
+    LOCAL = "local"
     SHARED_CTA = "shared::cta"
     SHARED_CLUSTER = "shared::cluster"
     SHARED_OTHER = "shared::cluster, of another CTA"

@@ -122,10 +122,17 @@ def test_numbers_that_are_no_address(address: int) -> None:
 
 
 WINDOWS = {
-    "x": {Window.GLOBAL, Window.GENERIC, Window.DATA, Window.OWN_DATA, Window.MAPS},
+    "x": {Window.GLOBAL, Window.GENERIC, Window.DATA, Window.DATA_OR_LOCAL, Window.OWN_DATA, Window.MAPS},
     "k": {Window.CONST, Window.GENERIC, Window.MAPS},
-    "parameter": {Window.PARAM, Window.GENERIC, Window.MAPS},
-    "s": {Window.SHARED_CTA, Window.SHARED_CLUSTER, Window.GENERIC, Window.DATA, Window.OWN_DATA},
+    "parameter": {Window.PARAM, Window.ANY_PARAM, Window.GENERIC, Window.MAPS},
+    "s": {
+        Window.SHARED_CTA,
+        Window.SHARED_CLUSTER,
+        Window.GENERIC,
+        Window.DATA,
+        Window.DATA_OR_LOCAL,
+        Window.OWN_DATA,
+    },
 }
 
 

@@ -6,6 +6,7 @@ combined.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Side
@@ -14,9 +15,10 @@ from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
 from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
+from memmodel.program.expressions import Const
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
-from memmodel.ptx.operands import Imm, Operand, Reg
+from memmodel.ptx.operands import Blank, Imm, Operand, Reg
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
@@ -38,23 +40,35 @@ def _label(call: Call, side: Side) -> Access:
     return call.access(side, SEMANTICS[word], call.scope, proxy)
 
 
-def generic_window(*, mmio: bool, strong: bool, size: int) -> Window:
+def generic_window(call: Call, size: int, *, stores: bool) -> Window:
     """Where the generic address of a load or store is: of .mmio and of 256 bits in global memory, of strong ones in
     global or shared memory ("ld", "st").
     """
-    if mmio or size > WIDEST_SHARED:
+    if call.word("mmio") is not None or size > WIDEST_SHARED:
         return Window.GLOBAL
-    return Window.DATA if strong else Window.GENERIC
+    sem = call.word("sem") or "weak"
+    if call.module and (sem == "volatile" or (stores and sem == "weak")):
+        return Window.DATA_OR_LOCAL  # what is only read is left out; of a litmus test `writable` names it
+    return Window.GENERIC if sem == "weak" else Window.DATA
 
 
-def _region(call: Call, operand: Operand, count: int) -> Elements:
-    """The bytes of an access."""
-    region = call.elements(operand, count)
+def _region(call: Call, operand: Operand, items: Sequence[Operand], *, stores: bool = False) -> Elements:
+    """The bytes of an access. Of a vector of 256 bits those are left out that a sink stands for ("ld", "st")."""
+    region = call.elements(operand, len(items))
+    size = (region.size or 0) * len(items)
+    if size > WIDEST_SHARED:
+        region = replace(region, left_out=tuple(n for n, item in enumerate(items) if isinstance(item, Blank)))
+    if stores and region.window is Window.ANY_PARAM:  # .param of a store is .param::func ("st")
+        return replace(region, window=Window.FUNCTION_PARAM)
     if call.word("space") is not None:
         return region
-    strong = call.word("sem") not in (None, "weak")
-    window = generic_window(mmio=call.word("mmio") is not None, strong=strong, size=(region.size or 0) * count)
-    return region if window is Window.GENERIC else replace(region, window=window)
+    window = generic_window(call, size, stores=stores)
+    return region if window is region.window else replace(region, window=window)
+
+
+def _targets(call: Call, items: Sequence[Operand]) -> tuple[str | None, ...]:
+    """The registers that are loaded; a vector may drop elements."""
+    return tuple(call.destination(item, sink=len(items) > 1) for item in items)
 
 
 def load(call: Call) -> tuple[Op, ...]:
@@ -63,22 +77,25 @@ def load(call: Call) -> tuple[Op, ...]:
     if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
         return (Assign(call.register(target), call.value(source)),)
     check_policy(call, 2)
-    targets = tuple(call.destination(item, sink=True) for item in call.vector(target))
-    return (Read(targets, _region(call, source, len(targets)), _label(call, Side.READ), call.given_type),)
+    items = call.vector(target)
+    return (Read(_targets(call, items), _region(call, source, items), _label(call, Side.READ), call.given_type),)
 
 
 def load_uniform(call: Call) -> tuple[Op, ...]:
     """ldu: one Read of data that nobody writes, through the read-only path."""
-    targets = tuple(call.destination(item, sink=True) for item in call.vector(call.operands[0]))
-    region = replace(call.elements(call.operands[1], len(targets)), window=Window.GLOBAL)
-    return (Read(targets, region, call.access(Side.READ, proxy=Proxy.READ_ONLY), call.given_type),)
+    items = call.vector(call.operands[0])
+    region = replace(call.elements(call.operands[1], len(items)), window=Window.GLOBAL)
+    label = call.access(Side.READ, proxy=Proxy.READ_ONLY)
+    return (Read(_targets(call, items), region, label, call.given_type),)
 
 
 def store(call: Call) -> tuple[Op, ...]:
     """st: one Write."""
     check_policy(call, 2)
-    values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
-    made = Write(values, _region(call, call.operands[0], len(values)), _label(call, Side.WRITE))
+    items = call.vector(call.operands[1])
+    region = _region(call, call.operands[0], items, stores=True)
+    values = tuple(Const(0) if n in region.left_out else call.reduced(call.value(item)) for n, item in enumerate(items))
+    made = Write(values, region, _label(call, Side.WRITE))
     return (*writable(call, call.operands[0]), made)
 
 
@@ -133,13 +150,13 @@ def _strength_rules(strong: str) -> tuple[Rule, ...]:
         Rule(
             "{head}.{sem} is for .global and .shared memory",
             "drop .{sem} (and the scope), or the state space",
-            {"sem": strong_words, "space": ("local", "const", "param", "param::entry")},
+            {"sem": strong_words, "space": ("local", "const", *caching.PARAMETERS)},
             at="space",
         ),
         Rule(
             "{head}.volatile is for .global, .shared and .local memory",
             "drop .volatile",
-            {"sem": ("volatile",), "space": ("const", "param", "param::entry")},
+            {"sem": ("volatile",), "space": ("const", *caching.PARAMETERS)},
             at="space",
         ),
         Rule(
@@ -227,6 +244,7 @@ ROWS = (
                 ("global", *SHARED, "const", "local", "param", "param::entry"),
                 "state space",
                 refused=_NO_FUNCTIONS,
+                modules=("param::func",),
             ),
             Slot("cop", ("ca", "cg", "cs", "lu", "cv"), "cache operator"),
             flag("nc"),
@@ -283,6 +301,7 @@ ROWS = (
                 ("global", *SHARED, "local", "param"),
                 "state space",
                 refused={**_READ_ONLY, **_NO_FUNCTIONS},
+                modules=("param::func",),
             ),
             Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
             caching.L1,

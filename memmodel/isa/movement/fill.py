@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import memory_base
+from memmodel.isa.place import U64, memory_base
 from memmodel.isa.row import Row, Slot
 from memmodel.program.expressions import Apply, Const
-from memmodel.program.ops import Op, Write
+from memmodel.program.ops import Op, UndefinedIf, Write
 from memmodel.program.regions import Chunk
-from memmodel.ptx.operands import Imm
+from memmodel.ptx.operands import Imm, Reg
 from memmodel.ptx.vocabulary import UNTYPED, Space, Window
 
 UNIT = 8
@@ -23,7 +23,8 @@ MOST = 1 << 24
 def store(call: Call) -> tuple[Op, ...]:
     """st.bulk: `size` bytes of zeros. No bytes, no write."""
     target, amount, initial = call.operands
-    if isinstance(amount, Imm) and (amount.value % UNIT or not 0 <= amount.value <= MOST):
+    odd = isinstance(amount, Imm) and bool(amount.value % UNIT or not 0 <= amount.value <= MOST)
+    if isinstance(amount, Imm) and odd and not call.module:
         call.fail(f"st.bulk writes a multiple of {UNIT} bytes, 16 MB at most, not {amount.value}", amount)
     if not isinstance(initial, Imm) or initial.value:
         call.fail(f"st.bulk writes zeros, and this is {describe(initial)}", initial, "write 0")
@@ -31,7 +32,11 @@ def store(call: Call) -> tuple[Op, ...]:
     size = call.integer(amount)
     region = Chunk(address, Window.SHARED_CTA, size, align=UNIT, multiple=UNIT)
     some = Apply("ne", (size, Const(0)), UNTYPED)
-    return (Write((Const(0),), region, call.access(Side.WRITE), some),)
+    written = Write((Const(0),), region, call.access(Side.WRITE), some)
+    if not call.module or not (odd or isinstance(amount, Reg)):
+        return (written,)
+    rest = Apply("ne", (Apply("rem", (size, Const(UNIT)), U64), Const(0)), U64)
+    return (UndefinedIf(f"st.bulk writes a multiple of {UNIT} bytes", rest), written)
 
 
 ROWS = (

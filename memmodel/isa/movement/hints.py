@@ -2,20 +2,22 @@
 
 In: a Call. Out: nothing; of a discard, that what follows is not modelled. Settled here: which spellings and operands
 are legal. No hint accesses the memory that its address names. The value of a cache policy is opaque: `Call` refuses to
-read it as a number.
+read it as a number, and in a compiled module it is unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot
-from memmodel.program.expressions import Const
-from memmodel.program.ops import Op, Unmodelled
+from memmodel.program.expressions import Const, opaque
+from memmodel.program.ops import Assign, Op, Unmodelled, Write
+from memmodel.program.regions import Chunk
 from memmodel.ptx.operands import Imm, Operand, Real
-from memmodel.ptx.vocabulary import DataType, Space
+from memmodel.ptx.vocabulary import DataType, Space, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
 _EVICT = tuple(f"L2::evict_{word}" for word in ("last", "normal", "first", "unchanged"))
@@ -46,27 +48,39 @@ def discard(call: Call) -> tuple[Op, ...]:
     return (Unmodelled("discard leaves values that may differ from read to read", Const(1)),)
 
 
+def discard_unknown(call: Call) -> tuple[Op, ...]:
+    """discard of a module, where values may be unknown: a weak write of such ones."""
+    apply_priority(call)
+    address = memory_base(call, call.operands[0], Space.GLOBAL)[0]
+    region = Chunk(address, Window.GLOBAL, Const(LINE), align=LINE)
+    return (Write((opaque("discard", DataType("b", 8 * LINE)),), region, call.access(Side.WRITE)),)
+
+
+def _policy_in(call: Call) -> tuple[Op, ...]:
+    """The cache policy that an instruction creates."""
+    register = call.register(call.operands[0])
+    return (Assign(register, opaque("createpolicy", DataType("b", 64))),) if call.module else ()
+
+
 def range_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.range: for an address range of global memory."""
-    target, address, primary, total = call.operands
-    call.destination(target)
+    _, address, primary, total = call.operands
     memory_base(call, address, Space.GLOBAL)
     for size in (primary, total):
         call.integer(size)
     if isinstance(primary, Imm) and isinstance(total, Imm) and not 0 <= primary.value <= total.value <= 1 << 32:
         call.fail("primary-size is at most total-size, which is at most 4 GB", primary)
-    return ()
+    return _policy_in(call)
 
 
 def fraction_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.fractional: for a fraction of the accesses, all if it is left out."""
-    call.destination(call.operands[0])
     fraction = call.optional(1)
     if isinstance(fraction, Imm) or (isinstance(fraction, Real) and not 0 < fraction.value <= 1):
         _refuse_fraction(call, fraction)
     if fraction is not None:
         call.value(fraction, F32)
-    return ()
+    return _policy_in(call)
 
 
 def _refuse_fraction(call: Call, fraction: Operand) -> None:
@@ -76,9 +90,8 @@ def _refuse_fraction(call: Call, fraction: Operand) -> None:
 
 def converted_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.cvt: from an access property of the CUDA API."""
-    call.destination(call.operands[0])
     call.value(call.operands[1])
-    return ()
+    return _policy_in(call)
 
 
 def _policy(
@@ -173,6 +186,7 @@ ROWS = (
         "none; it stands for a weak write of values that are indeterminate, and a test that comes there is undecided",
         _PAGE + "discard",
         since=80,
+        lower_module=discard_unknown,
     ),
     _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),
     _policy("fractional", _PRIORITIES, ("fraction?",), fraction_policy, "for a fraction of the accesses"),

@@ -2,9 +2,13 @@
 
 In: a Call. Out: a Read and a Write that are one operation (`rmw`). Settled here: which half has which semantics, and
 which operation has which types. A red is an atom whose result no one can use; the tag RED lets a model tell them apart.
+Only compiled modules have floating-point operations, whose results are not followed, and vectors: each element, and
+each number of a packed one, is an operation of its own ("atom").
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.caching import CACHE_HINT
@@ -12,10 +16,11 @@ from memmodel.isa.call import Call
 from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.place import writable
 from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
-from memmodel.program.expressions import Apply, Expr, Get
+from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
 from memmodel.program.ops import Assign, Op, Read, Write
-from memmodel.ptx.operands import Operand
-from memmodel.ptx.vocabulary import Scope, Sem
+from memmodel.program.regions import Elements
+from memmodel.ptx.operands import Blank, Operand
+from memmodel.ptx.vocabulary import DataType, Scope, Sem, Window
 
 HALVES = {
     "relaxed": (Sem.RELAXED, Sem.RELAXED),
@@ -37,6 +42,18 @@ TYPES = {
     "exch": ("b32", "b64", "b128"),
     "cas": ("b16", "b32", "b64", "b128"),
 }
+_FLOAT_TYPES = {
+    "f16": DataType("f", 16),
+    "bf16": DataType("bf", 16),
+    "f16x2": DataType("f", 32, 2),
+    "bf16x2": DataType("bf", 32, 2),
+    "f32": DataType("f", 32),
+    "f64": DataType("f", 64),
+}
+"""Types that only compiled modules have."""
+
+_HALVES = ("f16", "bf16", "f16x2", "bf16x2")
+_WORD = DataType("u", 32)
 ALL_TYPES = ("b16", "b32", "b64", "b128", "u32", "u64", "s32", "s64")
 NO_FLOATS = {
     word: ("floating-point atomics are not modelled", "use an integer type: the order of accesses is the same")
@@ -48,8 +65,11 @@ def atom(call: Call) -> tuple[Op, ...]:
     """atom: the old value goes to the first operand (`_` drops it)."""
     _count(call, ("d", "[a]"))
     steps = _modify(call, call.operands[1], call.operands[2:], Family.ATOM)
-    target = call.destination(call.operands[0], sink=True)
-    return steps if target is None else (*steps, Assign(target, call.reduced(Get("$0"))))
+    target, lanes = call.operands[0], _type(call).lanes
+    targets = () if isinstance(target, Blank) else _items(call, target)
+    registers = [call.destination(item, sink=True) for item in targets]
+    results = [(name, _joined(call, n * lanes, lanes)) for n, name in enumerate(registers) if name is not None]
+    return (*steps, *(Assign(name, result) for name, result in results))
 
 
 def red(call: Call) -> tuple[Op, ...]:
@@ -66,20 +86,60 @@ def _count(call: Call, before: tuple[str, ...]) -> None:
         call.fail(f"{call.head}.{call.word('op')} takes {', '.join(names)}; {len(call.operands)} operands are given")
 
 
+def _joined(call: Call, first: int, lanes: int) -> Expr:
+    """The old value that a register receives: that of an element, or those of the numbers that it packs."""
+    old: Expr = Get(f"${first}")
+    if lanes == 1:
+        return call.reduced(old)
+    for n in range(1, lanes):
+        high = Apply("shl", (Get(f"${first + n}"), Const(n * _type(call).element.width)), _WORD)
+        old = Apply("or", (old, high), _WORD)
+    return old
+
+
 def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: Family) -> tuple[Op, ...]:
     scope = call.scope or Scope.GPU
     read_sem, write_sem = HALVES[call.word("sem") or "relaxed"]
     read = call.access(Side.READ, read_sem, scope, family=family, rmw=True)
     write = call.access(Side.WRITE, write_sem, scope, family=family, rmw=True)
-    region, old, given = call.elements(where), Get("$0"), call.reduced(call.value(sources[0]))
+    type, items = _type(call), _items(call, sources[0])
+    region = _region(call, where, len(items) * type.lanes)
+    olds = tuple(f"${n}" for n in range(region.count))
+    given = [call.reduced(call.value(item)) for item in items]
     when: Expr | None = None
+    values: tuple[Expr, ...]
     op = call.word("op") or ""
-    if op == "cas":
-        when, value = Apply("eq", (old, given), call.type), call.reduced(call.value(sources[1]))
+    if type.floating:
+        pairs = [(old, given[n // type.lanes]) for n, old in enumerate(olds)]
+        values = tuple(opaque(op, DataType("b", type.element.width), Get(old), operand) for old, operand in pairs)
+    elif op == "cas":
+        when, values = Apply("eq", (Get("$0"), given[0]), call.type), (call.reduced(call.value(sources[1])),)
     else:
-        value = given if op == "exch" else Apply(op, (old, given), call.type)
-    made = Read(("$0",), region, read, call.given_type), Write((value,), region, write, when, rmw=True)
+        values = (given[0] if op == "exch" else Apply(op, (Get("$0"), given[0]), call.type),)
+    made = Read(olds, region, read, call.given_type), Write(values, region, write, when, rmw=True)
     return (*writable(call, where), *made)
+
+
+def _items(call: Call, operand: Operand) -> tuple[Operand, ...]:
+    return (operand,) if call.word("vec") is None else call.vector(operand)
+
+
+def _type(call: Call) -> DataType:
+    """The type of an element."""
+    return _FLOAT_TYPES.get(call.word("type") or "") or call.type
+
+
+def _region(call: Call, where: Operand, count: int) -> Elements:
+    """The scalars. A generic address is one of global or shared memory, that of a vector of global memory ("atom").
+
+    Of a litmus test, `writable` names what is only read.
+    """
+    region = call.elements(where, count)
+    if _type(call).floating:
+        region = replace(region, size=_type(call).element.width // 8)
+    if not call.module or call.word("space") is not None:
+        return region
+    return replace(region, window=Window.DATA if call.word("vec") is None else Window.GLOBAL)
 
 
 def _type_rules(ops: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -94,10 +154,35 @@ def _type_rules(ops: tuple[str, ...]) -> tuple[Rule, ...]:
     )
 
 
+_VECTORS_OF_FLOATS = (
+    Rule(
+        "{head}.{op} has no type .{type}",
+        "write .add",
+        {"op": tuple(op for op in TYPES if op not in ("add", "min", "max")), "type": tuple(_FLOAT_TYPES)},
+        at="type",
+    ),
+    Rule("{head}.{op} has no type .{type}", "write .add", {"op": ("min", "max"), "type": ("f32", "f64")}, at="type"),
+    Rule("{head}.{op} of .{type} is for vectors", "add .v2", {"op": ("min", "max"), "type": _HALVES}, ("vec",), "op"),
+    Rule("{head} of .{type} needs .noftz", "add .noftz", {"type": _HALVES}, ("noftz",), "type"),
+    Rule(
+        ".noftz is for numbers of 16 bits",
+        "drop .noftz",
+        {"noftz": (), "type": (*ALL_TYPES, "f32", "f64")},
+        at="noftz",
+    ),
+    Rule("{head}.{vec} has no type .{type}", "drop .{vec}", {"vec": (), "type": (*ALL_TYPES, "f64")}, at="vec"),
+    Rule("{head}.v8 has no type .{type}", "write .v4", {"vec": ("v8",), "type": ("f16x2", "bf16x2", "f32")}, at="vec"),
+    Rule("{head}.{vec} is for .global memory", "drop .{space}", {"vec": (), "space": SHARED}, at="space"),
+)
+_HINTED = (
+    Rule("{head}.cas takes no cache policy", "drop .{hint}", {"hint": (), "op": ("cas",)}, at="hint"),
+    Rule(".{hint} is for .global memory", "drop .{hint}", {"hint": (), "space": SHARED}, at="hint"),
+)
 _REFUSED = {"sc": NO_SC, "weak": ("an atomic is never weak", "write .relaxed or nothing")}
 _NO_SUB = {"sub": ("PTX has no {head}.sub", "add the negated value: neg.s32 %n, %v; and {head}.add")}
 _SPACE = Slot("space", ("global", *SHARED), "state space")
-_NEEDS = {**CLUSTER_SINCE, **dict.fromkeys(HALVES, 70), "cta": 60, "gpu": 60, "sys": 60, "L2::cache_hint": 80}
+_NEEDS = {**dict.fromkeys(("v2", "v4", "v8", "bf16", "bf16x2"), 90), "f16": 70, "f16x2": 60, "f64": 60}
+_NEEDS |= {**CLUSTER_SINCE, **dict.fromkeys(HALVES, 70), "cta": 60, "gpu": 60, "sys": 60, "L2::cache_hint": 80}
 
 
 def _row(
@@ -116,14 +201,16 @@ def _row(
             scope_slot(),
             _SPACE,
             Slot("op", (*ops, "sub"), "operation", Need.ALWAYS, columns=("sub",), refused={**_NO_SUB, **refused}),
+            Slot("noftz", (), "qualifier", refused={"noftz": NO_FLOATS["noftz"]}, modules=("noftz",)),
             CACHE_HINT,
-            Slot("type", ALL_TYPES, "type", Need.BLOCKS, refused=NO_FLOATS),
+            Slot("vec", (), "vector qualifier", modules=("v2", "v4", "v8")),
+            Slot("type", ALL_TYPES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=tuple(_FLOAT_TYPES)),
         ),
         operands=(*operands, "cache_policy?"),
         lower=atom if head == "atom" else red,
         events=events,
         source=f"Parallel Synchronization and Communication Instructions: {head}",
-        rules=_type_rules(ops),
+        rules=(*_type_rules(ops), *_VECTORS_OF_FLOATS, *(_HINTED if "cas" in ops else _HINTED[1:])),
         needs={**_NEEDS, **({"b16": 70, "b128": 90} if head == "atom" else {})},
     )
 

@@ -1,52 +1,213 @@
-"""Loads, stores and copies without bulk.
+"""Loads and stores: the steps Read and Write.
 
-In: an Instruction. Out: a step that moves the values and leaves the accesses in the traces of its threads.
+In: a step. Out: what moves its values and leaves the accesses in the traces of the threads. Lanes that access one block
+of memory are done at once, where the access is weak; all others lane by lane.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
-from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
-from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.private_memory import moved, private_step, read_lane
+from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, moved, private_step, read_lane
 from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.values.lanes import Get
-from memmodel.kernel.machine.values.widths import extended, loaded, together, wider, width_in
+from memmodel.kernel.machine.values.widths import extended, loaded, sign_bits, together
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.expressions import Apply, Expr
 from memmodel.program.fields import NOTHING
-from memmodel.program.ops import Track
+from memmodel.program.ops import Read, Track, Write
+from memmodel.program.regions import Elements
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Blank, Mem, Operand, Register, TensorOperand, Vector
-from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
+from memmodel.ptx.operands import Mem, Operand, Register, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Scope, Sem
+
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter, Pointer
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
-DISCARDED = 128
-"""Bytes that discard is about."""
 SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, "acq_rel": Sem.ACQ_REL}
 
 
-def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """The step of an instruction of this family."""
-    head = instruction.words[0]
-    if head == "st" and "async" in instruction.words:
-        return None
-    if instruction.words[:2] == ("st", "bulk"):
-        return _zeros(compiler, instruction)
-    if head == "discard":
-        return _discard(compiler, instruction)
-    if head in ("ld", "ldu", "st"):
-        return _partly(compiler, instruction) or _move(compiler, instruction)
-    if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
-        return _copy(compiler, instruction)
-    return None
+@dataclass(frozen=True, slots=True)
+class ElementAccess:
+    """An access to `count` elements of `unit` bytes. `kept`: the numbers of those that are accessed."""
+
+    instruction: PtxInstruction
+    pointer: Pointer
+    label: Access
+    unit: int
+    count: int
+    kept: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return self.unit * self.count
+
+    @property
+    def runs(self) -> tuple[tuple[int, int], ...]:
+        """The elements that are accessed, as bytes in a row: first, size."""
+        firsts = [n for n in self.kept if n - 1 not in self.kept]
+        ends = [n + 1 for n in self.kept if n + 1 not in self.kept]
+        return tuple((n * self.unit, (end - n) * self.unit) for n, end in zip(firsts, ends, strict=True))
+
+
+def element_access(interpreter: Interpreter, region: Elements, label: Access) -> ElementAccess:
+    """What a step does with the elements of a region."""
+    assert region.size is not None  # a module gives each access a type
+    pointer = interpreter.location(region.address, region.window)
+    kept = tuple(n for n in range(region.count) if n not in region.left_out)
+    return ElementAccess(interpreter.instruction, pointer, label, region.size, region.count, kept)
+
+
+def read_step(interpreter: Interpreter, op: Read) -> Blocking:
+    """Loads elements into registers."""
+    if not isinstance(op.region, Elements) or op.type is None or op.at is not None:
+        raise Refused(f"{interpreter.instruction.opcode} cannot be run", interpreter.instruction.span)
+    access = element_access(interpreter, op.region, op.label)
+    slots = [None if name is None else interpreter.slot(name) for name in op.registers]
+    widths = [interpreter.width(slot) for slot in slots if slot is not None]
+    extend = sign_bits(op.type, access.unit, widths)
+    if access.pointer.window in OWN_WINDOWS:
+        return private_step(access.instruction, access.pointer, slots, [], access.unit, extend=extend)
+    packed = not interpreter.compiler.packed.isdisjoint(slots)
+    weak, runs, unit, size = op.label.sem is Sem.WEAK, access.runs, access.unit, access.size
+    number = access.instruction.number
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        addresses = access.pointer.address(warp)
+        place = _together(machine, warp, lanes, access, addresses) if weak and not packed else None
+        if place is None:
+            return slow(machine, warp, lanes, addresses)
+        block, offsets = place
+        for begin, length in runs:
+            firsts = [at + begin for at in offsets] if begin else offsets
+            machine.weak_lanes(warp, lanes, block, firsts, length, op.label, number, unit)
+        _read_all(warp, lanes, slots, block, offsets, unit, extend)
+        return True
+
+    def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
+        """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
+        addresses = list(addresses)  # the registers that hold them may be loaded
+        own = _own(machine, warp, lanes, access, addresses)
+        if not weak and _held(machine, warp, {n: addresses[n] for n in lanes if own[n] is None}, access):
+            return False
+        for lane in lanes:
+            block, at = own[lane] or access.pointer.place(machine, warp, addresses[lane], size, access.instruction)
+            aligned(block, at, size, addresses[lane])
+            events = list[TraceEvent]()
+            if own[lane] is not None or block is machine.memory.params:
+                moved(machine, warp, lane, (block, at), size, number, put=False)
+            elif weak:
+                for begin, length in runs:
+                    machine.weak(block, at + begin, length, warp.threads[lane], op.label, number, unit)
+            else:
+                events = _all_strong(machine, warp, lane, access, block, at, [None] * access.count)
+            read_lane(warp, lane, slots, block, at, unit, extend)
+            if packed and not extend:
+                _learn(warp, lane, slots, block, at, unit, max(widths))
+            returned = [slots[n] for n in access.kept]
+            wide = max(widths) if packed else 0
+            _strong_result(machine, warp, lane, returned, access.instruction, events, extend, wide)
+        return True
+
+    return step
+
+
+def write_step(interpreter: Interpreter, op: Write) -> Blocking:
+    """Stores values to elements, or to all bytes of a region."""
+    if not isinstance(op.region, Elements):
+        return _filled(interpreter, op)
+    if op.when is not None or op.rmw:
+        raise Refused(f"{interpreter.instruction.opcode} cannot be run", interpreter.instruction.span)
+    access = element_access(interpreter, op.region, op.label)
+    values = [unreduced(value, access.unit) for value in op.values]
+    sources = [interpreter.value(value) for value in values]
+    if access.pointer.window in OWN_WINDOWS:
+        return private_step(access.instruction, access.pointer, [], sources, access.unit)
+    held = [interpreter.register(value) for value in values]
+    packed = not interpreter.compiler.packed.isdisjoint(held)
+    weak, runs, unit, size = op.label.sem is Sem.WEAK, access.runs, access.unit, access.size
+    number = access.instruction.number
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        addresses = access.pointer.address(warp)
+        place = _together(machine, warp, lanes, access, addresses) if weak and not packed else None
+        if place is None:
+            return slow(machine, warp, lanes, addresses)
+        block, offsets = place
+        rows = [one(warp) for one in sources]
+        for begin, length in runs:
+            some = rows[begin // unit : (begin + length) // unit]
+            unknown = all(row is UNKNOWN for row in some)
+            stored = None if unknown else [together([row[lane] for row in some], unit) for lane in lanes]
+            firsts = [at + begin for at in offsets] if begin else offsets
+            machine.weak_lanes(warp, lanes, block, firsts, length, op.label, number, unit, stored)
+            machine.forget_all(block, firsts, length)
+        _write_all(lanes, [rows[n] for n in access.kept], block, offsets, [n * unit for n in access.kept], unit)
+        return True
+
+    def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
+        """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
+        own = _own(machine, warp, lanes, access, addresses)
+        if not weak and _held(machine, warp, {n: addresses[n] for n in lanes if own[n] is None}, access):
+            return False
+        hidden = number in machine.schedule.opaque
+        rows = [UNKNOWN if hidden else one(warp) for one in sources]
+        for lane in lanes:
+            block, at = own[lane] or access.pointer.place(machine, warp, addresses[lane], size, access.instruction)
+            aligned(block, at, size, addresses[lane])
+            events = list[TraceEvent]()
+            if own[lane] is not None:
+                moved(machine, warp, lane, (block, at), size, number, put=True)
+            elif weak:
+                for begin, length in runs:
+                    some = rows[begin // unit : (begin + length) // unit]
+                    stored = together([row[lane] for row in some], unit)
+                    thread = warp.threads[lane]
+                    machine.weak(block, at + begin, length, thread, op.label, number, unit, value=stored)
+                    machine.forget(block, at + begin, length)
+            else:
+                events = _all_strong(machine, warp, lane, access, block, at, [row[lane] for row in rows])
+            for n in access.kept:
+                block.store_bits(at + n * unit, unit, warp.bits_of(None if hidden else held[n], rows[n], lane))
+            machine.reads.all_made(events)
+        return True
+
+    return step
+
+
+def _filled(interpreter: Interpreter, op: Write) -> Blocking:
+    """One value for all bytes of a region, whose number the execution decides."""
+    locate, source = locator(interpreter, op.region), interpreter.value(op.values[0])
+    when = None if op.when is None else interpreter.value(op.when)
+    instruction = interpreter.instruction
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        at, value = locate(machine, warp), source(warp)
+        wanted = None if when is None else when(warp)
+        for lane in lanes:
+            if wanted is not None and wanted[lane] is None:
+                machine.unknown("whether anything is written", instruction)
+            if wanted is not None and not wanted[lane]:
+                continue
+            for block, first, size, _ in at(lane).spans:
+                thread, number = warp.threads[lane], instruction.number
+                machine.weak(block, first, size, thread, op.label, number, None, None, value[lane])
+                machine.forget(block, first, size)
+                block.store(first, size, value[lane])
+        return True
+
+    return step
 
 
 def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Get:
@@ -54,9 +215,11 @@ def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
     if not isinstance(operand, Mem | TensorOperand):
         raise Refused(f"{instruction.opcode} takes an address in brackets here", instruction.span)
     base = compiler.get(operand.base, instruction)
-    offset = operand.offset
-    if offset == 0:
-        return base
+    return shifted(base, operand.offset) if operand.offset else base
+
+
+def shifted(base: Get, offset: int) -> Get:
+    """A number of bytes behind an address."""
 
     def get(warp: Warp) -> Row:
         row = base(warp)
@@ -71,26 +234,6 @@ def space_of(words: tuple[str, ...]) -> str:
     """The state space that an instruction names."""
     spaces = ("shared", "global", "local", "param", "const")
     return next((word for word in words[1:] if word.split("::")[0] in spaces), "generic")
-
-
-def _semantics(instruction: PtxInstruction, side: Side) -> Access:
-    words = instruction.words
-    scope = next((SCOPES[word] for word in words if word in SCOPES), None)
-    if "volatile" in words:
-        return Access(side, Sem.RELAXED, Scope.SYS, spelt="volatile")
-    sem = next((SEMS[word] for word in words if word in SEMS), None)
-    if "mmio" in words:
-        return Access(side, sem or Sem.RELAXED, scope or Scope.SYS, spelt="mmio")
-    if sem is None:
-        return Access(side, proxy=Proxy.READ_ONLY if "nc" in words else Proxy.GENERIC)
-    return Access(side, sem, scope)
-
-
-def aligned(block: Block, at: int, size: int, operand: Value = None) -> None:
-    """Is an access of so many bytes aligned? Raises Faulty. `operand`: the address as the instruction has it."""
-    if (at + block.address) % size:
-        said = at + block.address if operand is None else operand
-        raise Faulty("undefined-address", f"address {said:#x} is misaligned for {size} bytes")
 
 
 def strong(
@@ -126,112 +269,39 @@ def strong(
     return made
 
 
-def _partly(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """A weak vector with sinks: what they stand for is neither read nor written ("ld", "st")."""
-    words, operands = instruction.words, instruction.operands
-    what = next((one for one in operands if isinstance(one, Vector)), None)
-    where = next((one for one in operands if isinstance(one, Mem | TensorOperand)), None)
-    sunk = what is not None and any(isinstance(one, Blank) for one in what.items)
-    if what is None or where is None or not sunk or any(word in SEMS or word == "volatile" for word in words):
+def _together(
+    machine: Machine, warp: Warp, lanes: Lanes, access: ElementAccess, addresses: Row
+) -> tuple[Block, list[int]] | None:
+    """The block and the offsets of what lanes access, if all of it is good and lies in one block."""
+    size, pointer = access.size, access.pointer
+    place = machine.places(warp, pointer.reaches, addresses, lanes, size, pointer.window)
+    if place is None or any((at + place[0].address) % size for at in place[1]):
         return None
-    unit, alone = (width_of(words[-1]) or 0) // 8, tuple(word for word in words if word not in ("v2", "v4", "v8"))
-    steps = []
-    for number, item in sorted(
-        enumerate(what.items), key=lambda one: one[1] == where.base
-    ):  # the address is read first
-        if not isinstance(item, Blank):
-            place = replace(where, offset=where.offset + number * unit)
-            both = tuple(item if one is what else place if one is where else one for one in operands)
-            steps.append(_move(compiler, replace(instruction, words=alone, operands=both)))
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        return all(one(machine, warp, lanes, group) for one in steps)
-
-    return step
+    return place
 
 
-def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    words, operands = instruction.words, instruction.operands
-    load = words[0] != "st"
-    if len(operands) < 2:
-        raise Refused(f"{instruction.opcode} takes two operands", instruction.span)
-    where, what = (operands[1], operands[0]) if load else (operands[0], operands[1])
-    items, unit = _elements(instruction, what)
-    lanes_of, space = len(items), space_of(words)
-    label, get = _semantics(instruction, Side.READ if load else Side.WRITE), address(compiler, instruction, where)
-    size, number = unit * lanes_of, instruction.number
-    slots = [compiler.slot_of(one) for one in items] if load else []
-    sources = [] if load else [compiler.get(one, instruction, unit * 8) for one in items]
-    weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
-    if space.split("::")[0] in ("param", "local"):
-        return private_step(instruction, get, slots, sources, unit, extend=extend)
-    # Memory of the thread is for weak and volatile accesses; constants and parameters are only read.
-    local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
-    window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
-    held = [compiler.slot_of(one) for one in items]
-    parts, wide = not compiler.packed.isdisjoint(held), width_in(items, unit)
+def _own(
+    machine: Machine, warp: Warp, lanes: Lanes, access: ElementAccess, addresses: Row
+) -> dict[int, tuple[Block, int] | None]:
+    """What of their own memory lanes access through generic addresses."""
+    if access.pointer.space != "generic" or access.pointer.window not in REACHES_OWN:
+        return dict.fromkeys(lanes)
+    return {lane: machine.private(warp, lane, addresses[lane], access.size) for lane in lanes}
 
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        addresses = list(get(warp))
-        found = machine.places(warp, space, addresses, lanes, size, window) if weak and not parts else None
-        if found is None or any((one + found[0].address) % size for one in found[1]):
-            return slow(machine, warp, lanes, addresses)
-        block, offsets = found
-        if load:
-            machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit)
-            _read_all(warp, lanes, slots, block, offsets, unit, extend)
-            return True
-        rows = [one(warp) for one in sources]
-        stored = None if all(row is UNKNOWN for row in rows) else [together([r[k] for r in rows], unit) for k in lanes]
-        machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit, stored)
-        machine.forget_all(block, offsets, size)
-        _write_all(warp, lanes, sources, block, offsets, unit)
-        return True
 
-    def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
-        """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
-        own = {lane: machine.private(warp, lane, addresses[lane], size) if local else None for lane in lanes}
-        common = {lane: addresses[lane] for lane in lanes if own[lane] is None}
-        if not weak and _held(machine, warp, common, space, (unit, lanes_of), instruction, window):
-            return False
-        hidden = number in machine.schedule.opaque
-        lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
-        for lane in lanes:
-            block, at = own[lane] or machine.place(warp, space, addresses[lane], size, instruction, window)
-            aligned(block, at, size, addresses[lane])
-            events = list[TraceEvent]()
-            if own[lane] is not None or block is machine.memory.params:
-                moved(machine, warp, lane, (block, at), size, number, put=not load)
-            elif weak:
-                stored = None if load else together([one[lane] for one in lists], unit)
-                machine.weak(block, at, size, warp.threads[lane], label, number, unit, value=stored)
-                if not load:
-                    machine.forget(block, at, size)
-            else:
-                values = [one[lane] for one in lists] or [None] * lanes_of
-                events = _all_strong(machine, warp, lane, number, label, block, at, unit, values)
-            if load:
-                read_lane(warp, lane, slots, block, at, unit, extend)
-                _learn(warp, lane, slots if parts and not extend else [], block, at, unit, wide)
-                _strong_result(machine, warp, lane, slots, instruction, events, extend, wide if parts else 0)
-                continue
-            for part, row in enumerate(lists):
-                block.store_bits(at + part * unit, unit, warp.bits_of(None if hidden else held[part], row, lane))
-            machine.reads.all_made(events)
-        return True
-
-    return step
+def unreduced(value: Expr, unit: int) -> Expr:
+    """A value that is stored, without the reduction to its low bytes: these alone reach memory."""
+    if isinstance(value, Apply) and value.op == "cvt" and value.type.width == 8 * unit:
+        return value.args[0]
+    return value
 
 
 def _all_strong(
-    machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, unit: int,
-    values: list[Value],
-) -> list[TraceEvent]:  # fmt: skip
+    machine: Machine, warp: Warp, lane: int, access: ElementAccess, block: Block, first: int, values: Sequence[Value]
+) -> list[TraceEvent]:
     """The elements of a strong access."""
-    return [
-        strong(machine, warp, lane, at, label, block, first + part * unit, unit, value=value)
-        for part, value in enumerate(values)
-    ]
+    at, label, unit = access.instruction.number, access.label, access.unit
+    return [strong(machine, warp, lane, at, label, block, first + n * unit, unit, value=values[n]) for n in access.kept]
 
 
 def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
@@ -239,18 +309,15 @@ def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, i
     return tuple((slot, value) for slot, value in values if value is not None)
 
 
-def _held(
-    machine: Machine, warp: Warp, addresses: dict[int, Value], space: str, sizes: tuple[int, int],
-    instruction: PtxInstruction, window: Window,
-) -> bool:  # fmt: skip
-    """Does a lane wait until nobody else can go on, or for a write that it reads? `sizes`: bytes, how often."""
-    reads = instruction.words[0] != "st"
-    if reads and any([machine.early(warp.threads[lane], instruction.number, sizes[1]) for lane in addresses]):
+def _held(machine: Machine, warp: Warp, addresses: dict[int, Value], access: ElementAccess) -> bool:
+    """Does a lane wait until nobody else can go on, or for a write that it reads?"""
+    instruction, reads = access.instruction, access.label.side is Side.READ
+    if reads and any([machine.early(warp.threads[n], instruction.number, len(access.kept)) for n in addresses]):
         return True
     if not machine.schedule.looks:
         return False
-    size = sizes[0] * sizes[1]
-    places = [(n, machine.place(warp, space, one, size, instruction, window)) for n, one in addresses.items()]
+    place = access.pointer.place
+    places = [(n, place(machine, warp, one, access.size, instruction)) for n, one in addresses.items()]
     return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 
@@ -259,60 +326,6 @@ def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int
     for part, slot in enumerate(slots):
         if slot is not None:
             warp.learn(slot, lane, loaded(block.bits(at + part * unit, unit), unit, wide), wide)
-
-
-def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand, ...], int]:
-    """The values that an access moves, and the bytes of each."""
-    words = instruction.words
-    unit = (width_of(words[-1]) or 0) // 8
-    if not unit:
-        raise Refused(f"{instruction.opcode} has no type", instruction.span)
-    items = what.items if isinstance(what, Vector) else (what,)
-    wanted = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1)
-    if len(items) != wanted:
-        raise Refused(f"{instruction.opcode} moves {wanted} values, not {len(items)}", instruction.span)
-    return items, unit
-
-
-def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """st.bulk: as many bytes of shared memory as the operand says become zero."""
-    get = address(compiler, instruction, instruction.operands[0])
-    sizes = compiler.get(instruction.operands[1], instruction)
-    label, space = Access(Side.WRITE), space_of(instruction.words)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        for lane in lanes:
-            size = sizes(warp)[lane]
-            if size is None:
-                machine.unknown("the size", instruction)
-            if size % 8:
-                raise Faulty("undefined-instruction", f"st.bulk writes a multiple of 8 bytes, and not {size}")
-            if size:
-                block, at = machine.place(warp, space, get(warp)[lane], size, instruction, Window.SHARED_CTA)
-                machine.weak(block, at, size, warp.threads[lane], label, instruction.number, None, None, 0)
-                machine.forget(block, at, size)
-                block.write(at, bytes(size))
-        return True
-
-    return step
-
-
-def _discard(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """discard: a weak write of 128 bytes of global memory, whose values are indeterminate ("discard")."""
-    get = address(compiler, instruction, instruction.operands[0])
-    label = Access(Side.WRITE)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        places = list(get(warp))
-        for lane in lanes:
-            block, at = machine.place(warp, "generic", places[lane], DISCARDED, instruction, Window.GLOBAL)
-            aligned(block, at, DISCARDED, places[lane])
-            machine.weak(block, at, DISCARDED, warp.threads[lane], label, instruction.number, None)
-            machine.forget(block, at, DISCARDED)
-            block.forget(at, DISCARDED)
-        return True
-
-    return step
 
 
 def _strong_result(
@@ -351,9 +364,10 @@ def _read_all(
             row[lane] = extended(block.load(at + shift, unit), unit, extend)
 
 
-def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offsets: list[int], unit: int) -> None:
-    for part, get in enumerate(sources):
-        row, shift = get(warp), part * unit
+def _write_all(
+    lanes: Lanes, rows: Sequence[Row], block: Block, offsets: list[int], shifts: Sequence[int], unit: int
+) -> None:
+    for row, shift in zip(rows, shifts, strict=True):
         if row is UNKNOWN and block.known is None:
             continue
         for lane, at in zip(lanes, offsets, strict=True):
@@ -369,6 +383,13 @@ def registers_of(compiler: Compiler, operand: Operand) -> list[int]:
 def gathered(warp: Warp, lanes: Lanes) -> bool:
     """Have all lanes of the warp that have not ended come to an instruction with .aligned?"""
     return len(lanes) == LANES or sum(1 << lane for lane in lanes) == warp.live
+
+
+def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """The step of cp.async."""
+    if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
+        return _copy(compiler, instruction)
+    return None
 
 
 def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:

@@ -18,13 +18,11 @@ from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
-from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
 from memmodel.kernel.machine.engines.stasync import async_step
-from memmodel.kernel.machine.engines.textures import texture_step
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
@@ -43,8 +41,8 @@ from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, atomic_step, sync_step, object_step, cluster_step, async_step,
-    multimem_step, texture_step, stack_step,
+    warp_step, access_step, sync_step, object_step, cluster_step, async_step,
+    multimem_step, stack_step,
 )  # fmt: skip
 INTERPRETED = (
     "synchronization.barrier",
@@ -54,13 +52,18 @@ INTERPRETED = (
     "synchronization.mbarrier",
     "matrix.fragments",
     "matrix.warp_mma",
+    "synchronization.atomic",
+    "movement.access",
     "movement.bulk",
+    "movement.fill",
+    "movement.hints",
     "movement.tensor",
     "movement.tensormap",
     "matrix.wgmma",
     "matrix.tcgen_mma",
     "matrix.tcgen_move",
     "matrix.tcgen_sync",
+    "movement.textures",
     "scalar.compute",
     "scalar.compare",
     "scalar.convert",
@@ -236,12 +239,12 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         return code
     code.collective = collective_of(compiler, instruction)
     odd = stray(instruction.opcode)
-    if code.pure is None and code.blocking is None:
-        hint = "it cannot be run, and nothing is skipped"
-        code.refusal = Refused(_said(code)[0], instruction.span, hint)
-    elif odd is not None:
+    if odd is not None:
         code.pure = code.blocking = None
         code.refusal = Refused(odd.message, instruction.span, odd.hint)
+    elif code.pure is None and code.blocking is None:
+        hint = "it cannot be run, and nothing is skipped"
+        code.refusal = Refused(_said(code)[0], instruction.span, hint)
     return code
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatchmethod
+from itertools import takewhile
 
 from memmodel.isa.module import head_row
 from memmodel.isa.row import Effect
+from memmodel.kernel.machine.accesses import read_step, shifted, write_step
 from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
+from memmodel.kernel.machine.atomics import atomic_step
 from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.engines.mma import (
@@ -24,6 +27,7 @@ from memmodel.kernel.machine.engines.mma import (
 )
 from memmodel.kernel.machine.engines.tensor import allocate_columns, free_columns, relinquish_permit
 from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
+from memmodel.kernel.machine.engines.textures import access_texture
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
 from memmodel.kernel.machine.objects import on_object
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
@@ -37,6 +41,7 @@ from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, registers_of, substituted
+from memmodel.program.expressions import Get as RegisterValue
 from memmodel.program.ops import (
     Assign,
     AtBarrier,
@@ -52,7 +57,9 @@ from memmodel.program.ops import (
     WaitForGroups,
     Write,
 )
+from memmodel.program.regions import TensorMapAt
 from memmodel.program.warp_ops import (
+    AccessTexture,
     AllocateColumns,
     CopyTogether,
     CopyToTensorMemory,
@@ -83,6 +90,11 @@ class Pointer:
     space: str
     window: Window
 
+    @property
+    def reaches(self) -> str:
+        """The state space, as `Machine.places` looks there."""
+        return "shared::cluster" if self.space == "shared" and self.window is not Window.SHARED_CTA else self.space
+
     def find(
         self, machine: Machine, warp: Warp, lane: int, size: int, instruction: PtxInstruction
     ) -> tuple[Block, int]:
@@ -93,12 +105,9 @@ class Pointer:
         self, machine: Machine, warp: Warp, address: Value, size: int, instruction: PtxInstruction
     ) -> tuple[Block, int]:
         """The bytes at such an address."""
-        space = self.space
-        if space == "shared":
-            if address is not None and address >= 1 << 32:  # a generic address of shared memory
-                space = "generic"
-            elif self.window is not Window.SHARED_CTA:
-                space = "shared::cluster"
+        space = self.reaches
+        if self.space == "shared" and address is not None and address >= 1 << 32:  # a generic address of shared memory
+            space = "generic"
         return machine.place(warp, space, address, size, instruction, self.window)
 
 
@@ -113,6 +122,14 @@ class Interpreter:
     def slot(self, register: str) -> int:
         """The number of a register, or of a temporary of an instruction."""
         return int(register) if register.isdigit() else self.compiler.temporary(register)
+
+    def register(self, expr: Expr) -> int | None:
+        """The number of the register that an expression is; None if it is no register."""
+        return self.slot(expr.register) if isinstance(expr, RegisterValue) and expr.register[0] != "%" else None
+
+    def width(self, slot: int) -> int:
+        """The bits of a register of the instruction; those of the widest for a temporary."""
+        return next((one.width for one in _registers(self.instruction) if one.slot == slot), TEMPORARY_BITS)
 
     def value(self, expr: Expr) -> Get:
         """The values of an expression in all lanes; numbers are unsigned."""
@@ -129,8 +146,13 @@ class Interpreter:
     def location(self, expr: Expr, window: Window) -> Pointer:
         """Where an address expression points to, for an access in a window."""
         if isinstance(expr, Apply) and expr.op.startswith(WITHIN):
-            return Pointer(self.value(expr.args[0]), expr.op.removeprefix(WITHIN), window)
-        return Pointer(self.value(expr), "generic", window)
+            return Pointer(self._address(expr.args[0]), expr.op.removeprefix(WITHIN), window)
+        return Pointer(self._address(expr), "generic", window)
+
+    def _address(self, expr: Expr) -> Get:
+        if isinstance(expr, Apply) and expr.op == "add" and isinstance(expr.args[1], Const):
+            return shifted(self.value(expr.args[0]), expr.args[1].value)
+        return self.value(expr)
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
@@ -141,7 +163,7 @@ class Interpreter:
         count = sum(isinstance(op, Assign) for op in self.ops) + len(undefined)
         if not results or count < len(self.ops) or (undefined and not self._computes):
             return None
-        parts = [(slot, assigning(expr, slot, self._width(slot), self._leaf)) for slot, expr in results]
+        parts = [(slot, assigning(expr, slot, self.width(slot), self._leaf)) for slot, expr in results]
         reads = [frozenset(self.slot(name) for name in registers_of(expr) if name[0] != "%") for _, expr in results]
         step = parts[0][1] if len(parts) == 1 else together(parts, reads)
         if not undefined:
@@ -175,10 +197,7 @@ class Interpreter:
     def assign(self, op: Assign) -> Step:
         """register := value."""
         slot = self.slot(op.register)
-        return assigning(op.value, slot, self._width(slot), self._leaf)
-
-    def _width(self, slot: int) -> int:
-        return next((one.width for one in _registers(self.instruction) if one.slot == slot), TEMPORARY_BITS)
+        return assigning(op.value, slot, self.width(slot), self._leaf)
 
     def blocking(self) -> Blocking:
         """All steps, one after the other. Lanes that wait go on at the step that waits.
@@ -187,11 +206,11 @@ class Interpreter:
         """
         parts: list[tuple[list[Blocking], Blocking]] = []
         checks: list[Blocking] = []
-        for op in self.ops:
+        for op, step in self._steps():
             if isinstance(op, UndefinedIf | Unmodelled | Note):
-                checks.append(self.step(op))
+                checks.append(step)
             else:
-                parts.append((checks, self.step(op)))
+                parts.append((checks, step))
                 checks = []
         if checks or not parts:
             parts.append((checks, _go_on))
@@ -213,6 +232,19 @@ class Interpreter:
             return True
 
         return run
+
+    def _steps(self) -> Iterator[tuple[Op | WarpOp, Blocking]]:
+        """What is done at each op, or at several that are one atomic operation."""
+        left = list(self.ops)
+        while left:
+            op = left.pop(0)
+            after = left[0] if left else None
+            if isinstance(op, Read) and isinstance(after, Write) and after.rmw:
+                results = [result for result in takewhile(_assigns, left[1:]) if isinstance(result, Assign)]
+                del left[: 1 + len(results)]
+                yield op, atomic_step(self, op, after, results)
+            else:
+                yield op, self.step(op)
 
     @singledispatchmethod
     def step(self, op: Op | WarpOp) -> Blocking:
@@ -311,11 +343,11 @@ class Interpreter:
 
     @step.register
     def _(self, op: Read) -> Blocking:
-        return read_map(self, op)
+        return read_map(self, op) if isinstance(op.region, TensorMapAt) else read_step(self, op)
 
     @step.register
     def _(self, op: Write) -> Blocking:
-        return write_map(self, op)
+        return write_map(self, op) if isinstance(op.region, TensorMapAt) else write_step(self, op)
 
     @step.register
     def _(self, op: CopyTogether) -> Blocking:
@@ -361,6 +393,10 @@ class Interpreter:
     def _(self, op: RelinquishPermit) -> Blocking:
         return relinquish_permit(self, op)
 
+    @step.register
+    def _(self, op: AccessTexture) -> Blocking:
+        return access_texture(self, op)
+
     def _about(self, op: Emit) -> Blocking:
         """An event that names a range. It accesses nothing: where nothing is, it orders nothing."""
         assert op.address is not None
@@ -390,6 +426,10 @@ def results_of(ops: Iterable[Op | WarpOp]) -> dict[str, Expr]:
         if isinstance(op, Assign):
             values[op.register] = substituted(op.value, values)
     return {register: expr for register, expr in values.items() if register[0] != "$"}
+
+
+def _assigns(op: Op | WarpOp) -> bool:
+    return isinstance(op, Assign)
 
 
 def _registers(instruction: PtxInstruction) -> Iterator[Register]:

@@ -1,20 +1,33 @@
 """Memory that a thread has for itself: local memory, the parameters of calls; parameters of the entry, which all read.
 
-In: an instruction, how its address and operands are read. Out: a step that moves values and leaves no access in the
-traces. Where values are followed, the memory of terms hears of what is moved.
+In: where an instruction accesses what. Out: a step that moves values and leaves no access in the traces. Where values
+are followed, the memory of terms hears of what is moved.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memmodel.kernel.machine.memory import LOCAL_WINDOW
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import forgetting
+from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.machine.values.widths import extended
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.vocabulary import Window
+
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Pointer
+
+OWN_WINDOWS = (Window.LOCAL, Window.PARAM, Window.FUNCTION_PARAM, Window.ANY_PARAM)
+"""State spaces whose memory is the thread's own, and parameters of the entry."""
+
+REACHES_OWN = (Window.GENERIC, Window.DATA_OR_LOCAL)
+"""Generic addresses that may be those of local memory."""
 
 
 def read_lane(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
@@ -31,31 +44,46 @@ def moved(machine: Machine, warp: Warp, lane: int, at: tuple[Block, int], size: 
 
 
 def private_step(
-    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: int
-) -> Blocking:
+    instruction: PtxInstruction, pointer: Pointer, slots: list[int | None], sources: list[Get], unit: int,
+    *, extend: int = 0,
+) -> Blocking:  # fmt: skip
     """Parameters of the entry are read by all; local memory and the parameters of calls are a thread's own."""
     size, number = unit * (len(slots) or len(sources)), instruction.number
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        addresses, params = list(get(warp)), machine.memory.params
-        lists = [list(one(warp)) for one in sources]
+        addresses = list(pointer.address(warp))
+        rows = [one(warp) for one in sources]
         for lane in lanes:
             at = addresses[lane]
-            if at is None and "local" in instruction.words:
+            if at is None and pointer.window is Window.LOCAL:
                 _somewhere(machine, warp, lane, slots, instruction)
                 continue
             if at is None:
                 machine.unknown("the address", instruction)
-            block, first = machine.private(warp, lane, at + LOCAL_WINDOW, size) or (params, at)
-            if not 0 <= first <= block.size - size or (sources and block is params):
-                raise Faulty("undefined-address", f"offset {at} is outside the parameters")
+            block, first = _place(machine, warp, lane, at, size, pointer.window, stores=bool(sources))
+            aligned(block, first, size, at)
             read_lane(warp, lane, slots, block, first, unit, extend)
-            for part, values in enumerate(lists):
-                block.store(first + part * unit, unit, values[lane])
+            for part, row in enumerate(rows):
+                block.store(first + part * unit, unit, row[lane])
             moved(machine, warp, lane, (block, first), size, number, put=bool(sources))
         return True
 
     return step
+
+
+def _place(
+    machine: Machine, warp: Warp, lane: int, at: int, size: int, window: Window, *, stores: bool
+) -> tuple[Block, int]:
+    """The bytes at an address of these state spaces. Raises Faulty."""
+    own = machine.private(warp, lane, at + LOCAL_WINDOW, size)
+    if own is not None and window is not Window.PARAM:
+        return own
+    params = machine.memory.params
+    if own is not None or stores or window in (Window.LOCAL, Window.FUNCTION_PARAM):
+        raise Faulty("undefined-address", f"address {at:#x} is outside the window .{window.value}")
+    if not 0 <= at <= params.size - size:
+        raise Faulty("undefined-address", f"offset {at} is outside the parameters")
+    return params, at
 
 
 def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction) -> None:

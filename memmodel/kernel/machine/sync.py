@@ -5,10 +5,9 @@ In: an Instruction. Out: a step that waits as the instruction does and leaves it
 
 from __future__ import annotations
 
-from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import gathered
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, PairTurn, Warp
-from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -18,14 +17,7 @@ from memmodel.kernel.trace.stuck import StuckLanes
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Imm
 
-NOTHING = (
-    "nanosleep",
-    "prefetch",
-    "prefetchu",
-    "applypriority",
-    "pmevent",
-    "griddepcontrol",
-)
+NOTHING = ("nanosleep", "pmevent", "griddepcontrol")
 
 
 def sync_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -33,22 +25,9 @@ def sync_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
     words = instruction.words
     if words[0] in NOTHING:
         return lambda machine, warp, lanes, group: True
-    if words[0] == "createpolicy":
-        return _policy(instruction)
     if words[0] == "setmaxnreg":
         return _pool(instruction)
     return None
-
-
-def _policy(instruction: PtxInstruction) -> Blocking:
-    """createpolicy: a cache policy is an opaque value."""
-    forget = forgetting(written(instruction))
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        forget(warp, lanes)
-        return True
-
-    return step
 
 
 def _pool(instruction: PtxInstruction) -> Blocking:

@@ -6,8 +6,8 @@ runs compiled modules (`operation`, unsigned numbers). Arguments are first reduc
 registers; results wrap. Comparisons give 0 or 1, in the signedness of the type.
 
 A result is None where PTX leaves it open: division by zero ("Integer Arithmetic Instructions: div, rem"), NaN whose
-bits are unspecified, approximations ("Floating Point Instructions"). No execution of a litmus test goes on with such a
-result, for which `apply` returns a number whose bits are all one.
+bits are unspecified, approximations ("Floating Point Instructions"), and what is not followed (`opaque.NAME`). No
+execution of a litmus test goes on with such a result, for which `apply` returns a number whose bits are all one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from memmodel.ptx.vocabulary import DataType
 __all__ = ["COMPARISONS", "PREDICATE", "Operation", "apply", "double", "operation", "result_type", "unknown"]
 
 PREDICATE = DataType("pred", 1)
+
+BITS_ONLY = ("cvt", "selp")
+"""Operations that do not look at what the bits of their operands mean, as `cvt` without a source type, which wraps."""
 
 NAMED = {**integers.OPERATIONS, **bit_fields.OPERATIONS, **packed.OPERATIONS}
 """Operations on integers, by name: what makes their function for a type."""
@@ -56,7 +59,7 @@ def operation(op: str, type: DataType) -> Operation:
     if type.lanes > 1:
         each = operation(op, type.element)
         return unknown if each is unknown else packed.lanewise(each, type)
-    if type.floating or op.startswith("cvt."):
+    if (type.floating and op not in BITS_ONLY) or op.startswith("cvt."):
         return floats.operation(op, type)
     if made is None:
         computed = video.video(tuple(op.split("."))) if op[0] == "v" else None

@@ -1,11 +1,12 @@
 """One instruction through both doors: as an instruction of a litmus test, and of a compiled module.
 
 In: its text, and what stands before it. Out: what each side says that it does, in the same words: labels, the bytes
-that each access touches, updates of mbarrier objects, what is undefined, what memory holds afterwards.
+that each access touches, updates of mbarrier objects, what is undefined, what memory and registers hold afterwards.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from memmodel.memory.cells import Starts
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.operands import Register
 from memmodel.source import Source
 
 WORDS = 64
@@ -43,6 +46,7 @@ VARIABLES = f"""
 .global .align 128 .b32 src[{WORDS}] = {{{", ".join(map(str, range(1, WORDS + 1)))}}};
 .global .align 128 .b32 dst[{WORDS}];
 .global .align 128 .b8 made[128];
+.const .align 128 .b32 fixed[{WORDS}] = {{{", ".join(str(0x80000000 + 7 * n) for n in range(WORDS))}}};
 .shared .align 128 .b32 tile[{WORDS}];
 .shared .align 128 .b32 other[{WORDS}];
 .shared .align 128 .b8 held[128];
@@ -87,6 +91,8 @@ END: ret;
 }}
 """
 
+WIDTHS = {"p": 1, "h": 16, "r": 32, "rd": 64, "q": 128}
+
 Where = tuple[str, int]
 """A variable, and the rank of the CTA whose instance it is; -1 for one that all share."""
 
@@ -96,7 +102,7 @@ class Told:
     """What an instruction does. `touched`: how often each byte (variable, offset) is, by label and size of elements.
 
     `completed`: for each signal or wait its label, its place, and the labels of what it completes. `bytes`: by which
-    the tx-count of an object is lowered. `left`: what memory holds afterwards, where that is known.
+    the tx-count of an object is lowered. `left`, `registers`: what these hold afterwards, where that is known.
     """
 
     events: list[Label] = field(default_factory=list)
@@ -105,6 +111,7 @@ class Told:
     bytes: Counter[tuple[Where, int]] = field(default_factory=Counter)
     undefined: set[str] = field(default_factory=set)
     left: dict[tuple[Where, int], int] = field(default_factory=dict)
+    registers: dict[str, int] = field(default_factory=dict)
 
 
 # ---- litmus --------------------------------------------------------------------------------------------------------
@@ -156,6 +163,8 @@ def in_litmus(line: str, before: str = "") -> Told | None:
     for number, record in enumerate(trace.records):
         if steps.programs[0].steps[record.name.step].instruction is last:
             _tell(told, trace, number, record)
+    widths = {name: WIDTHS[name.rstrip("0123456789")] for name in trace.registers if name[0] != "$"}
+    told.registers = {name: trace.registers[name] & (1 << width) - 1 for name, width in widths.items()}
     return told
 
 
@@ -227,7 +236,23 @@ def in_module(line: str, before: str = "") -> Told:
                 _note(told, scheduler, places, each)
     for place, value in places.known():
         told.left[place] = value
+    for name, slot in _slots(body).items():
+        value = scheduler.warps[0].registers[slot][0]
+        if value is not None:
+            told.registers[name] = value
     return told
+
+
+def _slots(body: Sequence[PtxInstruction]) -> dict[str, int]:
+    """The registers of a function by their names."""
+    slots: dict[str, int] = {}
+    operands: list[object] = [operand for instruction in body for operand in instruction.operands]
+    while operands:
+        operand = operands.pop()
+        if isinstance(operand, Register):
+            slots[operand.name.removeprefix("%")] = operand.slot
+        operands += getattr(operand, "items", ())
+    return slots
 
 
 def _rule(rule: str, message: str) -> str:
@@ -300,6 +325,9 @@ def compare(line: str, before: str = "") -> None:
     assert litmus.bytes == module.bytes
     for place, value in litmus.left.items():
         assert module.left.get(place, value) == value, place
+    for name in re.findall(r"%(\w+)", re.sub(r"\[[^]]*\]", "", line)):  # those in brackets hold addresses
+        value = litmus.registers.get(name)
+        assert value is None or module.registers.get(name, value) == value, name
 
 
 def spellings(line: str) -> Iterator[str]:

@@ -104,12 +104,14 @@ def test_the_workspace_of_a_cooperative_launch() -> None:
 
 
 def test_vectors_of_atomic_operations() -> None:
-    """Each element is an operation of its own."""
+    """Each element is an operation of its own, and each number of a packed one ("Memory Operations on Packed Data
+    Types")."""
     body = "atom.global.v2.f32.add {%f0, _}, [%d0+8], {%f1, %f2};\n"
     body += "red.global.v4.f16x2.add.noftz [%d0+16], {%r5, %r6, %r7, %r8};\n"
     assert verdict_of(body, ctas=2).word == "clean"
     assert "data-race" in rules(verdict_of(body + "ld.global.f32 %f3, [%d0+12];", ctas=2))
-    assert "data-race" in rules(verdict_of(body + "ld.global.f32 %f3, [%d0+28];", ctas=2))
+    assert "mixed-size-race" in rules(verdict_of(body + "ld.global.f32 %f3, [%d0+28];", ctas=2))
+    assert "data-race" in rules(verdict_of(body + "ld.global.b16 %h3, [%d0+30];", ctas=2))
     assert verdict_of(body + "ld.global.f32 %f3, [%d0+32];", ctas=2).word == "clean"
     assert "undefined-address" in rules(verdict_of(body.replace("+8]", "+4]")))
 

@@ -327,7 +327,6 @@ W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
         ("st.shared.b32 [%r2+4], 7;", "equal-store-race"),
         ("st.shared.b32 [%r2], %r10;", "equal-store-race"),
         ("st.shared.b32 [%r2], %r9;", "same-store-race"),
-        ("st.shared.v2.b32 [%r2], {%r9, _};", "same-store-race"),
         ("st.shared.b8 [%r2+1], %r9;", "same-store-race"),
         ("st.relaxed.cta.shared.b32 [%r2], %r9;", "same-store-race"),
         ("red.shared.add.u32 [%r2], %r9;", "same-store-race"),

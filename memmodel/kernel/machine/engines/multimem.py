@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.arithmetic.alu import width_of
-from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, aligned, registers_of, strong
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, registers_of, strong
 from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block

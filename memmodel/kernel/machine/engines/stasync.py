@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
-from memmodel.kernel.arithmetic.alu import Fn, width_of
-from memmodel.kernel.machine.accesses import SCOPES, address, aligned, strong
-from memmodel.kernel.machine.engines.atomics import modifies
+from memmodel.kernel.arithmetic.alu import Fn, function, width_of
+from memmodel.kernel.machine.accesses import SCOPES, address, strong
 from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -160,3 +160,16 @@ def _access(
         machine.forget(block, at, unit)
     machine.version += 1
     block.store(at, unit, new)
+
+
+def modifies(op: str, kind: str) -> Fn | None:
+    """What an operation leaves, from the old value and its operands; None if it is not known."""
+    width = width_of(kind) or 32
+    mask = (1 << width) - 1
+    special: dict[str, Fn] = {
+        "exch": lambda old, b: b & mask,
+        "inc": lambda old, b: 0 if old >= b else old + 1,
+        "dec": lambda old, b: b if old == 0 or old > b else old - 1,
+        "cas": lambda old, b, c: c & mask if old == b & mask else old,
+    }
+    return special.get(op) or function((op, kind))

@@ -1,39 +1,41 @@
 """Textures and surfaces: fetches whose result is unknown.
 
-In: an Instruction. Out: a step. A launch does not say what a texture or a surface is made of, and the memory
-consistency model "does not apply to texture and surface accesses". A fetch is taken to read memory that nothing writes,
-and the verdict says so; where a surface is written, the answer is left open.
+In: the step AccessTexture. Out: what the machine does at it. A launch does not say what a texture or a surface is made
+of, and the memory consistency model "does not apply to texture and surface accesses". A fetch is taken to read memory
+that nothing writes, and the verdict says so; where a surface is written, the answer is left open.
 """
 
 from __future__ import annotations
 
-from memmodel.kernel.flow.registers import written
+from typing import TYPE_CHECKING
+
+from memmodel.base.labels import Side
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.program.warp_ops import AccessTexture
+from memmodel.ptx.vocabulary import Proxy
 
-FETCHES, QUERIES, UPDATES = ("tex", "tld4", "suld"), ("txq", "suq", "istypep"), ("sust", "sured")
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter
 
 
-def texture_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """The step of an instruction of this family."""
-    head = instruction.words[0]
-    if head not in (*FETCHES, *QUERIES, *UPDATES):
-        return None
-    forget = forgetting([] if head in UPDATES else written(instruction))
-    what = "surface" if head == "suld" else "texture"
-    note = f"line {instruction.line}: the {what} was taken to be memory that this launch does not write"
+def access_texture(interpreter: Interpreter, op: AccessTexture) -> Blocking:
+    """A fetch, or a write of a surface."""
+    forget = forgetting([interpreter.slot(register) for register in op.registers])
+    instruction, writes = interpreter.instruction, op.label.side is Side.WRITE
+    what = "surface" if op.label.proxy is Proxy.SURFACE else "texture"
+    taken = f"line {instruction.line}: the {what} was taken to be memory that this launch does not write"
     why = f"line {instruction.line}: {instruction.opcode}: the memory model does not apply to writes of surfaces"
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         forget(warp, lanes)
-        if head in FETCHES:
-            machine.run.assumed.setdefault(note)
-        if head in UPDATES:
+        if writes:
             machine.version += 1
             machine.run.unchecked.setdefault(why)
+        else:
+            machine.run.assumed.setdefault(taken)
         return True
 
     return step

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from memmodel.kernel.machine.accesses import aligned
 from memmodel.kernel.machine.parts import Faulty, Warp
 from memmodel.kernel.machine.regions.maps import Stretch, Tile, read_map
 from memmodel.kernel.machine.rows import Value
@@ -33,6 +32,13 @@ COORDINATES = {PADDED: 128, "b6x16_p32": 64}
 
 TILE_ALIGN = 128
 """What the shared memory of a tensor copy is aligned to by hardware; litmus tests declare smaller tiles."""
+
+
+def aligned(block: Block, at: int, size: int, operand: Value = None) -> None:
+    """Is an access of so many bytes aligned? Raises Faulty. `operand`: the address as the instruction has it."""
+    if (at + block.address) % size:
+        said = at + block.address if operand is None else operand
+        raise Faulty("undefined-address", f"address {said:#x} is misaligned for {size} bytes")
 
 
 class PlacedBytes(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from memmodel.kernel.machine.rows import Value
 from memmodel.program.fields import Bits
 from memmodel.ptx.operands import Operand, Register
+from memmodel.ptx.vocabulary import DataType
 
 
 def together(values: list[Value], unit: int) -> Value:
@@ -27,14 +28,14 @@ def extended(value: Value, unit: int, extend: int) -> Value:
     return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
 
 
-def width_in(items: Sequence[Operand], unit: int) -> int:
-    """The bits of the registers that take numbers of so many bytes."""
-    return max((one.width for one in items if isinstance(one, Register)), default=8 * unit)
-
-
 def loaded(bits: Bits, unit: int, width: int) -> Bits:
     """What is known of a register that takes a number: the bits above are 0, if it has no sign."""
     return Bits(bits.known | (1 << width) - (1 << 8 * unit), bits.value)
+
+
+def sign_bits(type: DataType, unit: int, widths: Sequence[int]) -> int:
+    """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
+    return (1 << widths[0]) - (1 << unit * 8) if type.signed and widths and widths[0] > unit * 8 else 0
 
 
 def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:

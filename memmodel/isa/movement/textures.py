@@ -1,0 +1,197 @@
+"""Rows of the table: textures and surfaces, which only compiled modules have.
+
+In: a Call. Out: an access without a place: a launch does not say what a texture or a surface is made of, and the memory
+consistency model "does not apply to texture and surface accesses". Settled here: the spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.labels import Access, Side
+from memmodel.isa.call import Call
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot
+from memmodel.program.expressions import opaque
+from memmodel.program.ops import Assign, Op
+from memmodel.program.warp_ops import AccessTexture, WarpOp
+from memmodel.ptx.operands import Operand, Pair, Vector
+from memmodel.ptx.vocabulary import DataType, Proxy
+
+VALUE = DataType("b", 64)
+
+
+def _registers(call: Call, operand: Operand) -> Iterator[str]:
+    """The registers of a result: one, a vector, or either with a predicate."""
+    if isinstance(operand, Pair):
+        yield from (*_registers(call, operand.first), *_registers(call, operand.second))
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            yield from _registers(call, item)
+    elif (register := call.destination(operand, sink=True)) is not None:
+        yield register
+
+
+def fetch(call: Call) -> tuple[WarpOp, ...]:
+    """tex, tld4 and suld: a read that returns unknown values."""
+    proxy = Proxy.SURFACE if call.head.startswith("su") else Proxy.TEXTURE
+    return (AccessTexture(Access(Side.READ, proxy=proxy), tuple(_registers(call, call.operands[0]))),)
+
+
+def query(call: Call) -> tuple[Op, ...]:
+    """txq, suq and istypep: a property that the launch does not say."""
+    return tuple(Assign(register, opaque(call.head, VALUE)) for register in _registers(call, call.operands[0]))
+
+
+def store(call: Call) -> tuple[WarpOp, ...]:
+    """sust and sured: a write of a surface."""
+    return (AccessTexture(Access(Side.WRITE, proxy=Proxy.SURFACE)),)
+
+
+_VECTOR = Slot("vec", ("v2", "v4"), "vector qualifier")
+_CLAMP = Slot("clamp", ("trap", "clamp", "zero"), "treatment of coordinates outside the surface", Need.ALWAYS)
+_ARRAYS = ("1d", "2d", "3d", "a1d", "a2d")
+_BITS = ("b8", "b16", "b32", "b64")
+_B32 = Slot("type", ("b32",), "type", Need.ALWAYS)
+_SIZES = ("width", "height", "depth")
+_CHANNELS = ("channel_data_type", "channel_order", "array_size")
+
+
+def _geometry(*words: str) -> Slot:
+    return Slot("geom", words, "geometry", Need.ALWAYS)
+
+
+_PACKED = (
+    Rule("{head}.{dtype} returns two registers", "write .v2", {"dtype": ("f16x2",), "vec": ("v4",)}, at="vec"),
+    Rule(
+        "{head}.{dtype} returns four registers",
+        "write .v4",
+        {"dtype": ("u32", "s32", "f16", "f32"), "vec": ("v2",)},
+        at="vec",
+    ),
+)
+
+
+def _fetch(
+    head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str, rules: tuple[Rule, ...] = ()
+) -> Row:
+    events = "none; what it returns is unknown, and taken not to be written by the launch"
+    return Row((head,), slots, operands, None, events, title, rules, modules=True, lower_module=fetch)
+
+
+def _query(head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str) -> Row:
+    events = "none; the result is unknown"
+    return Row((head,), slots, operands, None, events, title, modules=True, lower_module=query, effect=Effect.COMPUTES)
+
+
+def _store(head: str, slots: tuple[Slot, ...], title: str) -> Row:
+    events = "none; the verdict is left open, since the model does not apply to it"
+    return Row((head,), slots, ("[a, b]", "c"), None, events, title, modules=True, lower_module=store)
+
+
+_TEXTURES, _SURFACES = "Texture Instructions: ", "Surface Instructions: "
+
+ROWS = (
+    _fetch(
+        "tex",
+        (
+            Slot("level", ("base", "level", "grad"), "mipmap mode"),
+            _geometry(*_ARRAYS, "cube", "acube", "2dms", "a2dms"),
+            Slot("vec", ("v2", "v4"), "vector qualifier", Need.ALWAYS),
+            Slot("dtype", ("u32", "s32", "f16", "f32", "f16x2"), "type of the result", Need.ALWAYS),
+            Slot("ctype", ("s32", "f32"), "type of the coordinates", Need.ALWAYS),
+        ),
+        ("d", "[a, c]", "lod?", "dPdy?", "e?", "f?"),
+        _TEXTURES + "tex",
+        _PACKED,
+    ),
+    _fetch(
+        "tld4",
+        (
+            Slot("comp", ("r", "g", "b", "a"), "component", Need.ALWAYS),
+            _geometry("2d", "a2d", "cube", "acube"),
+            Slot("vec", ("v4",), "vector qualifier", Need.ALWAYS),
+            Slot("dtype", ("u32", "s32", "f32"), "type of the result", Need.ALWAYS),
+            Slot("ctype", ("f32",), "type of the coordinates", Need.ALWAYS),
+        ),
+        ("d", "[a, c]", "e?", "f?"),
+        _TEXTURES + "tld4",
+    ),
+    _query(
+        "txq",
+        (
+            Slot("level", ("level",), "mipmap mode"),
+            Slot(
+                "query",
+                (
+                    *_SIZES,
+                    *_CHANNELS,
+                    "normalized_coords",
+                    "num_mipmap_levels",
+                    "num_samples",
+                    "force_unnormalized_coords",
+                    "filter_mode",
+                    "addr_mode_0",
+                    "addr_mode_1",
+                    "addr_mode_2",
+                ),
+                "attribute",
+                Need.ALWAYS,
+            ),
+            _B32,
+        ),
+        ("d", "[a]", "lod?"),
+        _TEXTURES + "txq",
+    ),
+    _query(
+        "istypep",
+        (Slot("type", ("texref", "samplerref", "surfref"), "type", Need.ALWAYS),),
+        ("p", "a"),
+        _TEXTURES + "istypep",
+    ),
+    _fetch(
+        "suld.b",
+        (
+            _geometry(*_ARRAYS),
+            Slot("cop", ("ca", "cg", "cs", "cv"), "cache operator"),
+            _VECTOR,
+            Slot("dtype", _BITS, "type", Need.ALWAYS),
+            _CLAMP,
+        ),
+        ("d", "[a, b]"),
+        _SURFACES + "suld",
+    ),
+    _store(
+        "sust.b",
+        (
+            _geometry(*_ARRAYS),
+            Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
+            _VECTOR,
+            Slot("ctype", _BITS, "type", Need.ALWAYS),
+            _CLAMP,
+        ),
+        _SURFACES + "sust",
+    ),
+    _store("sust.p", (_geometry("1d", "2d", "3d"), _VECTOR, _B32, _CLAMP), _SURFACES + "sust"),
+    *(
+        _store(
+            head,
+            (
+                Slot("op", ops, "operation", Need.ALWAYS),
+                _geometry("1d", "2d", "3d"),
+                Slot("ctype", types, "type", Need.ALWAYS),
+                _CLAMP,
+            ),
+            _SURFACES + "sured",
+        )
+        for head, ops, types in (
+            ("sured.b", ("add", "min", "max", "and", "or"), ("u32", "u64", "s32", "b32", "s64")),
+            ("sured.p", ("add", "min", "max", "and", "or"), ("b32", "b64")),
+        )
+    ),
+    _query(
+        "suq",
+        (Slot("query", (*_SIZES, *_CHANNELS, "memory_layout"), "attribute", Need.ALWAYS), _B32),
+        ("d", "[a]"),
+        _SURFACES + "suq",
+    ),
+)
