@@ -53,8 +53,6 @@ def operation(op: str, type: DataType) -> Operation:
         return bit_fields.inserted(op, type)
     if op.startswith("opaque."):
         return unknown
-    if op == "cvt" and type.floating:  # the bits as they are; conversions of numbers say how they round
-        return operation(op, DataType("b", type.width))
     made = NAMED.get(op)
     if type.lanes > 1:
         each = operation(op, type.element)

@@ -140,7 +140,7 @@ def compiled(expr: Expr) -> Compiled:
         return Compiled(lambda: number, ())
     if not isinstance(expr, Apply):
         return Compiled(lambda value: value, (expr,), plain=True)
-    inner = expr.args[0]
+    inner = expr.args[0] if expr.args else None
     if expr.op == "cvt" and isinstance(inner, Apply) and inner.op == "cvt" and expr.type.width <= inner.type.width:
         return compiled(Apply("cvt", inner.args, expr.type))  # the inner one changes no bit that is kept
     args = [_argument(arg, expr.type) for arg in expr.args]
