@@ -30,7 +30,7 @@ class Observation(Enum):
     VACUOUS = "vacuous"  # no execution reaches the end, so there is nothing to observe
 
     def answers(self, quantifier: Quantifier) -> bool | None:
-        """Does the file's question hold? None when undecided. `forall` needs at least one execution."""
+        """True if the file's condition holds; None when undecided. `forall` needs at least one execution."""
         if self is Observation.UNDECIDED:
             return None
         if quantifier is Quantifier.EXISTS:

@@ -88,7 +88,7 @@ def readings(
     bound: int = 3,
     progress: Callable[[str], None] | None = None,
 ) -> ReadingsReport:
-    """Is the test's condition forbidden or allowed under the default model and under every reading of it?
+    """Reports whether the condition is forbidden or allowed under the default model and under each reading of it.
 
     `progress` is told each model that has answered. Raises InputError as `check` does. No findings are looked for: a
     reading is about the condition.

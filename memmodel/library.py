@@ -67,7 +67,7 @@ class SuiteResult:
 
     @property
     def expected_nothing(self) -> bool:
-        """Does no test say what is expected of it? Such a run could not fail."""
+        """True if no test has an expectation. Such a run could not fail."""
         return bool(self.entries) and all(entry.outcome is Outcome.NO_EXPECTATION for entry in self.entries)
 
     @property

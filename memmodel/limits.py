@@ -112,7 +112,7 @@ class Limits:
 
     @property
     def over(self) -> bool:
-        """Has the work ended?"""
+        """True once the work has ended."""
         return self._over
 
     def reserve(self, size: int) -> None:

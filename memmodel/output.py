@@ -28,7 +28,7 @@ def escaped(text: str) -> str:
 
 
 def regular(path: str) -> bool:
-    """Is this a plain file, or nothing yet? Raises OSError."""
+    """True if this is a regular file or does not exist yet. Raises OSError."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:

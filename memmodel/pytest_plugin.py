@@ -143,7 +143,7 @@ class LitmusRun:
         return keys.of_options(engine, bound, None if budget is None else self.options(engine).budget.effort)
 
     def is_known(self, item: VerdictItem) -> bool:
-        """Is it known that the answer is as expected?"""
+        """True if a stored answer is known to be as expected."""
         from memmodel.errors import InputError
 
         if item.posed is None:

@@ -80,7 +80,7 @@ def _parts(kind: type) -> list[tuple[str, Any]]:
 
 
 def _is_plain(kind: Any) -> bool:
-    """Is it what JSON has too?"""
+    """True if JSON has this type."""
     if get_origin(kind) in (Union, UnionType):
         return all(map(_is_plain, get_args(kind)))
     return kind in _PLAIN

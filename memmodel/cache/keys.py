@@ -49,7 +49,7 @@ def program() -> str:
 
 
 def program_changed() -> bool:
-    """Was the source edited since `program` read it? What is judged then may be the work of either."""
+    """True if the source was edited since `program` read it: either version may have computed a verdict."""
     return _stamps() != _now()
 
 

@@ -140,7 +140,7 @@ class Verdicts:
         return found
 
     def meets(self, posed: Posed, model: str, options: str, word: str) -> bool | None:
-        """Is it known that the answer is what a word of an Expect line says? None: it is not known.
+        """Returns whether the stored answer meets a word of an Expect line; None if no answer is stored.
 
         `options`: as `keys.of_options` has it.
         """

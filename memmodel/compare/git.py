@@ -57,7 +57,7 @@ class Revision(Files):
         self._installed = not self._inside(axioms_dir())
 
     def has(self, path: Path) -> bool:
-        """Was there such a file?"""
+        """True if the revision has this file."""
         if self._blob(path) is not None:
             return True
         return self._is_installed(path) and is_file(path)
@@ -87,7 +87,7 @@ class Revision(Files):
         return not self._relative(path).startswith("../")
 
     def _is_installed(self, path: Path) -> bool:
-        """Is it a shipped file, and are these not part of the repository?"""
+        """True if it is a shipped file and the repository does not contain the shipped files."""
         return self._installed and Path(os.path.normpath(path)).is_relative_to(axioms_dir())
 
     def _blob(self, path: Path) -> tuple[str, int] | None:

@@ -75,7 +75,7 @@ class EmittedVariables:
         return clean(self.root(name).name)
 
     def allocates(self, test: LitmusTest) -> bool:
-        """Has the set-up to allocate tensor memory? Not where nothing uses it, or the test does so itself."""
+        """True if the set-up must allocate tensor memory: the test uses it and does not allocate it itself."""
         items = [item for thread in test.threads for item in instructions(thread)]
         if any(_allocates(item) for item in items):
             return False

@@ -61,7 +61,7 @@ _WAITS = ("tcgen05.wait", "wgmma.wait_group")
 
 
 def is_collective(instruction: Instruction) -> bool:
-    """Must all lanes of a warp execute it together?"""
+    """True if all lanes of a warp must execute the instruction together."""
     parts = instruction.parts
     return parts[0] in ("bar", "barrier") or "aligned" in parts or "sync" in parts
 

@@ -53,7 +53,7 @@ class Grid:
 
     @property
     def idle(self) -> bool:
-        """Are there warps that no thread of the test has?"""
+        """True if the launch has warps that belong to no thread of the test."""
         taken = {self.number(seat) + warp for seat in self.seats for warp in range(seat.warps)}
         return len(taken) < self.gpus * self.ctas * self.warps
 
@@ -68,7 +68,7 @@ class Grid:
         return self.cluster if size else found.get(base)
 
     def has_cta(self, cta_id: tuple[object, ...]) -> bool:
-        """Is this CTA in the launch?"""
+        """True if this CTA is in the launch."""
         return any(seat.thread.place.cta_id == cta_id for seat in self.seats)
 
     def seat_of_cta(self, cta_id: tuple[object, ...]) -> Seat:
@@ -124,7 +124,7 @@ def _cluster_size(test: LitmusTest) -> int:
 
 
 def _ranks(item: Instruction) -> bool:
-    """Does the instruction speak of CTAs by their ranks in the cluster?"""
+    """True if the instruction names CTAs by their ranks in the cluster."""
     named = ("multicast::cluster", "cta_group::2", "mapa", "getctarank")
     return any(part in named for part in item.parts) or any(
         isinstance(one, Reg) and is_special(one.name) and "cluster" in one.name for one in item.operands
@@ -158,11 +158,11 @@ def _warps(threads: list[Thread]) -> dict[tuple[object, ...], list[Thread]]:
 
 
 def reaches_quarter(thread: Thread) -> bool:
-    """Does the thread use tcgen05.ld or tcgen05.st, with which warp n of a warpgroup reaches the n-th quarter of the
-    lanes of tensor memory? All such threads take the first one, in which their addresses are."""
+    """True if the thread uses tcgen05.ld or tcgen05.st, with which warp n of a warpgroup reaches the n-th quarter of
+    the lanes of tensor memory. All such threads are first warps: their addresses are in the first quarter."""
     return any(item.parts[:2] in (("tcgen05", "ld"), ("tcgen05", "st")) for item in instructions(thread))
 
 
 def needs_group(thread: Thread) -> bool:
-    """Does the thread use wgmma or setmaxnreg, which four warps execute together?"""
+    """True if the thread uses wgmma or setmaxnreg, which the four warps of a warpgroup execute together."""
     return any(item.parts[0] in ("wgmma", "setmaxnreg") for item in instructions(thread))

@@ -92,7 +92,7 @@ class _Writer:
         self.memory = EmittedVariables.of(test, self.grid.gpus)
         self.results = tuple(results_of(test))
         self.opaque = False
-        """Does some thread need a zero that ptxas does not know?"""
+        """True if some thread needs a zero that ptxas cannot fold."""
         self.slots: dict[str, None] = {}
         """Shared memory through which warps of one thread give one another what they have."""
         self.threads = {n: [self._thread(grid, seat) for seat in grid.seats] for n, grid in self.grids.items()}
@@ -192,7 +192,7 @@ class _Writer:
 
     @property
     def _finishes(self) -> bool:
-        """Is there something left to do when all threads of a CTA are done?"""
+        """True if work is left when all threads of a CTA are done."""
         return bool(self._shared_results or self._allocates or self.grid.cluster > 1)
 
     def _setup(self) -> None:
@@ -381,7 +381,7 @@ class _Writer:
         return next((one for one in range(LAST_BARRIER, 0, -1) if one not in taken), None)
 
     def _needs_count(self, grid: Grid) -> bool:
-        """Does each warp count itself at the end, since the barrier that would do is not free?"""
+        """True if each warp counts itself at the end, because the test uses the barrier that would otherwise do."""
         if grid.cluster > 1:
             return any(item.parts[:2] == ("barrier", "cluster") for item in self._items)
         return bool(self._shared_results or self._allocates) and self._spare is None

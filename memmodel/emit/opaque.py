@@ -51,7 +51,7 @@ class OpaqueZero:
 
     @property
     def used(self) -> bool:
-        """Does the thread need the parameter?"""
+        """True if the thread needs the parameter."""
         return bool(self._widths)
 
     def take(self, width: int) -> str:

@@ -80,7 +80,7 @@ class Registers:
         return "pred" if width == 1 else f"b{width}"
 
     def is_signed(self, register: str) -> bool:
-        """Is it only ever used as a signed number?"""
+        """True if the register is used only as a signed number."""
         return register in self.signed and register not in self.unsigned
 
 

@@ -67,7 +67,7 @@ def oldest_target(test: LitmusTest) -> Target:
 
 
 def _has_clusters(test: LitmusTest) -> bool:
-    """Does the test place a thread in a cluster, or ask for a thread's place in one?"""
+    """True if the test places a thread in a cluster, or reads a special register of clusters."""
     registers = (
         operand.name
         for thread in test.threads

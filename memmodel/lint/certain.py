@@ -90,7 +90,7 @@ def _states(lowered: LoweredTest, program: Program, place: Place) -> dict[int, K
 
 
 def _guarded(step: Step, known: Known) -> bool | None:
-    """Does the guard of a step let it run? None: not known."""
+    """True if the guard of a step lets it run; None if that is not known."""
     if step.guard is None:
         return True
     value = known.get(step.guard.register, 0)

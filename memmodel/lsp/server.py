@@ -33,7 +33,7 @@ REPAIR, WEAKEN = "memmodel: repair with the smallest change", "memmodel: drop or
 class ClientOptions:
     """What a client may choose, as its `initializationOptions`.
 
-    `check`: are tests judged, and not only read? `delay`: seconds without an edit before that. `effort`, `seconds` and
+    `check`: tests are judged, not only parsed. `delay`: seconds without an edit before that. `effort`, `seconds` and
     `memory` (bytes) bound each answer; `repair` are the seconds of a search for repairs.
     """
 
@@ -311,7 +311,7 @@ def _suggestion(uri: str, told: types.Diagnostic) -> types.CodeAction | None:
 
 
 def _resolves(server: Server) -> bool:
-    """Does the client ask for the edit of an action when it is chosen?"""
+    """True if the client requests the edit of a code action only when the action is chosen."""
     text = server.client_capabilities.text_document
     support = text.code_action.resolve_support if text is not None and text.code_action is not None else None
     return support is not None and "edit" in support.properties

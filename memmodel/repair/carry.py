@@ -98,7 +98,7 @@ class Carry:
         return found if found is None or key is edit else replace(found, at=place)  # type: ignore[arg-type]
 
     def legal(self, edit: Edit) -> bool:
-        """Is the text a test with that edit made?"""
+        """True if the edited text is a legal test."""
         key = _key(edit)
         if key not in self._deltas:
             self._read(edit)
@@ -129,8 +129,8 @@ class Carry:
         return alter(execution, combined(changes, len(execution.events)))
 
     def passed_by(self, execution: Execution, edit: Edit, made: Sequence[Edit] = ()) -> bool:
-        """Does an execution of the text with some edits made not come to what one more changes? Then it is one of the
-        text with that made too."""
+        """True if an execution of the text with the edits `made` does not reach what `edit` changes. Then it is also an
+        execution of the text with `edit` made."""
         return all(self._never_at(execution, _now_at(one, made)) for one in (edit, *edit.more))
 
     def _never_at(self, execution: Execution, place: tuple[object, ...]) -> bool:
@@ -232,7 +232,7 @@ def _anywhere(op: Emit) -> Label:
 
 
 def _all_data(lowered: LoweredTest) -> bool:
-    """Is there no memory that a weak access of a generic address may reach, and a strong one may not?"""
+    """True if strong accesses may reach all memory that weak accesses of generic addresses may reach."""
     return all(one.space in (Space.GENERIC, Space.GLOBAL, Space.SHARED) for one in lowered.test.variables)
 
 
@@ -293,7 +293,7 @@ def alteration_by(execution: Execution, delta: Delta) -> Alteration | None:
 
 
 def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
-    """Is it certain that a thread does not come to an instruction?"""
+    """True if a thread certainly does not reach an instruction."""
     frame = execution.frame
     thread, at = place[:2]
     if not isinstance(thread, int) or not isinstance(at, int) or thread < 0:
@@ -312,7 +312,7 @@ def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
 
 
 def survives(against: Against, execution: Execution) -> bool:
-    """Is the execution, carried into a changed text, consistent there, and what was found still found?"""
+    """True if the execution, carried into a changed text, is consistent and still shows the finding."""
     model, ground = against.model, against.witness.ground
     if ground is None:
         return False

@@ -41,7 +41,7 @@ class Edit:
 
 
 def about_numbers(edit: Edit) -> bool:
-    """Does a change put another number, or move a fence?"""
+    """True if a change replaces a number or moves a fence."""
     return edit.group[2] in ("number", "expected", "move")
 
 

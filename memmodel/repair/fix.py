@@ -245,7 +245,7 @@ def _wrong(standing: Standing) -> tuple[str, ...]:
 
 
 def _bad(observed: Observed) -> bool:
-    """Is the answer to a question about outcomes one that a repair has to change?"""
+    """True if a repair has to change this answer to a question about outcomes."""
     quantifier, finding, observation = observed
     if finding is not None:
         return False

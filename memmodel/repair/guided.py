@@ -103,7 +103,7 @@ class Nearby:
         self.at = {edit: shifted(place, made) for edit, place in placed if _is_place(place)}  # type: ignore[arg-type]
 
     def may_do(self, edit: Edit, change: Change) -> bool:
-        """Can a change of the text do what one of an explanation does, by its kind and its place?"""
+        """True if a change of the text may have the effect of an explanation's change, judged by kind and place."""
         wanted, at = change.alteration, self.at.get(edit)
         if at is None or wanted.edges:
             return False
@@ -177,7 +177,7 @@ class Nearby:
         return [self.at[edit], *(self.at[one] for one in alike if one in self.at)]
 
     def _unheard(self, edit: Edit) -> bool:
-        """Does a wait hear of something that no thread waits for?"""
+        """True if the change concerns an object that no thread waits for."""
         name = _object(edit)
         threads = self.execution.frame.lowered.test.threads
         waits = (item.span.text for thread in threads for item in instructions(thread) if "wait" in item.mnemonic)
@@ -214,7 +214,7 @@ def _is_place(group: tuple[object, ...]) -> bool:
 
 
 def _expects_more(edit: Edit) -> bool:
-    """Does a change make a wait last until more bytes have come?"""
+    """True if a change increases the bytes that a wait expects."""
     found = re.search(r"(\d+) -> (\d+) in .*expect_tx", edit.what)
     return found is not None and int(found[1]) < int(found[2])
 
@@ -241,7 +241,7 @@ def diagnosis(against: Against) -> Diagnosis | None:
 
 
 def _does(execution: Execution, alteration: Alteration, change: Change) -> bool:
-    """Does a change of the text alter the execution as a change of the explanation does, or more?"""
+    """True if a change of the text alters the execution at least as the explanation's change does."""
     wanted = change.alteration
     if wanted.edges or not (wanted.fields or wanted.inserted):
         return False
@@ -253,14 +253,14 @@ def _does(execution: Execution, alteration: Alteration, change: Change) -> bool:
 
 
 def _reaches(value: object, wanted: object) -> bool:
-    """Is the value of a field what is wanted, or stronger?"""
+    """True if the value of a field is the wanted one or stronger."""
     if isinstance(wanted, Sem):
         return value is wanted or (value is Sem.ACQ_REL and wanted in (Sem.ACQUIRE, Sem.RELEASE)) or value is Sem.SC
     return value == wanted
 
 
 def _stands_for(execution: Execution, one: Inserted, wanted: Inserted) -> bool:
-    """Is what is put in the same, at the same place?"""
+    """True if the inserted event is at the wanted place and at least as strong."""
     return _at_least(one.label, wanted.label) and _place(execution, one) == _place(execution, wanted)
 
 

@@ -139,7 +139,7 @@ def _rule(against: Against) -> str:
 
 
 def meets(edit: Edit) -> bool:
-    """Do two threads get a barrier to meet at?"""
+    """True if the change adds a barrier to two threads."""
     return bool(edit.more) and edit.adds > 0 and ("bar.sync" in edit.text or "barrier.cluster" in edit.text)
 
 
@@ -157,7 +157,7 @@ def moves_a_fence(edit: Edit) -> bool:
 
 
 def answers(edit: Edit, why: Set[Reason]) -> bool:
-    """Is a changed number of the kind that a hang has wrong? Where bytes are, others wait only for that."""
+    """True if the changed number is of the kind that explains a hang. If bytes are a reason, only those count."""
     looked_at: Set[Reason] = {Reason.BYTES} if Reason.BYTES in why else why
     kinds = {word for reason, words in WRONG_NUMBERS.items() if reason in looked_at for word in words}
     return kind(edit) in kinds
@@ -182,7 +182,7 @@ def _moved(what: str) -> frozenset[Reason]:
 
 
 def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
-    """May a change answer one of the reasons?"""
+    """True if a change may address one of the reasons."""
     if edit.rank == ARRIVALS:
         if edit.more:
             return bool(why & {Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT})

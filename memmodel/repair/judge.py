@@ -135,7 +135,7 @@ _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UN
 
 
 def is_told(flag: str) -> bool:
-    """Does a flag report something that is wrong with a test?"""
+    """True if a flag reports a fault of a test."""
     return kind_of(flag) in _TOLD
 
 

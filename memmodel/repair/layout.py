@@ -73,7 +73,7 @@ def _parsed(test: LitmusTest, text: str) -> LitmusTest:
 
 
 def _says(test: LitmusTest, text: str, changed: LitmusTest) -> bool:
-    """Does a table mean what the changed blocks mean?"""
+    """True if the text in columns means the same as the changed blocks."""
     try:
         return print_litmus(convert(_parsed(test, text), Layout.BLOCKS)) == print_litmus(changed)
     except InputError:

@@ -24,7 +24,7 @@ from memmodel.why.stuck import stuck
 
 
 def keeps_phases(before: Standing, after: Sequence[Witness], edits: Sequence[Edit]) -> bool:
-    """Does the changed test wait for all that the test waited for? `after`: executions of it that end."""
+    """True if the changed test still waits for all that the test waited for. `after`: its terminating executions."""
     now = [execution for one in after if (execution := execution_of(one)) is not None]
     parities = [edit for edit in edits if edit.group[2] == "number" and "parity" in edit.what]
     first = _deadlocked(before)
@@ -55,7 +55,7 @@ def _deadlocked(before: Standing) -> set[object]:
 
 
 def _consumes(execution: Execution, threads: set[object]) -> bool:
-    """Does one of the threads read a place as it was at first, though another thread writes there?"""
+    """True if one of the threads reads the initial value of a place that another thread writes."""
     initial, written = execution.set("IW"), execution.set("W")
     for write, read in pairs_of(execution.relation("rf")):
         thread, cell = execution.events[read].point.thread, execution.events[read].point.cell
@@ -79,7 +79,7 @@ def _place(edit: Edit, edits: Sequence[Edit]) -> tuple[int, int]:
 
 
 def _idle(execution: Execution, places: set[tuple[int, int] | None]) -> bool:
-    """Does a wait at one of the places succeed with nothing that its thread has not observed before?"""
+    """True if a wait at one of the places succeeds but observes nothing new for its thread."""
     seen = execution.relation("mbarobs")
     order = execution.relation("po")
     done = bits(execution.set("MBDONE"))
@@ -102,7 +102,7 @@ def _instruction(execution: Execution, event: int) -> tuple[int, int] | None:
 
 
 def _fewer(old: Execution, new: Execution) -> bool:
-    """Has a phase that came to its end fewer arrivals than before?"""
+    """True if a completed phase has fewer arrivals than before."""
     before, after = _arrivals(old), _arrivals(new)
     return any(
         count < now[phase]

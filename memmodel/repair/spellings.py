@@ -42,7 +42,7 @@ def spelled(spelling: Spelling, words: dict[str, str]) -> str:
 
 
 def is_fence(lowered: LoweredTest, thread: int, index: int) -> bool:
-    """Is instruction number `index` of a thread nothing but fences, so that it may be dropped?"""
+    """True if instruction number `index` of a thread is only a fence, so that it may be dropped."""
     ops = [step.op for step in lowered.programs[thread].steps if step.index == index]
     return bool(ops) and all(
         isinstance(op, Emit)

@@ -204,7 +204,7 @@ MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
 
 
 def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
-    """Does an instruction only synchronize, and leave no value?"""
+    """True if an instruction only synchronizes and returns no value."""
     ops = [step.op for step in lowered.programs[number].steps if step.index == index]
     kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op))]
     arrives = all(
@@ -215,7 +215,7 @@ def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
 
 
 def _signals_only(op: Op) -> bool:
-    """Is it tcgen05.commit, or an arrival of copies?"""
+    """True if the operation only signals completion: tcgen05.commit or cp.async.mbarrier.arrive."""
     return isinstance(op, IssueAsync) and all(isinstance(part, SignalPart) for part in op.parts)
 
 

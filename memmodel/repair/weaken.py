@@ -165,7 +165,7 @@ class _Judges:
         return Against(model, None if seen.name == OUTCOME else seen.name, seen.witness, seen.finding)
 
     def good(self, text: str) -> bool:
-        """Does the text, judged in full, allow nothing more?"""
+        """True if the text, judged in full, allows nothing more."""
         available(self.options.budget)
         now = self.judge(text)
         if now is None or not now.complete or not now.findings <= self.before.findings:

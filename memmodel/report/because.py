@@ -74,12 +74,12 @@ def story_of_outcome(report: Report) -> Story | None:
 
 
 def says(story: Story) -> bool:
-    """Is a reason known that is more than the rule?"""
+    """True if a reason is known beyond the rule itself."""
     return story.obstacles[0].reason not in (Reason.NOTHING_MISSING, Reason.RULE)
 
 
 def _told(report: Report, findings: tuple[Finding, ...]) -> bool:
-    """Does a finding of the execution that is shown relate two events?"""
+    """True if a finding of the execution shown relates two events."""
     return any(one.witness == report.execution and one.second not in (None, one.first) for one in findings)
 
 

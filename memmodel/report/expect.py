@@ -49,7 +49,7 @@ def word_for(expectations: Sequence[Expectation], model: str) -> str | None:
 
 
 def meets(answer: Answer, quantifier: Quantifier, words: str) -> bool:
-    """Is the answer all that the words say? An undecided answer meets only `undecided`, and findings that it has."""
+    """True if the answer meets all the words. An undecided answer meets only `undecided`, and findings that it has."""
     return all(_meets(answer, quantifier, word) for word in words.split("+"))
 
 
@@ -62,12 +62,12 @@ def _meets(answer: Answer, quantifier: Quantifier, word: str) -> bool:
 
 
 def has(answer: Answer, word: str) -> bool:
-    """Does the answer have this finding?"""
+    """True if the answer has this finding."""
     return any(is_called(flag, word) for flag in answer.flags)
 
 
 def is_called(flag: str, word: str) -> bool:
-    """Is a finding with this flag what the word (`race`, `hang`, …) speaks of?"""
+    """True if the word (`race`, `hang`, …) names findings with this flag."""
     return flag == HANG if word == HANG else flag != HANG and kind_of(flag) in FINDINGS[word]
 
 

@@ -108,12 +108,12 @@ class Report:
 
     @property
     def holds(self) -> bool | None:
-        """Does the file's question hold? None when undecided."""
+        """True if the file's condition holds; None when undecided."""
         return self.answer.observation.answers(self.quantifier)
 
     @property
     def ok(self) -> bool | None:
-        """Is this what was expected? None when nothing was; an undecided answer is not what anybody expects."""
+        """True if the answer is as expected; None if nothing is. An undecided answer meets only `undecided`."""
         return None if self.expected is None else meets(self.answer, self.quantifier, self.expected)
 
     @property
@@ -142,7 +142,7 @@ class Report:
 
     @property
     def mixed(self) -> bool:
-        """Is it about an outcome of a program with a mixed-size race?"""
+        """True if the report is about an outcome of a program that has a mixed-size race."""
         return self.finding is None and bool(self.found(FindingKind.MIXED))
 
     def found(self, *kinds: FindingKind) -> tuple[Finding, ...]:

@@ -86,7 +86,7 @@ class _Criticism:
         return [one for one in _values(self.it, place) if one or not _written(self.it, place)]
 
     def _needed(self, node: tuple[int, int], outcome: tuple[int, ...]) -> bool:
-        """Is the outcome possible without an instruction and all that reads from it?"""
+        """True if the outcome is possible without this instruction and all that reads from it."""
         dropped = {node}
         while True:
             gone = [self._of(one) for one in dropped if self._of(one)[0] != "r"]
@@ -126,7 +126,7 @@ class _Criticism:
 
 
 def _shows(value: int, does: str, wrote: int) -> bool:
-    """Does a value show that something was written?"""
+    """True if a value shows that `wrote` was written."""
     return bool(value & wrote) if does == "o" else (value & 7) == wrote if wrote < 8 else value == wrote
 
 

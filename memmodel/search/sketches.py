@@ -70,7 +70,7 @@ def _partitions(size: int, most: int, largest: int | None = None) -> Iterator[tu
 
 
 def _sorted(lengths: Sequence[int], names: tuple[int, ...]) -> bool:
-    """Do threads of one length come in the order of their instructions? Others have a smaller spelling."""
+    """True if threads of equal length are sorted by their instructions; any other order has a smaller spelling."""
     start = 0
     last: tuple[int, ...] | None = None
     for length in lengths:
@@ -145,9 +145,9 @@ def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[
 
 
 def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
-    """Can every instruction matter? A place is named twice and written, or is an end of a copy; an object is arrived at
-    and waited for, or has one copy's signal; a copy shares a place; what waits for ends has some to wait for, and
-    something after it; no part of the program is without a place or a barrier that the rest has."""
+    """True if every instruction can matter: a place is named twice and written, or is an end of a copy; an object is
+    arrived at and waited for, or has one copy's signal; a copy shares a place; a wait for completions has some to wait
+    for, and something after it; no part of the program is without a place or a barrier that the rest has."""
     if any(_idle(body, accesses) for body in threads):
         return False
     uses: dict[tuple[str, int], list[tuple[str, Ingredient]]] = {}
@@ -179,7 +179,7 @@ def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
 
 
 def _idle(body: Body, accesses: Sequence[Ingredient]) -> bool:
-    """Is there an instruction that waits for nothing, or that nothing follows?"""
+    """True if an instruction waits for nothing, or is a wait that nothing follows."""
     begun: set[tuple[str, str]] = set()
     for at, (number, _) in enumerate(body):
         one = accesses[number]
@@ -192,7 +192,7 @@ def _idle(body: Body, accesses: Sequence[Ingredient]) -> bool:
 
 
 def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
-    """Is there one component? Threads with a barrier are joined by it."""
+    """True if the threads form one component. A barrier joins the threads that have it."""
     marks = []
     for body in threads:
         mine: set[object] = set()

@@ -35,7 +35,7 @@ class Forbidden:
 
 
 def weaker(form: Form, other: Form | None) -> bool:
-    """Is the second a relaxation of the first? None: no fence."""
+    """True if the second form is a relaxation of the first. None: no fence."""
     if other is None:
         return True
     if form.data and not other.data and [w for w in form.words if w != "data"] == list(other.words):

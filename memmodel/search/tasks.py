@@ -32,7 +32,7 @@ def _models_key(*models: str | Model) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTask:
-    """Where do two models differ? `old`: the first as read, if it is that of a revision; `text`: what it says."""
+    """Finds programs on which two models differ. `old`: the first model, if it is of a revision; `text`: its digest."""
 
     first: str
     second: str
@@ -59,7 +59,7 @@ class DifferenceTask:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisTask:
-    """What does a model forbid that every relaxation of the program allows?"""
+    """Finds outcomes that a model forbids and every relaxation of the program allows."""
 
     model: str
     vocabulary: Vocabulary
@@ -74,7 +74,7 @@ class SynthesisTask:
 
 @dataclass(frozen=True, slots=True)
 class PropertyTask:
-    """Where does a property fail, or hold if it says that something is possible?"""
+    """Finds programs on which a property fails, or examples of a property that says that something is possible."""
 
     property: str
     model: str
@@ -93,7 +93,7 @@ _COMPARISONS: dict[tuple[str, str, str, bool], ModelPair] = {}
 
 
 def of_revision(old: Model, second: str, vocabulary: Vocabulary, most: int, outcomes: bool) -> DifferenceTask:
-    """Where does a model differ from what it was at a revision?"""
+    """The task that compares a model with what it was at a revision."""
     return DifferenceTask(old.name, second, vocabulary, most, outcomes, old, _models_key(old))
 
 
@@ -108,7 +108,7 @@ def _check(name: str, model: str) -> PropertyCheck:
 
 
 def verified(name: str, model: str, size: int) -> tuple[bool, str]:
-    """Does a property hold of a model up to so many instructions? With a counterexample, or what has no example."""
+    """Returns whether a property holds of a model up to `size` instructions, with a counterexample if not."""
     it = load_property(name)
     found = run(PropertyTask(name, model, it.vocabulary, min(size, it.size)), HereAndNow())
     missing = checks_to_show(it, model) - {one["check"] for one in found.results}

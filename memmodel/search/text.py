@@ -67,7 +67,7 @@ class Draft:
         return Draft(kept, self.seats, self.homes)
 
     def is_far(self, thread: int, place: tuple[str, int]) -> bool:
-        """Is a place in another CTA than a thread?"""
+        """True if a place belongs to another CTA than the thread."""
         home = dict(self.homes).get(place)
         return home is not None and self.seats is not None and home != self.seats[thread][2]
 
@@ -191,7 +191,7 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
 
 
 def clustered(seats: Seats) -> bool:
-    """Do CTAs share a cluster?"""
+    """True if two CTAs share a cluster."""
     return len({seat[:2] for seat in seats}) < len(set(seats))
 
 

@@ -79,7 +79,7 @@ class Vocabulary:
 
     @property
     def local(self) -> bool:
-        """Does any instruction depend on the CTA of its thread?"""
+        """True if any instruction depends on the CTA of its thread."""
         return any(one.local for one in self.ingredients)
 
     def text(self) -> str:

@@ -52,7 +52,7 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
 
 
 def _seen_elsewhere(execution: Execution, thing: Thing, ends: tuple[int, int]) -> bool:
-    """Does a third thread look at it? Then it may pass on what it sees."""
+    """True if a third thread reads or waits for `thing`: it may pass on what it observes."""
     threads = {execution.events[end].point.thread for end in ends}
     for event in execution.events:
         if event.point.thread is None or event.point.thread in threads:

@@ -341,7 +341,7 @@ class Changes:
         return [n for n, row in enumerate(seen) if row >> wait & 1 and self.events[n].point.thread == thread]
 
     def _in_turn(self, update: int, wait: int, seen: Rows) -> bool:
-        """Did the thread of an arrival arrive in the phase that the wait saw as well? Then this one is for a later."""
+        """True if the thread of an arrival also arrived in the phase that the wait saw: this one is for a later."""
         return bool(self._earlier(update, wait, seen))
 
     # ---- more ---------------------------------------------------------------------------------------------------

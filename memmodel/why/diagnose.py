@@ -118,7 +118,7 @@ class Diagnosing:
         return None
 
     def ends(self, changes: Sequence[Change]) -> bool:
-        """Is what is wrong gone with these changes?"""
+        """True if these changes cure what is wrong: the flag is no longer raised, or the outcome becomes impossible."""
         self.tried += 1
         altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
         values = Values(self.model, altered, self.ranks)
@@ -214,7 +214,7 @@ def _price(change: Change) -> float:
 
 
 def _subtracts(check: Check, name: str) -> bool:
-    """Is the axiom one of the form `empty X \\ order`?"""
+    """True if the axiom has the form `empty X \\ order`."""
     body: Expr = check.body
     if check.test != "empty" or check.negated or getattr(body, "op", "") != "\\":
         return False

@@ -32,7 +32,7 @@ def shown_outcome(lowered: LoweredTest, answer: Answer) -> Witness | None:
 
 
 def _asked(word: str | None, finding: Finding) -> bool:
-    """Is a finding what the question is about?"""
+    """True if the question asks about this kind of finding."""
     return word is not None and word in kind_of(finding.flag).value
 
 

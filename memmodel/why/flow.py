@@ -38,7 +38,7 @@ class Flow:
         self._sure: Rows | None = None
 
     def _across(self, a: int, b: int) -> bool:
-        """Does the link lead out of a thread? A signal counts as out of it, and so does what its issuer sees of it."""
+        """True if the link leaves a thread. A signal is outside its thread, also for the thread that issued it."""
         one, other = self.events[a].point, self.events[b].point
         if one.thread is None or other.thread is None:
             return False
@@ -69,11 +69,11 @@ class Flow:
         return self.issue_of.get(event, event)
 
     def leads(self, a: int, b: int) -> bool:
-        """Is there a way from a to b?"""
+        """True if there is a path from a to b."""
         return bool(self.reach[a] >> b & 1)
 
     def surely_leads(self, a: int, b: int) -> bool:
-        """Is there a way from a to b on which nothing is read?"""
+        """True if there is a path from a to b without a link through a read."""
         if self._sure is None:
             self._sure = self._closure(self._edges(LINKS[1:]))
         return bool(self._sure[a] >> b & 1)
@@ -93,7 +93,7 @@ class Flow:
         ]
 
     def is_async(self, event: int) -> bool:
-        """Is it made outside program order?"""
+        """True if the event is outside program order."""
         return event in self.issue_of
 
     def thread(self, event: int) -> int | None:

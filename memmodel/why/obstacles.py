@@ -267,14 +267,14 @@ class Sentences:
         return any(self._after(a, event) and self.flow.leads(event, b) for a, b in (self.ends, self.ends[::-1]))
 
     def _after(self, access: int, event: int) -> bool:
-        """Does an event come after an access? After an asynchronous one only if it comes after its end."""
+        """True if an event is ordered after an access; for an asynchronous access, after its completion."""
         if not self.flow.is_async(access):
             return self.flow.leads(access, event)
         ends = bits(self.execution.relation("compl")[access])
         return any(self.flow.leads(end, event) for end in ends)
 
     def _serves_others(self, event: int) -> bool:
-        """Does a proxy fence stand between two other accesses of one place, of which one is generic?"""
+        """True if a proxy fence lies between two other accesses of the same place through different proxies."""
         events, ends = self.execution.events, set(self.ends or ())
         labels = ((n, one.label) for n, one in enumerate(events) if one.point.cell is not None)
         accesses = [(n, label.proxy) for n, label in labels if isinstance(label, Access)]
@@ -287,6 +287,6 @@ class Sentences:
         )
 
     def _wrong_side(self, event: int) -> bool:
-        """Does it stand in a thread of one of the accesses?"""
+        """True if the event is in the thread of one of the two accesses."""
         threads = {self.execution.events[end].point.thread for end in self.ends or ()}
         return self.execution.events[event].point.thread in threads

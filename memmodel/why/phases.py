@@ -45,7 +45,7 @@ def copied(execution: Execution, *signals: int) -> set[object]:
 
 
 def came_early(execution: Execution, wait: int) -> bool:
-    """Did bytes of a later phase end the one that the wait saw: of two copies of a thread to the same place?"""
+    """True if bytes of a later phase completed the phase that the wait saw: two copies by a thread to one place."""
     events, seen = execution.events, execution.relation("mbarobs")
     signals = [n for n, row in enumerate(seen) if row >> wait & 1 and isinstance(events[n].label, Signal)]
     return any(

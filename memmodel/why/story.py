@@ -165,7 +165,7 @@ class Path:
         )
 
     def _holds(self, link: Link) -> bool:
-        """Is it so in the execution that was not altered?"""
+        """True if the link exists in the original execution."""
         if max(link.first, link.second) >= self.count:
             return False
         name, a, b = link.name, link.first, link.second

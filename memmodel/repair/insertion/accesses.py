@@ -71,7 +71,7 @@ def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Ite
 
 
 def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:
-    """Does no jump lead into these instructions or out of them? `labels`: those among them."""
+    """True if no jump enters or leaves these instructions. `labels`: the labels among them."""
     for at, item in enumerate(items):
         if item.parts[0] in BRANCHES:
             targets = {one.name for one in item.operands if isinstance(one, Sym)}
@@ -99,7 +99,7 @@ def _movable(item: Instruction) -> bool:
 
 
 def _passes(moved: Instruction, other: Instruction, *, spins: bool) -> bool:
-    """May an access change places with another instruction of its thread, as far as the thread alone is concerned?"""
+    """True if an access may be exchanged with another instruction without a change for its own thread."""
     if other.parts[0] in (*BRANCHES, *BY_DESCRIPTOR) and not (spins or SYNCHRONIZES.search(other.mnemonic)):
         return False
     if _registers(moved) & _registers(other):

@@ -99,7 +99,7 @@ def _arrives(lowered: LoweredTest, thread: Thread, counts: dict[str, Edit | None
 
 
 def _waits_for(thread: Thread, name: str) -> bool:
-    """Does a thread wait for an object? Then others arrive on it."""
+    """True if a thread waits for an object; then other threads arrive on it."""
     return any("wait" in item.mnemonic and f"[{name}]" in item.span.text for item in instructions(thread))
 
 

@@ -90,7 +90,7 @@ def waiting(lowered: LoweredTest, number: int) -> set[int]:
 
 
 def visible(lowered: LoweredTest, number: int, index: int) -> bool:
-    """Does an instruction do more than compute?"""
+    """True if an instruction does more than compute."""
     ops = [step.op for step in lowered.programs[number].steps if step.index == index]
     return any(not isinstance(op, Assign | Jump) for op in ops)
 
@@ -142,7 +142,7 @@ def _labelled(thread: Thread) -> Iterator[tuple[int, Label]]:
 
 
 def _alone(source: Source, label: Label) -> bool:
-    """Is a label the only thing on its line?"""
+    """True if a label is alone on its line."""
     text, start = source.text, label.span.start
     begin, end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
     rest = text[start : len(text) if end < 0 else end].split("//")[0]

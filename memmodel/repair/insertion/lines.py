@@ -180,7 +180,7 @@ class Lines:
 
 
 def is_after(op: Op) -> bool:
-    """Is it tcgen05.fence::after_thread_sync?"""
+    """True if the operation is tcgen05.fence::after_thread_sync."""
     return isinstance(op, Emit) and isinstance(op.label, Mark) and op.label.what is Marker.AFTER
 
 
@@ -274,7 +274,7 @@ def _families(ops: list[Op]) -> set[Family]:
 
 
 def _tracked(op: IssueAsync, track: Track) -> bool:
-    """May a group of this kind hold a part of the instruction?"""
+    """True if groups of this kind may track a part of the instruction."""
     return any(
         track is tracks or (isinstance(tracks, frozenset) and track in tracks) for tracks in map(_tracks, op.parts)
     )
@@ -285,7 +285,7 @@ def _tracks(part: object) -> object:
 
 
 def _as_strong(op: Op, sem: Sem, scope: str) -> bool:
-    """Is the operation a fence that makes another one beside it pointless?"""
+    """True if the operation is a fence that makes one with `sem` and `scope` beside it redundant."""
     if not (isinstance(op, Emit) and isinstance(op.label, Fence) and op.label.covers is None):
         return False
     return _orders(op.label.sem, sem) and op.label.scope >= Scope[scope.upper()]
@@ -307,7 +307,7 @@ def _weaker(sem: Sem, scope: str) -> tuple[str, ...]:
 
 
 def _orders(sem: Sem, other: Sem) -> bool:
-    """Does a fence of one semantics do all that one of the other does?"""
+    """True if a fence with the first semantics orders at least what one with the second orders."""
     return sem in (other, Sem.SC) or (sem is Sem.ACQ_REL and other in (Sem.ACQUIRE, Sem.RELEASE))
 
 

@@ -132,7 +132,7 @@ def _seam(lowered: LoweredTest, at: tuple[int, int], *, after: bool) -> Opening 
 
 
 def _in_between(op: Op) -> bool:
-    """Does an operation belong between an access and the barrier: a fence, a commit or a wait for a group?"""
+    """True if an operation may stand between an access and the barrier: a fence, a commit or a wait for a group."""
     return isinstance(op, WaitForGroups | CommitGroup) or (isinstance(op, Emit) and isinstance(op.label, FENCES))
 
 

@@ -42,7 +42,7 @@ class Phases:
                 yield from ((name, parity) for parity in self._next(gap, name))
 
     def _waited(self, name: str) -> bool:
-        """Does a thread wait for an object?"""
+        """True if a thread waits for an object."""
         return any(name == place for waits in self.waits for _, place, _ in waits)
 
     def _next(self, gap: Opening, name: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class Phases:
         return (str(1 - last[1]),)
 
     def _only(self, thread: int, name: str) -> bool:
-        """Does nothing but instructions of this thread, done when it goes on, arrive on an object?"""
+        """True if only synchronous arrivals of this thread arrive on an object."""
         key = thread, name
         if key not in self._alone:
             self._alone[key] = all(
@@ -66,7 +66,7 @@ class Phases:
         return self._alone[key]
 
     def unheard(self, thread: int, index: int, name: str) -> bool:
-        """Can nothing arrive on an object before a thread gets past an instruction?"""
+        """True if nothing can arrive on an object before a thread has passed an instruction."""
         base = name.partition("+")[0]
         return not any(
             _signals(item) and self._may_be(number, item, base)
@@ -75,7 +75,7 @@ class Phases:
         )
 
     def _may_be(self, thread: int, item: Instruction, name: str) -> bool:
-        """May an instruction arrive on an object? A register that is not followed may hold any address."""
+        """True if an instruction may arrive on an object. A register with an unknown value may hold any address."""
         known = self.addresses[thread]
         bases = [place.base for place in _places(item.operands)]
         names = {
@@ -99,7 +99,7 @@ def _waits(items: list[Instruction]) -> list[tuple[int, str, int]]:
 
 
 def _signals(item: Instruction) -> bool:
-    """May an instruction arrive on an object, or complete bytes there?"""
+    """True if an instruction may arrive on an object or complete bytes there."""
     return item.mnemonic.startswith(ARRIVES) or "mbarrier::" in item.mnemonic
 
 

@@ -34,12 +34,12 @@ def idea(changes: Iterable[Edit]) -> Idea:
 
 
 def does_more(one: Idea, other: Idea) -> bool:
-    """Does an idea have all that another one has, and something else?"""
+    """True if the first idea includes the second and is not equal to it."""
     return one != other and has_all(one, other)
 
 
 def has_all(one: Idea, other: Idea) -> bool:
-    """Has an idea for each change of another one such a change, or one that orders more?"""
+    """True if the first idea has, for each change of the second, the same change or one that orders more."""
     left = {kind: number - other.get(kind, 0) for kind, number in one.items()}
     for kind, number in other.items():
         missing = number - one.get(kind, 0)
@@ -82,7 +82,7 @@ def _kind(edit: Edit) -> Hashable:
 
 
 def makes_strong(edit: Edit) -> bool:
-    """Is a plain access made strong, with no more order than that?"""
+    """True if the change makes a weak access relaxed, and orders nothing else."""
     old, _, new = edit.what.partition(" -> ")
     found = _SEM.search(new)
     return edit.group[2] == "spelling" and found is not None and found[1] == "relaxed" and not _SEM.search(old)

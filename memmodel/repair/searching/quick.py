@@ -45,7 +45,7 @@ class Quick:
         self._plans: dict[str | None, tuple[list[QuickCheck], list[QuickCheck]]] = {}
 
     def still_bad(self, execution: Execution, flag: str | None) -> bool:
-        """Is it consistent, and does it show the flag? HANG: is nothing undefined in it? None: all that is asked."""
+        """True if the execution is consistent and raises the flag. HANG: nothing is undefined. None: no flag."""
         if flag not in self._plans:
             self._plans[flag] = self._planned(flag)
         axioms, flags = self._plans[flag]

@@ -119,7 +119,7 @@ class RepairSearch(Trials):
         return self.best
 
     def _hopeless(self, known: list[Against], edits: list[Edit]) -> bool:
-        """Does an execution that speaks against the test survive all these changes?"""
+        """True if a counterexample of the test survives all these changes."""
         legal = tuple(edit for edit in edits if self.carry.legal(edit) and not self.risky(edit))
         if legal not in self.hopes:
             self.hopes[legal] = self._survivors(known, legal)
@@ -133,15 +133,15 @@ class RepairSearch(Trials):
         return survivors, bool(survivors) or any(self.survives(one, (), legal) for one in some)
 
     def _passed_over(self, edit: Edit) -> bool:
-        """Does an execution that survives all order not come to what a change is about?"""
+        """True if an execution that survives all added order does not reach what a change concerns."""
         return self.risky(edit) and any(self.passed_by(one, edit) for one in self.survivors)
 
     def _all_in_vain(self, *more: Edit) -> bool:
-        """Is the test still wrong with all that only adds order, and some more? Then no set of these suffices."""
+        """True if the test is still wrong with `more` and all changes that only add order: no set of these suffices."""
         return self.seen(self._with_all(*more)) is not None
 
     def _hangs(self, edit: Edit) -> bool:
-        """Does the test hang with a change and all that only adds order? Then it does with less order as well."""
+        """True if the test hangs with a change and all that only adds order: it hangs with less order as well."""
         return HANG not in self.before.findings and self.flagged(self._with_all(edit), HANG) is not None
 
     def _with_all(self, *more: Edit) -> list[Edit]:
@@ -167,7 +167,7 @@ class RepairSearch(Trials):
         self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, likely), 1)]
 
     def _idle(self, edit: Edit, more: Edit) -> bool:
-        """Does an execution that speaks against one change not come to what another one is about?"""
+        """True if a counterexample of one change does not reach what the other change concerns."""
         return any(self.passed_by(one, more, (edit,)) for one in self.shown.get(edit, ()))
 
     def _blind(self, risky: list[Edit], most: int) -> None:
@@ -178,7 +178,7 @@ class RepairSearch(Trials):
         )
 
     def _single(self, asked: Changes) -> bool:
-        """Is a single change known that is a repair, beside what the explanations asked for?"""
+        """True if a single change is known to be a repair, other than the one that the explanations asked for."""
         return any(len(one) == 1 and one != asked for one in self.best)
 
     def _sets(self, everything: list[Edit], why: frozenset[Reason], most: int, *, told: bool) -> None:
@@ -249,7 +249,7 @@ class RepairSearch(Trials):
                 self.shown[edit] = self.speaking(self.failed, new=True)[:1]
 
     def _in_vain(self, edit: Edit, pool: list[tuple[Against, Changes]]) -> bool:
-        """Does an execution that speaks against the test survive the change?"""
+        """True if a counterexample of the test survives the change."""
         if not self.carry.legal(edit):
             return True
         if self.risky(edit):
@@ -351,7 +351,7 @@ class RepairSearch(Trials):
 
 
 def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
-    """Is it no fence.sc, or is one asked for? It does little more than cheaper fences where it is not."""
+    """True unless the change adds a fence.sc that no reason asks for: cheaper fences do nearly as much there."""
     return "fence.sc" not in edit.text or Reason.NO_FENCE_SC in why
 
 

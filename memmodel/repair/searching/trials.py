@@ -101,7 +101,7 @@ class Trials:
         return 0 if base is None else sum(len(list(instructions(one))) for one in base.test.threads)
 
     def good(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
-        """Is the test right with these changes? Raises BudgetSpent when time is up.
+        """True if the test is right with these changes. Raises BudgetSpent when time is up.
 
         `fully`: if it is not, `failed` has all that is wrong with it, as far as that was wrong before.
         """
@@ -159,7 +159,7 @@ class Trials:
         return self.aim.findings or self.is_new(against)
 
     def is_new(self, against: Against) -> bool:
-        """Does an execution show a finding that the test did not have? No repair may have one."""
+        """True if an execution shows a finding that the test did not have. No repair may have one."""
         return against.flag is not None and against.flag not in self.before.findings
 
     def _parsed(self, text: str) -> LoweredTest | None:
@@ -190,7 +190,7 @@ class Trials:
         return [one for one in found if execution_of(one.witness) is not None]
 
     def survives(self, against: Against, made: Changes, edits: Iterable[Edit]) -> bool:
-        """Is an execution of the text with some changes made still there, and still bad, with more of them made?"""
+        """True if an execution of the text with the changes `made` also exists, and is still bad, with `edits` made."""
         self.in_time()
         execution, more = execution_of(against.witness), tuple(edits)
         counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, more))
@@ -208,12 +208,12 @@ class Trials:
         return found
 
     def passed_by(self, against: Against, edit: Edit, made: Changes = ()) -> bool:
-        """Does an execution of the text with some changes made not come to what one more is about?"""
+        """True if an execution of the text with the changes `made` does not reach what `edit` concerns."""
         execution = execution_of(against.witness)
         return execution is not None and self.carry.passed_by(execution, edit, made)
 
     def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
-        """Is a wait put in for an arrival that cannot have been made, and none of the changes makes one?"""
+        """True if a wait is inserted for an arrival that cannot happen before it, and none of the changes adds one."""
         made = tuple(edits)
         texts = [one.text for edit in made for one in (edit, *edit.more)]
         if any(edit.group[2] == "move" for edit in made) or any(re.search(r"arrive|commit", text) for text in texts):
@@ -228,22 +228,22 @@ class Trials:
         return isinstance(thread, int) and isinstance(index, int) and self.phases.unheard(thread, index, found[1])
 
     def moved_in_vain(self, against: Against, edit: Edit) -> bool:
-        """Is a fence moved, and does an execution of the text survive it in its new place, with the old one kept?"""
+        """True if a fence is moved and the execution survives the fence at its new place, with the old fence kept."""
         if not moves_a_fence(edit) or against.flag in BY_ITSELF or against.flag == "undefined-instruction":
             return False
         delta = self.carry.delta(edit.more[0])
         return delta is not None and not delta.hidden and self.survives(against, (), edit.more)
 
     def risky(self, edit: Edit) -> bool:
-        """Can the effect of a change not be told without judging the changed test?"""
+        """True if the effect of a change is known only by judging the changed test."""
         return self.carry.delta(edit) is None
 
     def covered(self, edits: Iterable[Edit]) -> bool:
-        """Do these changes do all that a repair does which is known already?"""
+        """True if these changes include a known repair."""
         return any(covers(edits, known) for known in self.best)
 
     def enough(self, price: float, most: int) -> bool:
-        """Are there repairs enough that cost no more, of different ideas?"""
+        """True if `most` repairs of different ideas are known that cost no more."""
         return sum(cost(one[0]) <= price for one in self.ideas()) >= most
 
     def ideas(self) -> list[list[Changes]]:
@@ -256,7 +256,8 @@ class Trials:
         return self._ideas[1]
 
     def shown_already(self, edits: Iterable[Edit]) -> bool:
-        """Is this the idea of repairs enough that are known and cost no more, or more than one of these?"""
+        """True if the idea of these changes properly includes that of a known repair that costs no more, or equals it
+        and FORMS forms of it are known."""
         made = tuple(edits)
         price = cost(made)
         cheaper = [(one[0], len(one)) for one in self.ideas() if cost(one[0]) <= price]

@@ -54,7 +54,7 @@ def cost(edits: Sequence[Edit]) -> float:
 
 
 def covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
-    """Is each change of a known repair among these, or implied by one of them?"""
+    """True if each change of a known repair is among these or implied by one of them."""
     made = tuple(edits)
     return all(
         any(

@@ -67,7 +67,7 @@ class Raised:
         return self._deltas[site, form]
 
     def no_more(self, site: int, one: int, other: int) -> bool:
-        """Does a form of a site order no more than another one of it, as far as that is known?"""
+        """True if one form of a site is known to order no more than another form of it."""
         if one == other or other == self.top[site]:
             return True
         less, more = (Delta((0, 0)) if form == 0 else self.delta(site, form) for form in (one, other))
@@ -125,7 +125,7 @@ class Raised:
 
 
 def _at_most(less: Label, more: Label) -> bool:
-    """Does what has one label order no more than the same with another label?"""
+    """True if an event with the label `less` orders no more than one with the label `more`."""
     if type(less) is not type(more):
         return False
     return all(_field(one.name, getattr(less, one.name), getattr(more, one.name)) for one in fields(less))

@@ -210,7 +210,7 @@ def _with_finding(report: Report, word: str) -> Witness:
 
 
 def _next(layout: Picture, first: int, second: int) -> bool:
-    """Is one box below another in its column, with nothing between?"""
+    """True if the second box is below the first in the same column, with nothing between them."""
     (column, top), (other, bottom) = layout.cell[first], layout.cell[second]
     between = any(c == column and top < row < bottom for c, row in layout.cell.values())
     return column == other and top < bottom and not between

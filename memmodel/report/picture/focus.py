@@ -129,7 +129,7 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
 
 
 def _drawable(story: Story | None) -> bool:
-    """Does a story name places?"""
+    """True if a story names events or steps to draw."""
     return story is not None and (story.first is not None or bool(story.steps))
 
 

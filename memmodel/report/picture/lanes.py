@@ -48,7 +48,7 @@ class Lane:
 
 
 def is_async(event: ShownEvent) -> bool:
-    """Does the event stand outside of program order?"""
+    """True if the event is outside program order."""
     return "ASYNC" in event.tags
 
 

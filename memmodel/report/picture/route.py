@@ -173,7 +173,7 @@ class _Router:
         return self.tracks[key] - 1
 
     def _hits(self, curve: tuple[Cubic, ...], edge: Edge) -> bool:
-        """Does a curve come near a box between its ends?"""
+        """True if a curve comes near a box other than those at its ends."""
         others = [box for uid, box in self.layout.boxes.items() if uid not in (edge.first, edge.second)]
         return any(_inside(point, box, 6) for point in sample(curve) for box in others)
 

@@ -1,10 +1,10 @@
 """Which programs two models cannot tell apart, by the labels of their events alone.
 
-In: ModelSlices of two models, the labels that events of a program may have. Out: do all checks agree in every execution
-of every program with such labels? `upper`: the labels that a definition may relate, whatever the execution; `differs`:
-those on which two definitions may disagree. A label stands for any number of events, so that a base relation may relate
-any two; sets that a label decides are exact. Both bounds follow the expressions: where two of them are built alike,
-they disagree only by what their parts disagree on.
+In: ModelSlices of two models, the labels that events of a program may have. Out: whether all checks agree in every
+execution of every program with such labels. `upper`: the labels that a definition may relate, whatever the execution;
+`differs`: those on which two definitions may disagree. A label stands for any number of events, so that a base relation
+may relate any two; sets that a label decides are exact. Both bounds follow the expressions: where two of them are built
+alike, they disagree only by what their parts disagree on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memmodel.search.vocabulary import Vocabulary
 
 
 def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], labels: Sequence[Label]) -> bool:
-    """Do two models agree on every execution with such events: on each axiom, and on each of these flags?"""
+    """True if two models agree on each axiom and on each of these flags, in every execution with such events."""
     most = upper_bounds(formulas.graph, labels)
     bounds = _Differences(most, most)
     matter = [{one.name: one for one in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
@@ -53,7 +53,7 @@ class LabelFilter:
         self._known: dict[object, bool] = {}
 
     def excludes(self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> bool:
-        """Do the models agree on every program of a draft?"""
+        """True if the models agree on every program of a draft."""
         key = (vocabulary, frozenset(ways(it, spot, vocabulary) for body in it.threads for spot in body))
         if key not in self._known:
             labels = labels_of(it, vocabulary, grid, seatings)

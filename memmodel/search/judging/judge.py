@@ -187,7 +187,7 @@ class _Judging:
                 self._accept(lane.keys, [lanes >> at * width & self.full for lanes in left], raised)
 
     def _known(self, keys: Sequence[Key]) -> bool:
-        """Are these outcomes allowed everywhere already, so that only flags could be new?"""
+        """True if these outcomes are known to be allowed everywhere, so that only flags could be new."""
         if self.judge.flagged:
             return False
         return all(allowed.get(key) == self.full for key in keys for allowed in self.found.allowed)
