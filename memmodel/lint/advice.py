@@ -19,6 +19,7 @@ from memmodel.program.ops import (
     Op,
     Part,
     Read,
+    Respond,
     Update,
     Write,
 )
@@ -41,9 +42,14 @@ def regions_of(op: Op) -> Iterator[Region]:
             yield region
         case IssueAsync(_, parts):
             for part in parts:
-                yield part.region
+                yield from part_regions(part)
         case _:
             pass
+
+
+def part_regions(part: Part) -> tuple[Region, ...]:
+    """The regions of one part of an asynchronous instruction."""
+    return part.regions if isinstance(part, Respond) else (part.region,)
 
 
 def part_label(part: Part) -> Label:

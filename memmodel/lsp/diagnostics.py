@@ -136,7 +136,7 @@ def _ptx(document: Document) -> list[Json]:
     found: list[Json] = []
     for start, one in sorted(body.items()):
         known = one.words[0] not in SCALAR and any(head.partition(".")[0] == one.words[0] for head in HEADS)
-        read = read_mnemonic(one.opcode, Layout.MODULE, HEADS) if known or start in unread else None
+        read = read_mnemonic(one.opcode, Layout.BLOCKS, HEADS) if known or start in unread else None
         if isinstance(read, Refusal):
             found.append(made(document, one.span, WARNING, _with_hint(read.message, read.hint), "unknown"))
         elif start in unread:

@@ -68,6 +68,11 @@ def insert(number: int, field: tuple[int, int], value: int) -> int:
     return number & ~(mask << first) | (value & mask) << first
 
 
+def insertion(field: tuple[int, int]) -> str:
+    """The operation of `program.arith` that replaces a field."""
+    return f"insert {field[0]} {field[1]}"
+
+
 def extract(number: int, field: tuple[int, int]) -> int:
     """One field of the number."""
     first, width = field

@@ -236,16 +236,11 @@ class AsyncWrite:
 
 @dataclass(frozen=True, slots=True)
 class Respond:
-    """Write the response of a try_cancel, whose outcome the execution decides: 0 if refused, else `success`.
-
-    `like`: the part whose outcome this one has, for a further receiver. A kernel has responses of its own, which say
-    what was cancelled.
-    """
+    """Write the response of a try_cancel, whose outcome the execution decides: 0 if refused, else `success`."""
 
     label: Access
-    region: Region
+    regions: tuple[Region, ...]
     success: int
-    like: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

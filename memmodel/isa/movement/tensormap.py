@@ -25,6 +25,7 @@ from memmodel.memory.tensormap import (
     SWIZZLE,
     TENSORMAP_BYTES,
     box_field,
+    insertion,
     size_field,
     step_field,
     stride_field,
@@ -124,7 +125,7 @@ def _with_code(field: str, code: int) -> Expr:
 
 
 def _insert(field: tuple[int, int], value: Expr, number: Expr = Get("$map")) -> Expr:
-    return Apply(f"insert {field[0]} {field[1]}", (number, value), MAP)
+    return Apply(insertion(field), (number, value), MAP)
 
 
 def copy_and_fence(call: Call) -> tuple[Op, ...]:

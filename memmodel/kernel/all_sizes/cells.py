@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from memmodel.base.labels import Access, Side
+from memmodel.kernel.all_sizes.access_kinds import copies
+from memmodel.kernel.machine.code import Code
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
+from memmodel.program.warp_ops import CopyTogether
 from memmodel.ptx.module.syntax import PtxInstruction
 
 
@@ -43,22 +46,22 @@ class DriftCells:
             self.hold(access.block, access.first, access.first + access.size) for access in accesses
         )
 
-    def left(self, instruction: PtxInstruction, accesses: Sequence[WeakAccess], *, drifts: bool) -> None:
+    def left(self, code: Code, accesses: Sequence[WeakAccess], *, drifts: bool) -> None:
         """Note whether what is stored, or put into a tensor map, drifts. Maps are copied as they are. The places of
         strong stores are not distinguished.
         """
         if not drifts and not self._cells:
             return
         self._own |= drifts and not accesses
-        self._strong |= drifts and not accesses and not _private(instruction)
-        if instruction.words[0] == "cp":  # unknown bytes are never compared
+        self._strong |= drifts and not accesses and not _private(code.instruction)
+        if copies(code.ops):  # unknown bytes are never compared
             held = drifts or any(
                 self.hold(access.block, access.first, access.first + access.size) for access in accesses
             )
             accesses = [access for access in accesses if held and _written(access)]
             drifts = True
         cells = [(access.block, at) for access in accesses for at in range(access.first, access.first + access.size)]
-        copied = len(cells) // 2 if instruction.words[:2] == ("tensormap", "cp_fenceproxy") else 0
+        copied = len(cells) // 2 if any(isinstance(op, CopyTogether) for op in code.ops) else 0
         moved = {to for of, to in zip(cells[:copied], cells[copied:], strict=False) if of in self._cells}
         left = set(cells[copied:])
         self._cells = (self._cells | left) if drifts else (self._cells - left) | moved

@@ -12,8 +12,18 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from memmodel.base.labels import Action
-from memmodel.kernel.all_sizes.access_kinds import copies_in, in_shared, named_in, step_of, tests_state, tiles
+from memmodel.kernel.all_sizes.access_kinds import (
+    copied_in,
+    in_shared,
+    maps_of,
+    named_in,
+    resized,
+    slots_of,
+    step_of,
+    stores,
+    tests_state,
+    tiles,
+)
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
 from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts
 from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
@@ -23,21 +33,17 @@ from memmodel.kernel.flow.registers import read_slots, registers, written
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Row, Uniform, Value
-from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Step
 from memmodel.kernel.machine.values.specials import special
+from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.ops import OnObject
-from memmodel.program.warp_ops import SHUFFLES, AmongLanes
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import Imm, Mem, Negated, Operand, Pair, Register, Special, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Imm, Negated, Operand, Pair, Register, Special, Sym, Vector
 
 MOST_VISITS = 400
 """Rounds of a loop that are looked at."""
-
-SIZES = ("global_dim", "global_stride")
-"""Fields of a tensor map that change what lies where in global memory, and nothing else."""
 
 JOINS = {"and": 0, "or": 1}
 """The operand that decides the result alone."""
@@ -233,24 +239,23 @@ class FollowedRounds(Follower):
     # ---- instructions that do more ---------------------------------------------------------------------------
 
     def _done(self, code: Code, step: Blocking) -> Blocking:
-        instruction = code.instruction
-        shuffles = any(isinstance(op, AmongLanes) and op.exchange in SHUFFLES for op in code.ops)
-        arrives = any(isinstance(op, OnObject) and op.label.action is Action.ARRIVE for op in code.ops)
+        instruction, ops = code.instruction, code.ops
         sources, targets = tuple(read_slots(instruction)), tuple(written(instruction))
+        leaves = instruction.words[0] in ("st", "atom", "red") or stores(ops)
         loads = instruction.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in instruction.words
         loads = loads and not ("param" in instruction.words and named_in(instruction) in self._entry)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
-            team = self._team(instruction, warp, lanes, moving) if moving and shuffles else None
+            team = self._team(instruction, warp, lanes, moving) if moving and instruction.words[0] == "shfl" else None
             single, many = len(machine.run.single), len(machine.run.lanes)
             if not step(machine, warp, lanes, group):
                 return False
             drift: Drifting = STILL
             if moving and team is None:
-                self._uses(instruction, machine, warp, moving, single, many)
+                self._uses(code, machine, warp, moving, single, many)
                 drift = STILL if tests_state(instruction) else UNEVEN
-            if arrives:
+            if instruction.words[:2] == ("mbarrier", "arrive"):
                 drift = UNEVEN  # a state has the number of its phase
             if instruction.words[0] in ("alloca", "stacksave"):
                 drift = UNEVEN  # the stack is no register
@@ -265,13 +270,13 @@ class FollowedRounds(Follower):
                 for slot in targets:
                     for n, lane in enumerate(lanes):
                         self._set(warp, slot, lane, drift if team is None else team[n])
-            if "tensor" in instruction.words and self.cells.any:
-                self._through(instruction, machine, warp, lanes, single, many)
+            if self.cells.any and maps_of(ops):
+                self._through(code, machine, warp, lanes, single, many)
             if instruction.words[0] == "ld" and "param" in instruction.words:
                 self._parameter(instruction, warp, lanes)
-            elif instruction.words[0] in ("st", "atom", "red", "cp", "tensormap"):
-                drifts = instruction.words[0] in ("st", "tensormap", "cp") and bool(moving)
-                self.cells.left(instruction, accesses_since(machine, single, many), drifts=drifts)
+            elif leaves:
+                drifts = instruction.words[0] not in ("atom", "red") and bool(moving)
+                self.cells.left(code, accesses_since(machine, single, many), drifts=drifts)
                 if instruction.words[0] == "st" and (drifts or self._unknown(instruction, warp, lanes)):
                     self.varying.add(instruction.number)
             return True
@@ -299,11 +304,12 @@ class FollowedRounds(Follower):
         return [drifts.pop()] * len(lanes) if len(drifts) == 1 and len(values) == 1 else None
 
     def _uses(
-        self, instruction: PtxInstruction, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
+        self, code: Code, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
     ) -> None:  # fmt: skip
         """An instruction that does more than compute has operands that drift. Raises Refused where that must not be."""
         if not self._strict:
             return
+        instruction, copied = code.instruction, copied_in(code.ops)
         words, free = instruction.words, set[int]()
         if words[0] in ("st", "ld", "ldu") and len(instruction.operands) == 2:
             data, place = instruction.operands[::-1] if words[0] == "st" else instruction.operands
@@ -316,29 +322,27 @@ class FollowedRounds(Follower):
         elif tests_state(instruction):
             # A state that a round leaves to the next one may be that of another object in a longer loop.
             free = {slot for item in instruction.operands[2:] for slot in registers(item)} - self._carried
-        elif words[:2] == ("tensormap", "replace") and any(word in SIZES for word in words):
-            free = {slot for item in instruction.operands[1:] for slot in registers(item)}
-        elif words[0] in ("prefetch", "prefetchu") or copies_in(instruction):
-            place = instruction.operands[0 if words[0].startswith("prefetch") else 1]
-            free = set(registers(place))
-            if "tensor" in words and isinstance(place, Mem | TensorOperand):  # another map is another tensor
-                free -= set(registers(place.base))
+        elif sizes := resized(code.ops):
+            free = slots_of(sizes)
+        elif words[0] in ("prefetch", "prefetchu") or copied:  # another map is another tensor
+            free = slots_of(copied) if copied else set(registers(instruction.operands[0]))
+            free -= slots_of(maps_of(code.ops))
             self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), instruction)
         if not free.issuperset(moving):
             raise Refused(f"an operand of {instruction.opcode}", instruction.span)
 
     def _through(
-        self, instruction: PtxInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
-    ) -> None:
+        self, code: Code, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
+    ) -> None:  # fmt: skip
         """A copy through a tensor map that holds numbers that drift."""
         for lane in lanes:
             events = warp.threads[lane].events
             named = events[-1].range if events else None
             if named is None or not self.cells.hold(*named):
                 continue
-            if self._strict and not copies_in(instruction):
-                raise Refused(f"the tensor map of {instruction.opcode}", instruction.span)
-            self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), instruction)
+            if self._strict and not copied_in(code.ops):
+                raise Refused(f"the tensor map of {code.instruction.opcode}", code.instruction.span)
+            self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), code.instruction)
 
     def _parameter(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
         """A load of a parameter: the one that grows drifts."""

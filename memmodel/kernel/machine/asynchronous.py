@@ -7,8 +7,8 @@ leaves is known as far as its source is known, where the order of its bytes is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,12 @@ from memmodel.kernel.machine.objects import signalled
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import Locate, Located, locator
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.bytes import Filler
 from memmodel.program.expressions import registers_of
 from memmodel.program.ops import (
@@ -38,7 +40,6 @@ from memmodel.program.ops import (
     WaitForGroups,
 )
 from memmodel.program.regions import TensorMapAt, region_exprs
-from memmodel.program.warp_ops import SeeRefusal
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Sem
 
@@ -93,7 +94,7 @@ class LaneIssue:
 
     `located`: the bytes of its parts by number, as far as they are known; None for one that is not made. `observed`:
     each element of a strong copy is an access of its own, which others may observe. `accesses`: what the last part did,
-    if it is strong. `response`: what a request is told.
+    if it is strong.
     """
 
     machine: Machine
@@ -103,8 +104,7 @@ class LaneIssue:
     issue: TraceEvent
     located: list[Located | None]
     observed: bool = False
-    accesses: list[TraceEvent] = field(default_factory=list)
-    response: int = 0
+    accesses: Sequence[TraceEvent] = ()
 
     @property
     def hidden(self) -> bool:
@@ -123,18 +123,19 @@ class LaneIssue:
 
     def access(self, part: int, label: Access, *, strongly: bool) -> None:
         """Leave an access to the bytes of a part. `strongly`: each element is an event."""
-        machine, thread, number = self.machine, self.warp.threads[self.lane], self.instruction.number
-        located, self.accesses = self.bytes_of(part), []
+        machine, number, located = self.machine, self.instruction.number, self.bytes_of(part)
+        if strongly:
+            self.accesses = [
+                strong(machine, self.warp, self.lane, number, label, block, first, size, self.issue)
+                for block, first, size in _scalars(located)
+            ]
+            for event in self.accesses:
+                event.parts = frozenset((part,))
+            return
+        thread, writes = self.warp.threads[self.lane], label.side is Side.WRITE
         for block, first, size, _ in located.spans:
-            if strongly:
-                for element in range(first, first + size, located.scalar or size):
-                    unit = located.scalar or size
-                    event = strong(machine, self.warp, self.lane, number, label, block, element, unit, self.issue)
-                    event.parts = frozenset((part,))
-                    self.accesses.append(event)
-                continue
             machine.weak(block, first, size, thread, label, number, located.scalar, self.issue, None, part)
-            if label.side is Side.WRITE:
+            if writes:
                 machine.forget(block, first, size)
 
 
@@ -165,18 +166,23 @@ def issue(interpreter: Interpreter, op: IssueAsync) -> Blocking:
     pieces = [_piece(interpreter, part, inner) for part in op.parts]
     tracks = {track for part in op.parts if not isinstance(part, Respond | SignalPart) for track in part.tracks}
     copies = op.label.family is Family.BULK
+    described, conditional = any(piece.late for piece in pieces), any(piece.when for piece in pieces)
+    made, numbered = [True] * len(pieces), list(enumerate(pieces))
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         early = [None if piece.late else piece.locate(machine, warp) for piece in pieces]
         conditions = [None if piece.when is None else piece.when(warp) for piece in pieces]
+        use, fault = made, None
         for lane in lanes:
-            made = [row is None or row[lane] != 0 for row in conditions]
-            located = [at(lane) if at is not None and use else None for at, use in zip(early, made, strict=True)]
-            fault = _locate_late(machine, warp, lane, pieces, located, made)
+            if conditional:
+                use = [row is None or row[lane] != 0 for row in conditions]
+            located = [at(lane) if at is not None and use[number] else None for number, at in enumerate(early)]
+            if described:
+                fault = _locate_late(machine, warp, lane, pieces, located, use)
             event = machine.event(warp.threads[lane], instruction.number, op.label)
             issuing = LaneIssue(machine, warp, lane, instruction, event, located)
-            for number, piece in enumerate(pieces):
-                if made[number] and (fault is None or piece.slot is not None):
+            for number, piece in numbered:
+                if use[number] and (fault is None or piece.slot is not None):
                     piece.make(issuing, number)
             if fault is not None:
                 raise fault
@@ -225,6 +231,8 @@ def _name_twins(issuing: LaneIssue) -> None:
 def _piece(interpreter: Interpreter, part: Part, inner: frozenset[str]) -> CompiledPart:
     """A part, compiled. `inner`: the temporaries that parts of the instruction read into."""
     instruction = interpreter.instruction
+    if isinstance(part, Respond):
+        raise Refused(f"{instruction.opcode} cannot be run", instruction.span)
     locate = locator(interpreter, part.region)
     label = part.write if isinstance(part, Update) else part.label
     if isinstance(label, Access) and label.spelt == "multimem":
@@ -250,7 +258,7 @@ def _everywhere(locate: Locate, instruction: PtxInstruction) -> Locate:
                 for span in located.spans
                 for block in machine.replicas(span.block, instruction)
             )
-            return replace(located, spans=tuple(spans))
+            return located._replace(spans=tuple(spans))
 
         return everywhere
 
@@ -275,7 +283,7 @@ def _make(interpreter: Interpreter, part: Part) -> Make:
         case SignalPart():
             return partial(_signal, part, None if part.bytes is None else interpreter.value(part.bytes))
         case Respond():
-            return partial(_respond, part)
+            raise Refused(f"{interpreter.instruction.opcode} cannot be run", interpreter.instruction.span)
 
 
 def _gather(part: Gather, issuing: LaneIssue, number: int) -> None:
@@ -293,7 +301,7 @@ def _scatter(part: Scatter, issuing: LaneIssue, number: int) -> None:
     strongly = part.label.sem is not Sem.WEAK
     issuing.access(number, part.label, strongly=strongly and issuing.observed)
     source, target = issuing.bytes_of(part.source), issuing.bytes_of(number)
-    known = source.ordered and target.ordered
+    known = source.ordered
     if strongly:
         known = issuing.observed and not issuing.hidden
         if known and any(span.block.known is not None for span in source.spans):
@@ -306,6 +314,11 @@ def _scatter(part: Scatter, issuing: LaneIssue, number: int) -> None:
 
 def _copy(source: Located, target: Located) -> None:
     """What is known of the source, at the destination."""
+    if source.filler is target.filler is None and len(source.spans) == len(target.spans) == 1:
+        block, first, size, _ = target.spans[0]
+        origin, begin, _, _ = source.spans[0]
+        block.copy(first, origin, begin, size)
+        return
     gaps = sum(span.size for span in source.spans) < source.size
     for block, first, size, at in target.spans:
         if gaps and source.filler is Filler.ZERO:
@@ -356,35 +369,6 @@ def _write(part: AsyncWrite, values: list[Get], issuing: LaneIssue, number: int)
     issuing.machine.version += 1
     for get, (block, first, size) in zip(values, _scalars(issuing.bytes_of(number)), strict=True):
         block.store(first, size, None if issuing.hidden else issuing.value(get))
-
-
-def _respond(part: Respond, issuing: LaneIssue, number: int) -> None:
-    """The response to a request to cancel a cluster, in a receiver. Who has seen a refusal must not ask again."""
-    machine, warp, instruction = issuing.machine, issuing.warp, issuing.instruction
-    thread = warp.threads[issuing.lane]
-    if part.like is None:
-        if thread.number in warp.cta.refused:
-            message = "a thread asks for a cluster to be cancelled after it has seen that none is left"
-            machine.problem("undefined-cancel", message, instruction)
-        issuing.response = machine.cancel(instruction, warp.cta.cluster)
-    block, first, size, _ = issuing.bytes_of(number).spans[0]
-    machine.weak(
-        block, first, size, thread, part.label, instruction.number, None, issuing.issue, issuing.response, number
-    )
-    machine.forget(block, first, size)
-    block.store(first, size, issuing.response)
-
-
-def see_refusal(interpreter: Interpreter, op: SeeRefusal) -> Blocking:
-    """The lanes that see that no cluster is left to cancel are noted."""
-    refused = interpreter.value(op.when)
-
-    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        row = refused(warp)
-        warp.cta.refused |= {warp.threads[lane].number for lane in lanes if row[lane]}
-        return True
-
-    return run
 
 
 def _scalars(located: Located) -> Iterator[tuple[Block, int, int]]:

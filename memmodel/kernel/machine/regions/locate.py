@@ -8,7 +8,6 @@ that litmus tests do not have (`maps`). Bytes that cannot be accessed raise Faul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from memmodel.kernel.machine.parts import Faulty, Warp
@@ -50,8 +49,7 @@ class PlacedBytes(NamedTuple):
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """The bytes of a region. `size`: of its data, with what is not in memory, for which `filler` stands.
 
     `scalar`: bytes of the operations that an access consists of; None if it names none. `ordered`: the spans say where
@@ -113,28 +111,39 @@ def _chunk(interpreter: Interpreter, region: Chunk) -> Locate:
     sizes = interpreter.value(region.size)
     exprs = (region.skip_left, region.skip_right, region.mask, region.kept)
     options = [None if expr is None else interpreter.value(expr) for expr in exprs]
-    filler = _filler(region)
+    filler, partly, align, scalar = _filler(region), any(options), region.align, region.scalar
 
     def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
         addresses, counts = pointer.address(warp), sizes(warp)
-        rows = [None if get is None else get(warp) for get in options]
+        rows, find = [None if get is None else get(warp) for get in options], pointer.finder(machine, warp, instruction)
+
+        def whole(lane: int) -> Located:
+            address, size = addresses[lane], counts[lane]
+            if address is None or size is None:
+                machine.unknown("what the copy touches", instruction)
+            if address % align:
+                raise Faulty("undefined-address", f"address {address:#x} is misaligned for {align} bytes")
+            if not size:
+                return Located((), size, scalar)
+            block, first = find(address, size)
+            return Located((PlacedBytes(block, first, size),), size, scalar)
 
         def at(lane: int) -> Located:
             address, size = addresses[lane], counts[lane]
             values = [0 if row is None else row[lane] for row in rows]
             if address is None or size is None or None in values:
                 machine.unknown("what the copy touches", instruction)
-            if address % region.align:
-                raise Faulty("undefined-address", f"address {address:#x} is misaligned for {region.align} bytes")
-            pieces = _accessed(region, size, *(value or 0 for value in values))
+            if address % align:
+                raise Faulty("undefined-address", f"address {address:#x} is misaligned for {align} bytes")
+            pieces = _accessed(region, size, *values)
             if not pieces:
-                return Located((), size, region.scalar, filler)
+                return Located((), size, scalar, filler)
             begin, end = pieces[0][0], pieces[-1][1]
-            block, first = pointer.place(machine, warp, address + begin, end - begin, instruction)
-            spans = tuple(PlacedBytes(block, first + low - begin, high - low, low) for low, high in pieces)
-            return Located(spans, size, region.scalar, filler)
+            block, first = find(address + begin, end - begin)
+            spans = [PlacedBytes(block, first + low - begin, high - low, low) for low, high in pieces]
+            return Located(tuple(spans), size, scalar, filler)
 
-        return at
+        return at if partly else whole
 
     return locate
 
@@ -148,8 +157,9 @@ def _filler(region: Chunk) -> Filler | None:
     return None if region.skip_left is None else Filler.INDETERMINATE
 
 
-def _accessed(region: Chunk, size: int, left: int, right: int, mask: int, kept: int) -> list[tuple[int, int]]:
+def _accessed(region: Chunk, size: int, *options: Value) -> list[tuple[int, int]]:
     """Which of so many bytes are accessed: first, end."""
+    left, right, mask, kept = (value or 0 for value in options)
     if region.mask is not None:
         return masked(mask, size)
     end = size - right if region.kept is None else min(kept, size)
