@@ -137,7 +137,10 @@ def reading_models() -> tuple[str, ...]:
     """The models that `readings` runs: the default, then every reading."""
     from memmodel.cat.decisions import decisions
 
-    return (DEFAULT_MODEL, *(side.model for one in decisions() for side in one.readings if side.model is not None))
+    return (
+        DEFAULT_MODEL,
+        *(side.model for decision in decisions() for side in decision.readings if side.model is not None),
+    )
 
 
 def outcomes(
@@ -193,13 +196,13 @@ def explain_all(
     for steps in questions(lowered(test, ask)):
         report = report_on(steps, loaded, options)
         with reasons(report.answer, options.budget):
-            told = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
+            explained = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
         if readings:
             from memmodel.report.depends import dependences
 
             under = under_readings(steps, options)
-            told = replace(told, depends=dependences(under, load))
-        yield told
+            explained = replace(explained, depends=dependences(under, load))
+        yield explained
 
 
 def depends(report: Report) -> tuple[Dependence, ...]:
@@ -222,7 +225,7 @@ def lowered(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
 
 def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
     """A lowered test once for each of its questions."""
-    return tuple(replace(steps, test=one) for one in steps.test.questions()) if steps.test.more else (steps,)
+    return tuple(replace(steps, test=test) for test in steps.test.questions()) if steps.test.more else (steps,)
 
 
 def judge(
@@ -233,8 +236,8 @@ def judge(
     `begun`: what `engine.seek` has begun.
     """
     wanted = steps.test.finding
-    found = engine.answer(steps, model, options, findings=findings or wanted is not None, begun=begun)
-    return about_finding(wanted, model, found) if wanted is not None else found
+    answer = engine.answer(steps, model, options, findings=findings or wanted is not None, begun=begun)
+    return about_finding(wanted, model, answer) if wanted is not None else answer
 
 
 def report_on(
@@ -257,8 +260,8 @@ def report_on(
 
 def bare_report(steps: LoweredTest, model: Model, options: Options, reading: float = 0.0) -> Report:
     """Judge a test, whatever is expected of it. What is said depends on the test, the model and the options alone."""
-    found = judge(steps, model, options)
-    return Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), None, options)
+    answer = judge(steps, model, options)
+    return Report.of(steps, model, replace(answer, times=replace(answer.times, parse=reading)), None, options)
 
 
 def expecting(report: Report, expectations: Sequence[Expectation], word: str | None) -> Report:

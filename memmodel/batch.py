@@ -103,25 +103,25 @@ class Worklist:
 
 def plan(paths: Sequence[str], models: Sequence[str], csv: str | None = None) -> Worklist:
     """Decide what runs; no paths: the shipped suite. Raises InputError for a path that is missing or has no tests."""
-    given = list(paths) or [_near(suite_dir())]
-    files = collect(given)
+    roots = list(paths) or [_near(suite_dir())]
+    files = collect(roots)
     chosen = tuple(models) or None
     preload(models)
     if csv is None:
         return Worklist(tuple(Job(path, chosen) for path in files))
-    base = given[0] if len(given) == 1 and Path(given[0]).is_dir() else os.path.dirname(csv) or "."
+    base = roots[0] if len(roots) == 1 and Path(roots[0]).is_dir() else os.path.dirname(csv) or "."
     rows = {os.path.normpath(os.path.join(base, row)): (row, word) for row, word in read_csv(Source.read(csv)).items()}
-    found = {os.path.normpath(path): path for path in files}
+    by_path = {os.path.normpath(path): path for path in files}
     wanted = chosen or (api.DEFAULT_MODEL,)
-    whole = all(Path(path).is_dir() for path in given)  # files named one by one are a selection: no row is missing
+    whole = all(Path(path).is_dir() for path in roots)  # files named one by one are a selection: no row is missing
     return Worklist(
-        tuple(Job(path, wanted, rows[key][1]) for key, path in found.items() if key in rows),
+        tuple(Job(path, wanted, rows[key][1]) for key, path in by_path.items() if key in rows),
         tuple(
             Entry(key, None, Outcome.BAD, message=f"{csv}: lists {row}, which does not exist under {base}")
             for key, (row, _) in rows.items()
-            if whole and key not in found
+            if whole and key not in by_path
         ),
-        tuple(path for key, path in found.items() if key not in rows),
+        tuple(path for key, path in by_path.items() if key not in rows),
     )
 
 

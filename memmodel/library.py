@@ -119,10 +119,10 @@ def suite(
     return SuiteResult(tuple(entries), work.unlisted, perf_counter() - started, no_expect)
 
 
-def _several(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
-    if given is None:
+def _several(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
+    if paths is None:
         return []
-    return [os.fspath(one) for one in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def entry_record(entry: Entry, *, explained: bool = False) -> dict[str, object]:
@@ -153,9 +153,9 @@ def models() -> tuple[ShippedModel, ...]:
 
     plain = [ShippedModel(name, cat.load_model(name).title) for name in cat.shipped_models()]
     readings = [
-        ShippedModel(side.model, f"{one.question} {side.answer}", reading=True)
-        for one in decisions()
-        for side in one.readings
+        ShippedModel(side.model, f"{decision.question} {side.answer}", reading=True)
+        for decision in decisions()
+        for side in decision.readings
         if side.model is not None
     ]
     return (*plain, *readings)

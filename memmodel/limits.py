@@ -283,9 +283,9 @@ class _Watcher:
         """Look at all limits once. False if none is left."""
         with self._lock:
             known = tuple(self._limits)
-        ended = [one for one in known if not _watched(one())]
+        ended = [reference for reference in known if not _watched(reference())]
         with self._lock:
-            self._limits = [one for one in self._limits if one not in ended]
+            self._limits = [reference for reference in self._limits if reference not in ended]
             return bool(self._limits)
 
 

@@ -51,9 +51,9 @@ class Workers(Generic[J, R]):
             self._futures = [pool.submit(self._work, job) for job in self._jobs]
             try:
                 for job, future in zip(self._jobs, self._futures, strict=True):
-                    found = self._result(job, future)
+                    result = self._result(job, future)
                     self._given += 1
-                    yield found
+                    yield result
             except BaseException:  # a signal, or the reader of our output is gone: do not wait for jobs under way
                 abandon(pool)
                 raise
@@ -82,8 +82,8 @@ class Workers(Generic[J, R]):
         child.start()
         its.close()
         try:
-            found: R = ours.recv()
-            return found
+            result: R = ours.recv()
+            return result
         except EOFError:
             child.join()
         finally:

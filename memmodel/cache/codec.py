@@ -76,7 +76,7 @@ def _parts(kind: type) -> list[tuple[str, Any]]:
         hints = get_type_hints(kind)
     except NameError as error:
         raise NotKept(str(error)) from error
-    return [(one.name, hints[one.name]) for one in fields(kind) if one.name not in TRANSIENT]
+    return [(member.name, hints[member.name]) for member in fields(kind) if member.name not in TRANSIENT]
 
 
 def _is_plain(kind: Any) -> bool:
@@ -90,7 +90,7 @@ def _member(kind: Any) -> Any | None:
     """X of `X | None`; None for a type that is no such union."""
     if get_origin(kind) not in (Union, UnionType):
         return None
-    rest = [one for one in get_args(kind) if one is not NoneType]
+    rest = [arg for arg in get_args(kind) if arg is not NoneType]
     if len(rest) != 1:
         raise NotKept(f"no form for {kind}")
     return rest[0]
@@ -111,15 +111,15 @@ def _writer(kind: Any) -> Write:
         return _write_record(kind)
     origin, args = get_origin(kind), get_args(kind)
     if origin is tuple and args[-1] is not Ellipsis:
-        each = [_writer(one) for one in args]
-        return lambda value, to: [write(one, to) for write, one in zip(each, value, strict=True)]
+        each = [_writer(arg) for arg in args]
+        return lambda value, to: [write(part, to) for write, part in zip(each, value, strict=True)]
     if origin in (tuple, frozenset):
         item = _writer(args[0])
         order = sorted if origin is frozenset else list
-        return lambda value, to: [item(one, to) for one in order(value)]
+        return lambda value, to: [item(part, to) for part in order(value)]
     if origin is dict:
         key, held = _writer(args[0]), _writer(args[1])
-        return lambda value, to: [[key(one, to), held(other, to)] for one, other in value.items()]
+        return lambda value, to: [[key(index, to), held(other, to)] for index, other in value.items()]
     raise NotKept(f"no form for {kind}")
 
 
@@ -162,16 +162,16 @@ def _reader(kind: Any) -> Read:
     if origin is tuple and args[-1] is not Ellipsis:
         if all(map(_is_plain, args)):
             return lambda value, _: tuple(value)
-        each = [_reader(one) for one in args]
-        return lambda value, by: tuple([read(one, by) for read, one in zip(each, value, strict=True)])
+        each = [_reader(arg) for arg in args]
+        return lambda value, by: tuple([read(part, by) for read, part in zip(each, value, strict=True)])
     if origin in (tuple, frozenset):
         if _is_plain(args[0]):
             return lambda value, _: origin(value)
         item = _reader(args[0])
-        return lambda value, by: origin([item(one, by) for one in value])
+        return lambda value, by: origin([item(part, by) for part in value])
     if origin is dict:
         key, held = _reader(args[0]), _reader(args[1])
-        return lambda value, by: {key(one, by): held(other, by) for one, other in value}
+        return lambda value, by: {key(index, by): held(other, by) for index, other in value}
     raise NotKept(f"no form for {kind}")
 
 
@@ -179,7 +179,7 @@ def _read_record(kind: type) -> Read:
     readers = [_reader(hint) for _, hint in _parts(kind)]
 
     def plainly(value: Any, by: _Unpacking) -> Any:
-        return kind(*[read(one, by) for read, one in zip(readers, value, strict=True)])
+        return kind(*[read(part, by) for read, part in zip(readers, value, strict=True)])
 
     def once(value: int, by: _Unpacking) -> Any:
         if value not in by.known:

@@ -60,13 +60,13 @@ def _stamps() -> list[tuple[str, int, int]]:
 
 def _now() -> list[tuple[str, int, int]]:
     """Size and time of every source file."""
-    found = []
+    stamps = []
     for folder, folders, files in os.walk(_HOME):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:
             stat = os.stat(os.path.join(folder, name))
-            found.append((os.path.join(folder, name), stat.st_size, stat.st_mtime_ns))
-    return found
+            stamps.append((os.path.join(folder, name), stat.st_size, stat.st_mtime_ns))
+    return stamps
 
 
 def _solver() -> list[str]:
@@ -127,21 +127,21 @@ class ModelKeys:
         text = self._store.get(self._key(name)) if self._store is not None else None
         if text is None:
             return None
-        called, found, files, includes = json.loads(text)
+        called, model_digest, files, includes = json.loads(text)
         as_before = all(self._text(path) == was for path, was in files) and all(
             _absolute(look(include, tuple(map(Path, places)))) == file for include, places, file in includes
         )
-        return KnownModel(called, found, tuple(path for path, _ in files)) if as_before else None
+        return KnownModel(called, model_digest, tuple(path for path, _ in files)) if as_before else None
 
     def _read(self, name: str) -> KnownModel:
         from memmodel.cat.load import loaded
 
         model = loaded(name)
-        found = of_model(model.model)
+        model_digest = of_model(model.model)
         files, includes = _files(model)
         if self._store is not None:
-            self._store.put(self._key(name), json.dumps([model.model.name, found, files, includes]))
-        return KnownModel(model.model.name, found, tuple(path for path, _ in files))
+            self._store.put(self._key(name), json.dumps([model.model.name, model_digest, files, includes]))
+        return KnownModel(model.model.name, model_digest, tuple(path for path, _ in files))
 
     def _text(self, path: str) -> str | None:
         """The digest of a file's text; None if it cannot be read."""

@@ -110,13 +110,13 @@ class Verdicts:
     @property
     def trouble(self) -> str:
         """Why nothing is kept although it should be; empty while all is well."""
-        return next((one.trouble for one in (self._run, self._store) if one is not None and one.trouble), "")
+        return next((store.trouble for store in (self._run, self._store) if store is not None and store.trouble), "")
 
     def close(self) -> None:
         """Let go of the stores."""
-        for one in (self._run, self._store):
-            if one is not None:
-                one.close()
+        for store in (self._run, self._store):
+            if store is not None:
+                store.close()
 
     def known(self, model: str) -> keys.KnownModel:
         """What is known of a model without loading it, if it is. Raises InputError."""
@@ -132,12 +132,12 @@ class Verdicts:
                 Posed(text, number, name, tuple(map(tuple, rows)), key)
                 for number, (name, rows) in enumerate(json.loads(known))
             )
-        found = tuple(
+        questions = tuple(
             Posed(text, number, steps.test.name, tuple(map(_row, steps.test.expectations)), key)
             for number, steps in enumerate(text.lowered())
         )
-        self._put(key, json.dumps([(one.name, one.rows) for one in found]))
-        return found
+        self._put(key, json.dumps([(question.name, question.rows) for question in questions]))
+        return questions
 
     def meets(self, posed: Posed, model: str, options: str, word: str) -> bool | None:
         """Returns whether the stored answer meets a word of an Expect line; None if no answer is stored.
@@ -167,11 +167,11 @@ class Verdicts:
         from memmodel.report.report import Report
 
         word = expected or word_for(posed.expectations, against or self._named(model)[0])
-        found = self._answered(
+        report = self._answered(
             Report, posed, model, options, lambda steps, loaded: api.bare_report(steps, loaded, options)
         )
         # A kept answer has no execution to explain: a fresh one is treated alike, so that both print the same.
-        bare = found if self._store is None else replace(found, subject=None)
+        bare = report if self._store is None else replace(report, subject=None)
         return api.expecting(bare, posed.expectations, word)
 
     def outcomes(self, posed: Posed, model: str | Model, options: Options) -> Outcomes:
@@ -205,18 +205,18 @@ class Verdicts:
                 with suppress(NotKept):
                     return undump(kind, text.partition("\n")[2], posed.text.source)
         loaded, digest = self._load(model)  # its files may have changed since the name was looked up
-        found = work(posed.steps, loaded)
+        answer = work(posed.steps, loaded)
         with suppress(NotKept):
-            body, whole = dump(found, posed.text.source), True
+            body, whole = dump(answer, posed.text.source), True
             try:
-                met = _met(found)
+                met = _met(answer)
             except NotKept:
                 met, whole = [], False
             key = self._key(kind.__name__, posed, digest, judged_by if whole else within)
-            for one in dict.fromkeys((self._store if whole else None, self._run)):
-                if one is not None and not keys.program_changed():
-                    one.put(key, f"{json.dumps(met)}\n{body}")
-        return found
+            for kept_in in dict.fromkeys((self._store if whole else None, self._run)):
+                if kept_in is not None and not keys.program_changed():
+                    kept_in.put(key, f"{json.dumps(met)}\n{body}")
+        return answer
 
     def _key(self, kind: str, posed: Posed, model: str, judged_by: str) -> str:
         return keys.digest(kind, posed.key, posed.number, model, judged_by)
@@ -244,21 +244,21 @@ class Verdicts:
         return self._models[known]
 
 
-def _met(found: object) -> list[str]:
+def _met(answer: object) -> list[str]:
     """The words of Expect lines that a report meets. Raises NotKept for an answer that is not whole."""
     from memmodel.answer import Observation, Outcomes
     from memmodel.cache.codec import NotKept
     from memmodel.report.expect import FAILS, FINDINGS, HOLDS, OBSERVED, meets
     from memmodel.report.report import Report
 
-    if isinstance(found, Outcomes) and found.complete:
+    if isinstance(answer, Outcomes) and answer.complete:
         return []
-    if not isinstance(found, Report) or found.answer.unsearched:
+    if not isinstance(answer, Report) or answer.answer.unsearched:
         raise NotKept("not searched to its end")
-    if found.answer.observation is Observation.UNDECIDED and (not found.mixed or "budget" in found.answer.reason):
+    if answer.answer.observation is Observation.UNDECIDED and (not answer.mixed or "budget" in answer.answer.reason):
         raise NotKept("undecided")
     words = (*OBSERVED, *FINDINGS, HOLDS, FAILS)
-    return [word for word in words if meets(found.answer, found.quantifier, word)]
+    return [word for word in words if meets(answer.answer, answer.quantifier, word)]
 
 
 def _judged_by(options: Options) -> str:
@@ -274,5 +274,5 @@ def _within(options: Options) -> str:
     return json.dumps([_judged_by(options), budget.effort, budget.seconds, budget.memory])
 
 
-def _row(one: Expectation) -> Row:
-    return (one.model, one.word, one.span.start, one.span.end)
+def _row(expectation: Expectation) -> Row:
+    return (expectation.model, expectation.word, expectation.span.start, expectation.span.end)

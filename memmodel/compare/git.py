@@ -110,6 +110,6 @@ class Revision(Files):
         except ValueError as error:  # a NUL in the revision
             raise InputError(what or str(error)) from error
         if done.returncode:
-            told = done.stderr.decode(errors="replace").strip().splitlines()
-            raise InputError(what or f"git {words[0]}: {told[-1] if told else 'failed'}")
+            complaints = done.stderr.decode(errors="replace").strip().splitlines()
+            raise InputError(what or f"git {words[0]}: {complaints[-1] if complaints else 'failed'}")
         return done.stdout

@@ -78,11 +78,11 @@ class Contrast:
     def direction(self) -> Direction:
         """Of final states, and of findings for which both models have rules: each speaks of executions."""
         first, second = ({HANG, *(flag for flag, _ in report.rules)} for report in self.reports)
-        fewer = [one for one in self.fewer if one.flag in second]
-        more = [one for one in self.more if one.flag in first]
-        found = Direction.of(self.gone or fewer, self.new or more)
-        if found is not Direction.SAME or not (self.fewer or self.more):
-            return found
+        fewer = [finding for finding in self.fewer if finding.flag in second]
+        more = [finding for finding in self.more if finding.flag in first]
+        direction = Direction.of(self.gone or fewer, self.new or more)
+        if direction is not Direction.SAME or not (self.fewer or self.more):
+            return direction
         if self.fewer and self.more:
             return Direction.REPORTS_OTHER
         return Direction.REPORTS_LESS if self.fewer else Direction.REPORTS_MORE
@@ -96,8 +96,8 @@ def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Ite
     """Each question of a test under both models. Raises InputError."""
     for posed in asked:
         with together(sides.options.budget):
-            found = _contrast(verdicts, posed, sides)
-        yield found
+            contrast = _contrast(verdicts, posed, sides)
+        yield contrast
 
 
 def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
@@ -105,29 +105,29 @@ def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
         replace(verdicts.report(posed, model, sides.options), model=name, expected=None)
         for model, name in zip((sides.first, sides.second), sides.names, strict=True)
     )
-    found = Contrast(posed.name, posed.text.source.name, posed.number, (first, second))
+    contrast = Contrast(posed.name, posed.text.source.name, posed.number, (first, second))
     if not sides.outcomes_only:
-        found = _with_findings(found)
+        contrast = _with_findings(contrast)
     if first.finding is None:
-        found = _with_states(found, verdicts, posed, sides)
-    elif not sides.outcomes_only and not found.undecided:
-        answers = [report.answer for report in found.reports]
-        reason = next((one.reason for one in answers if one.observation is Observation.UNDECIDED), "")
-        found = replace(found, undecided=reason)
-    return found
+        contrast = _with_states(contrast, verdicts, posed, sides)
+    elif not sides.outcomes_only and not contrast.undecided:
+        answers = [report.answer for report in contrast.reports]
+        reason = next((answer.reason for answer in answers if answer.observation is Observation.UNDECIDED), "")
+        contrast = replace(contrast, undecided=reason)
+    return contrast
 
 
 # ---- findings --------------------------------------------------------------------------------------------------------
 
 
-def _with_findings(found: Contrast) -> Contrast:
-    first, second = ({_place_of(one): one for one in report.answer.findings} for report in found.reports)
-    fewer = [one for place, one in first.items() if place not in second]
-    more = [one for place, one in second.items() if place not in first]
-    reasons = [report.answer.unsearched for report in found.reports]
+def _with_findings(contrast: Contrast) -> Contrast:
+    first, second = ({_place_of(finding): finding for finding in report.answer.findings} for report in contrast.reports)
+    fewer = [finding for place, finding in first.items() if place not in second]
+    more = [finding for place, finding in second.items() if place not in first]
+    reasons = [report.answer.unsearched for report in contrast.reports]
     undecided = next((f"findings: {reason}" for reason in reasons if reason), "")
     return replace(
-        found,
+        contrast,
         fewer=() if reasons[1] else tuple(fewer),
         more=() if reasons[0] else tuple(more),
         undecided=undecided,
@@ -152,16 +152,16 @@ def _end(event: ShownEvent) -> object:
 # ---- final states ----------------------------------------------------------------------------------------------------
 
 
-def _with_states(found: Contrast, verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
+def _with_states(contrast: Contrast, verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
     first, second = (verdicts.outcomes(posed, model, sides.options) for model in (sides.first, sides.second))
     gone = _only(first, second)
     new = _only(second, first)
-    reason = next((f"final states: {one.reason}" for one in (first, second) if not one.complete), "")
-    found = replace(found, gone=gone, new=new, undecided=found.undecided or reason)
+    reason = next((f"final states: {outcomes.reason}" for outcomes in (first, second) if not outcomes.complete), "")
+    contrast = replace(contrast, gone=gone, new=new, undecided=contrast.undecided or reason)
     if not gone and not new:
-        return found
-    told = min(gone or new, key=lambda state: not state.satisfies)
-    return replace(found, asked=_explained(verdicts, posed, sides, told) or found.reports)
+        return contrast
+    example = min(gone or new, key=lambda state: not state.satisfies)
+    return replace(contrast, asked=_explained(verdicts, posed, sides, example) or contrast.reports)
 
 
 def _only(mine: Outcomes, others: Outcomes) -> tuple[FinalValues, ...]:
@@ -176,9 +176,9 @@ def _explained(verdicts: Verdicts, posed: Posed, sides: Sides, state: FinalValue
     """Both models asked for one final state; None if it cannot be asked for."""
     terms = " /\\ ".join(f"{name} == {value}" for name, value in state.values) or "true"
     try:
-        (one,) = verdicts.posed(posed.text.source, (f"exists ({terms})",))
-        first, second = (verdicts.report(one, model, sides.options) for model in (sides.first, sides.second))
+        (question,) = verdicts.posed(posed.text.source, (f"exists ({terms})",))
+        first, second = (verdicts.report(question, model, sides.options) for model in (sides.first, sides.second))
     except InputError:
         return None
     pair = replace(first, model=sides.names[0]), replace(second, model=sides.names[1])
-    return None if Observation.UNDECIDED in (one.answer.observation for one in pair) else pair
+    return None if Observation.UNDECIDED in (report.answer.observation for report in pair) else pair

@@ -28,13 +28,13 @@ MOST = 5
 
 def summary(results: Sequence[FileResult], names: Names) -> str:
     """`26 tests under ptx-9.3 and total: 1 differs (total forbids more), 25 are the same`."""
-    every = [one for result in results for one in result.contrasts]
-    differ = [one for one in every if one.differs]
-    undecided = sum(bool(one.undecided) and not one.differs for one in every)
+    every = [contrast for result in results for contrast in result.contrasts]
+    differ = [contrast for contrast in every if contrast.differs]
+    undecided = sum(bool(contrast.undecided) and not contrast.differs for contrast in every)
     undecided += sum(result.fault is FileFault.UNDECIDED for result in results)
-    counts = {way: sum(one.direction is way for one in differ) for way in Direction}
+    counts = {way: sum(contrast.direction is way for contrast in differ) for way in Direction}
     ways = ", ".join(f"{names[1]} {way.value} in {number}" for way, number in counts.items() if number)
-    same = len(every) - len(differ) - sum(bool(one.undecided) and not one.differs for one in every)
+    same = len(every) - len(differ) - sum(bool(contrast.undecided) and not contrast.differs for contrast in every)
     files = len(results)
     parts = [f"{len(differ)} differ{'s' if len(differ) == 1 else ''}" + (f" ({ways})" if ways else "")]
     parts.append(f"{same} the same")
@@ -47,57 +47,62 @@ def summary(results: Sequence[FileResult], names: Names) -> str:
     return f"{head} under {names[0]} and {names[1]}: {', '.join(parts)}"
 
 
-def lines(found: Contrast, names: Names, style: Style = plain) -> list[str]:
+def lines(contrast: Contrast, names: Names, style: Style = plain) -> list[str]:
     """A contrast as lines: what differs, then what each model says of it."""
-    told = [f"{style(_where(found), 'title')}: {names[1]} {style(found.direction.value, 'bad')}"]
-    told += [f"  {line}" for line in _facts(found, names)]
+    written = [f"{style(_where(contrast), 'title')}: {names[1]} {style(contrast.direction.value, 'bad')}"]
+    written += [f"  {line}" for line in _facts(contrast, names)]
     for number, name in enumerate(names):
-        told.append(f"  {style(name, 'name')}:")
-        told += [f"    {line}" for line in _explanation(found, number)]
-    return told
+        written.append(f"  {style(name, 'name')}:")
+        written += [f"    {line}" for line in _explanation(contrast, number)]
+    return written
 
 
-def undecided_line(found: Contrast) -> str:
+def undecided_line(contrast: Contrast) -> str:
     """Why a question without a known difference was not compared to the end."""
-    return f"{_where(found)}: undecided: {found.undecided}"
+    return f"{_where(contrast)}: undecided: {contrast.undecided}"
 
 
 def markdown(results: Sequence[FileResult], names: Names) -> str:
     """A comment for a review: the sum, a table, and what each model says, folded."""
-    every = [one for result in results for one in result.contrasts]
-    differ = [one for one in every if one.differs]
-    told = [f"**{_escaped(summary(results, names))}**", ""]
+    every = [contrast for result in results for contrast in result.contrasts]
+    differ = [contrast for contrast in every if contrast.differs]
+    written = [f"**{_escaped(summary(results, names))}**", ""]
     if differ:
-        told += [f"| test | {_escaped(names[0])} | {_escaped(names[1])} | {_escaped(names[1])} |", "|---|---|---|---|"]
-        for one in differ:
-            words = [_code(report.answer.observation.value) for report in one.reports]
-            told.append(f"| {_code(_where(one))} | {words[0]} | {words[1]} | {one.direction.value} |")
-        told.append("")
-    for one in differ:
-        body = lines(one, names)[1:]
-        told += ["<details>", f"<summary><code>{_html(_where(one))}</code></summary>", ""]
-        told += ["```text", *(line.replace("```", "` ` `") for line in body), "```", "", "</details>", ""]
-    undecided = [undecided_line(one) for one in every if one.undecided and not one.differs]
+        written += [
+            f"| test | {_escaped(names[0])} | {_escaped(names[1])} | {_escaped(names[1])} |",
+            "|---|---|---|---|",
+        ]
+        for contrast in differ:
+            words = [_code(report.answer.observation.value) for report in contrast.reports]
+            written.append(f"| {_code(_where(contrast))} | {words[0]} | {words[1]} | {contrast.direction.value} |")
+        written.append("")
+    for contrast in differ:
+        body = lines(contrast, names)[1:]
+        written += ["<details>", f"<summary><code>{_html(_where(contrast))}</code></summary>", ""]
+        written += ["```text", *(line.replace("```", "` ` `") for line in body), "```", "", "</details>", ""]
+    undecided = [undecided_line(contrast) for contrast in every if contrast.undecided and not contrast.differs]
     undecided += [result.message.split("\n")[0] for result in results if result.fault is not FileFault.NONE]
-    told += [f"- {_code(line)}" for line in undecided]
-    return "\n".join(told).rstrip("\n")
+    written += [f"- {_code(line)}" for line in undecided]
+    return "\n".join(written).rstrip("\n")
 
 
 def record(results: Sequence[FileResult], names: Names) -> dict[str, object]:
     """Everything as JSON values, keys in the order of docs/regression.md."""
     from memmodel.records.compare import DiffRecord, FaultRecord, UncomparedRecord
 
-    every = [one for result in results for one in result.contrasts]
+    every = [contrast for result in results for contrast in result.contrasts]
     return DiffRecord(
         first=names[0],
         second=names[1],
         tests=len(results),
         questions=len(every),
-        differ=tuple(_contrast(one, names) for one in every if one.differs),
+        differ=tuple(_contrast(contrast, names) for contrast in every if contrast.differs),
         undecided=tuple(
-            UncomparedRecord(path=one.path, test=one.test, question=one.number + 1, reason=one.undecided)
-            for one in every
-            if one.undecided
+            UncomparedRecord(
+                path=contrast.path, test=contrast.test, question=contrast.number + 1, reason=contrast.undecided
+            )
+            for contrast in every
+            if contrast.undecided
         ),
         errors=tuple(
             FaultRecord(path=result.path, kind=result.fault.value, message=result.message)
@@ -110,29 +115,29 @@ def record(results: Sequence[FileResult], names: Names) -> dict[str, object]:
 # ---- below -----------------------------------------------------------------------------------------------------------
 
 
-def _where(found: Contrast) -> str:
-    return f"{found.path}#{found.number + 1}" if found.number else found.path
+def _where(contrast: Contrast) -> str:
+    return f"{contrast.path}#{contrast.number + 1}" if contrast.number else contrast.path
 
 
-def _facts(found: Contrast, names: Names) -> list[str]:
+def _facts(contrast: Contrast, names: Names) -> list[str]:
     """What differs, in lines."""
-    words = [report.answer.observation.value for report in found.reports]
-    told = []
+    words = [report.answer.observation.value for report in contrast.reports]
+    facts = []
     if words[0] != words[1]:
-        told.append(f"{found.reports[0].question}: {words[0]} under {names[0]}, {words[1]} under {names[1]}")
-    for states, name in zip((found.gone, found.new), names, strict=True):
-        told += _listed([_state(one) for one in states], f"final state{{s}} only under {name}")
-    for findings, name in zip((found.fewer, found.more), names, strict=True):
-        told += _listed([sentence(one) for one in findings], f"finding{{s}} only under {name}")
-    return told
+        facts.append(f"{contrast.reports[0].question}: {words[0]} under {names[0]}, {words[1]} under {names[1]}")
+    for states, name in zip((contrast.gone, contrast.new), names, strict=True):
+        facts += _listed([_state(final_values) for final_values in states], f"final state{{s}} only under {name}")
+    for findings, name in zip((contrast.fewer, contrast.more), names, strict=True):
+        facts += _listed([sentence(finding) for finding in findings], f"finding{{s}} only under {name}")
+    return facts
 
 
 def _listed(items: list[str], what: str) -> list[str]:
     if not items:
         return []
-    told = [f"{len(items)} {what.format(s='' if len(items) == 1 else 's')}:"]
-    told += [f"  {item}" for item in items[:MOST]]
-    return told + ([f"  … and {len(items) - MOST} more"] if len(items) > MOST else [])
+    written = [f"{len(items)} {what.format(s='' if len(items) == 1 else 's')}:"]
+    written += [f"  {item}" for item in items[:MOST]]
+    return written + ([f"  … and {len(items) - MOST} more"] if len(items) > MOST else [])
 
 
 def _state(state: FinalValues) -> str:
@@ -140,19 +145,19 @@ def _state(state: FinalValues) -> str:
     return values or "(every thread ends; no register or location to show)"
 
 
-def _explanation(found: Contrast, number: int) -> list[str]:
+def _explanation(contrast: Contrast, number: int) -> list[str]:
     """What one model says of the difference."""
-    told: list[str] = []
-    if found.asked is not None:
-        report = found.asked[number]
+    written: list[str] = []
+    if contrast.asked is not None:
+        report = contrast.asked[number]
         bare = replace(report, expected=None, warnings=(), answer=replace(report.answer, findings=(), unsearched=""))
-        told += bare.explain().splitlines()
-    own = (found.fewer, found.more)[number]
+        written += bare.explain().splitlines()
+    own = (contrast.fewer, contrast.more)[number]
     if own:
-        told += _with_only(found.reports[number], own)
-    elif found.fewer or found.more:
-        told.append(f"none of the findings that are only under {found.reports[1 - number].model}")
-    return told
+        written += _with_only(contrast.reports[number], own)
+    elif contrast.fewer or contrast.more:
+        written.append(f"none of the findings that are only under {contrast.reports[1 - number].model}")
+    return written
 
 
 def _with_only(report: Report, findings: tuple[Finding, ...]) -> list[str]:
@@ -163,24 +168,24 @@ def _with_only(report: Report, findings: tuple[Finding, ...]) -> list[str]:
     return [line.removeprefix("  ") for line in finding_lines(replace(report, answer=answer), plain, {})]
 
 
-def _contrast(found: Contrast, names: Names) -> ContrastRecord:
+def _contrast(contrast: Contrast, names: Names) -> ContrastRecord:
     from memmodel.records.compare import ContrastRecord
     from memmodel.report.record import finding
 
-    first, second = found.reports
+    first, second = contrast.reports
     return ContrastRecord(
-        path=found.path,
-        test=found.test,
+        path=contrast.path,
+        test=contrast.test,
         question=first.question,
-        number=found.number + 1,
-        direction=found.direction.name.lower(),
+        number=contrast.number + 1,
+        direction=contrast.direction.name.lower(),
         observations=(first.answer.observation.value, second.answer.observation.value),
-        states_only_first=tuple(dict(state.values) for state in found.gone),
-        states_only_second=tuple(dict(state.values) for state in found.new),
-        findings_only_first=tuple(finding(first, one) for one in found.fewer),
-        findings_only_second=tuple(finding(second, one) for one in found.more),
-        explanations={name: "\n".join(_explanation(found, side)) for side, name in enumerate(names)},
-        undecided=found.undecided,
+        states_only_first=tuple(dict(state.values) for state in contrast.gone),
+        states_only_second=tuple(dict(state.values) for state in contrast.new),
+        findings_only_first=tuple(finding(first, fewer) for fewer in contrast.fewer),
+        findings_only_second=tuple(finding(second, more) for more in contrast.more),
+        explanations={name: "\n".join(_explanation(contrast, side)) for side, name in enumerate(names)},
+        undecided=contrast.undecided,
     )
 
 

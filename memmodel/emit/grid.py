@@ -64,8 +64,8 @@ class Grid:
         size = base in ("cluster_nctarank", "cluster_nctaid")
         if axis in ("y", "z"):
             return int(size)
-        found = {"ctaid": seat.ctaid, "clusterid": cluster, "cluster_ctaid": rank, "cluster_ctarank": rank}
-        return self.cluster if size else found.get(base)
+        values = {"ctaid": seat.ctaid, "clusterid": cluster, "cluster_ctaid": rank, "cluster_ctarank": rank}
+        return self.cluster if size else values.get(base)
 
     def has_cta(self, cta_id: tuple[object, ...]) -> bool:
         """True if this CTA is in the launch."""
@@ -127,7 +127,7 @@ def _ranks(item: Instruction) -> bool:
     """True if the instruction names CTAs by their ranks in the cluster."""
     named = ("multicast::cluster", "cta_group::2", "mapa", "getctarank")
     return any(part in named for part in item.parts) or any(
-        isinstance(one, Reg) and is_special(one.name) and "cluster" in one.name for one in item.operands
+        isinstance(operand, Reg) and is_special(operand.name) and "cluster" in operand.name for operand in item.operands
     )
 
 
@@ -146,15 +146,15 @@ def _cta_numbers(test: LitmusTest, cluster: int) -> dict[tuple[object, ...], int
 
 def _warps(threads: list[Thread]) -> dict[tuple[object, ...], list[Thread]]:
     """The threads of a CTA by warp; warpgroups come first, since they begin at a multiple of four."""
-    found: dict[tuple[object, ...], list[Thread]] = {}
+    warps: dict[tuple[object, ...], list[Thread]] = {}
     for thread in sorted(threads, key=lambda thread: not needs_group(thread)):
         key: tuple[object, ...] = ("own", thread.name)
         if thread.place.warp is not None:
             key = ("warp", thread.place.warp)
         if needs_group(thread):
             key = ("group", *key[1:])
-        found.setdefault(key, []).append(thread)
-    return found
+        warps.setdefault(key, []).append(thread)
+    return warps
 
 
 def reaches_quarter(thread: Thread) -> bool:

@@ -306,12 +306,12 @@ class _Writer:
 
     def _special(self, grid: Grid, seat: Seat) -> dict[str, str]:
         """The special registers that a thread reads: themselves, or the number that the test means where it differs."""
-        found = {}
+        values = {}
         operands = (operand for item in instructions(seat.thread) for operand in item.operands)
         for name in {operand.name for operand in operands if isinstance(operand, Reg) and is_special(operand.name)}:
             value = special_register(name, seat.thread.place, self.space)
-            found[name] = f"%{name}" if value == grid.special(seat, name) else str(value)
-        return found
+            values[name] = f"%{name}" if value == grid.special(seat, name) else str(value)
+        return values
 
     def _finish(self) -> None:
         self._add("")
@@ -378,7 +378,7 @@ class _Writer:
                 if not isinstance(operand, Imm):
                     return None
                 taken.add(operand.value)
-        return next((one for one in range(LAST_BARRIER, 0, -1) if one not in taken), None)
+        return next((number for number in range(LAST_BARRIER, 0, -1) if number not in taken), None)
 
     def _needs_count(self, grid: Grid) -> bool:
         """True if each warp counts itself at the end, because the test uses the barrier that would otherwise do."""
@@ -414,8 +414,8 @@ def _arranged(test: LitmusTest) -> dict[int, Grid]:
     numbers = sorted({thread.place.grid for thread in test.threads})
     if len(numbers) > 1 and len({thread.place.gpu for thread in test.threads}) > 1:
         raise InputError(f"{test.name} has several grids on several GPUs, which are not written as one module")
-    found = {}
+    grids = {}
     for number in numbers:
         threads = tuple(thread for thread in test.threads if thread.place.grid == number)
-        found[number] = arrange(replace(test, threads=threads))
-    return found
+        grids[number] = arrange(replace(test, threads=threads))
+    return grids

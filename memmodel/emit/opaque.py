@@ -112,7 +112,7 @@ class OpaqueZero:
         parts = frozenset(item.parts)
         if reading.head not in ("ld", "st") or parts & _UNCHANGING:
             return 0
-        before = sum(root is None or one is None or one == root for one in self._accessed)
+        before = sum(root is None or accessed is None or accessed == root for accessed in self._accessed)
         self._accessed.append(root)
         return 0 if parts & (_STRONG_LOADS if reading.head == "ld" else _LASTING_STORES) else before
 

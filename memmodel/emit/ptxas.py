@@ -63,8 +63,8 @@ class Assembler:
         with tempfile.TemporaryDirectory(prefix="memmodel-") as folder:
             source = Path(folder, "module.ptx")
             source.write_text(module.text, encoding="utf-8")
-            made = Path(folder, "module.cubin") if output is None else output
-            command = [str(self.path), f"-arch={architecture(module.target)}", str(source), "-o", str(made)]
+            path = Path(folder, "module.cubin") if output is None else output
+            command = [str(self.path), f"-arch={architecture(module.target)}", str(source), "-o", str(path)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             except OSError as error:
@@ -84,16 +84,16 @@ def architecture(target: Target) -> Target:
 def complaints(module: EmittedModule, output: str) -> tuple[Complaint, ...]:
     """The errors in what ptxas printed, each at its place in the litmus file."""
     lines = module.text.splitlines()
-    found: dict[Complaint, None] = {}
+    distinct: dict[Complaint, None] = {}
     for text in output.splitlines():
         if match := _ERROR.match(text):
             number = int(match[1])
             inside = 0 < number <= len(lines)
             span = module.places[number - 1] if inside else None
-            found[Complaint(match[3].strip(), span, lines[number - 1] if inside else "")] = None
+            distinct[Complaint(match[3].strip(), span, lines[number - 1] if inside else "")] = None
         elif (match := _FATAL.match(text)) and not match[1].startswith(_SUMMARY):
-            found[Complaint(match[1].strip(), None)] = None
-    return tuple(found)
+            distinct[Complaint(match[1].strip(), None)] = None
+    return tuple(distinct)
 
 
 def _packaged() -> list[Path]:

@@ -90,20 +90,20 @@ def _words(width: int) -> str:
 
 def collect(body: Sequence[tuple[Instruction, Spelling]]) -> Registers:
     """The registers of a thread. Raises InputError where one is used with two sizes."""
-    found = Registers()
+    registers = Registers()
     for instruction, reading in body:
         if instruction.guard is not None:
-            found.note(instruction.guard.register, PRED, instruction.guard.span)
+            registers.note(instruction.guard.register, PRED, instruction.guard.span)
         for operand, kind in zip(instruction.operands, kinds(instruction, reading), strict=True):
             for register, exact in _registers(operand, kind):
                 if is_special(register.name):
                     continue
                 if exact is None:
-                    found.least.setdefault(register.name, 16)
-                    found.pointers.add(register.name)
+                    registers.least.setdefault(register.name, 16)
+                    registers.pointers.add(register.name)
                 else:
-                    found.note(register.name, exact, register.span or instruction.span)
-    return found
+                    registers.note(register.name, exact, register.span or instruction.span)
+    return registers
 
 
 def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, RegisterClass | None]]:
@@ -207,28 +207,28 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         return _mma(operands)
     if reading.head.startswith("wgmma.mma_async"):
         metadata = [B32, B32] if reading.head.endswith(".sp") else []
-        found = [B32, B32 if isinstance(operands[1], Vector) else B64, B64, *metadata, PRED]
-        return found + [B32] * (len(operands) - len(found))
+        classes = [B32, B32 if isinstance(operands[1], Vector) else B64, B64, *metadata, PRED]
+        return classes + [B32] * (len(operands) - len(classes))
     return [_named(name, reading, typed) for name in names(instruction, reading)]
 
 
 def _copy(operands: Sequence[Operand], reading: Spelling) -> list[RegisterClass]:
     """A size; then a CTA mask, a cache policy and a byte mask, as the qualifiers say."""
-    found = [B32] * len(operands)
+    classes = [B32] * len(operands)
     tail = [("multicast", B16), ("hint", B64), ("cp_mask", B16)]
     last = [kind for slot, kind in tail if slot in reading.words]
     if reading.words.get("mode", "").startswith("im2col"):
-        found = [B16 if isinstance(operand, Vector) else B32 for operand in operands]
-    return found[: len(operands) - len(last)] + last
+        classes = [B16 if isinstance(operand, Vector) else B32 for operand in operands]
+    return classes[: len(operands) - len(last)] + last
 
 
 def _mma(operands: Sequence[Operand]) -> list[RegisterClass]:
     """Descriptors of A and B, the instruction descriptor, the lanes to leave out, enable-input-d, the rest."""
-    found = [B32, B64, B64]
+    classes = [B32, B64, B64]
     scalars = [B32, PRED, B64, B64]
     for operand in operands[3:]:
-        found.append(B32 if isinstance(operand, Mem | TensorOperand | Vector) else scalars.pop(0))
-    return found
+        classes.append(B32 if isinstance(operand, Mem | TensorOperand | Vector) else scalars.pop(0))
+    return classes
 
 
 def names(instruction: Instruction, reading: Spelling) -> list[str]:

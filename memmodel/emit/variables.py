@@ -83,21 +83,21 @@ def initialise(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
 
 def _stores(variable: Variable, name: str, width: int) -> list[Line]:
     size = width // 8
-    found: list[str] = []
+    lines: list[str] = []
     values = {index: value for index, value in enumerate(variable.init) if value}
     if variable.length > UNROLLED:
         loop, n, x = f"{OURS}clear_{name}", f"%{OURS}n", f"%{OURS}x"
-        found += [f"mov.b64 {x}, {name};", f"mov.u32 {n}, {variable.length * size};", f"{loop}:"]
-        found += [f"st.shared.b8 [{x}], 0;", f"add.u64 {x}, {x}, 1;", f"sub.u32 {n}, {n}, 1;"]
-        found += [f"setp.ne.u32 %{OURS}p, {n}, 0;", f"@%{OURS}p bra {loop};"]
+        lines += [f"mov.b64 {x}, {name};", f"mov.u32 {n}, {variable.length * size};", f"{loop}:"]
+        lines += [f"st.shared.b8 [{x}], 0;", f"add.u64 {x}, {x}, 1;", f"sub.u32 {n}, {n}, 1;"]
+        lines += [f"setp.ne.u32 %{OURS}p, {n}, 0;", f"@%{OURS}p bra {loop};"]
     else:
         values = dict.fromkeys(range(variable.length), 0) | values
     for index, value in values.items():
         at = f"{name}+{index * size}" if index else name
         for half in range(max(1, width // 64)):
             part = value >> 64 * half & (1 << 64) - 1 if width > 64 else value
-            found.append(f"st.shared.b{min(width, 64)} [{at}{f'+{8 * half}' if half else ''}], {number(part)};")
-    return [(text, variable.span) for text in found]
+            lines.append(f"st.shared.b{min(width, 64)} [{at}{f'+{8 * half}' if half else ''}], {number(part)};")
+    return [(text, variable.span) for text in lines]
 
 
 def _what(variable: Variable, kind: DataType) -> str:
@@ -132,7 +132,7 @@ def _type(variable: Variable, memory: EmittedVariables) -> DataType:
 
 def _used_types(test: LitmusTest) -> dict[str, DataType]:
     """The widest type through which each variable is accessed, for those declared without one."""
-    found: dict[str, DataType] = {}
+    types: dict[str, DataType] = {}
     for thread in test.threads:
         for item in instructions(thread):
             width = next(
@@ -140,7 +140,7 @@ def _used_types(test: LitmusTest) -> dict[str, DataType]:
             )
             for operand in item.operands:
                 if isinstance(operand, Mem) and isinstance(operand.base, Sym) and width in (8, 16, 32, 64, 128):
-                    known = found.get(operand.base.name)
+                    known = types.get(operand.base.name)
                     if known is None or known.width < width:
-                        found[operand.base.name] = DataType("b", width)
-    return found
+                        types[operand.base.name] = DataType("b", width)
+    return types

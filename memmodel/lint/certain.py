@@ -32,10 +32,10 @@ def certainly_undefined(lowered: LoweredTest) -> Iterator[Advice]:
             if number == len(program.steps):
                 continue
             step = program.steps[number]
-            found = None if step.index in reported else _undefined(lowered, step, thread.place, known)
-            if found is not None:
+            advice = None if step.index in reported else _undefined(lowered, step, thread.place, known)
+            if advice is not None:
                 reported.add(step.index)
-                yield found
+                yield advice
 
 
 def _undefined(lowered: LoweredTest, step: Step, place: Place, known: Known) -> Advice | None:
@@ -53,8 +53,8 @@ def _bad(lowered: LoweredTest, region: Region, place: Place, known: Known) -> Ba
     numbers = [_value(lowered, expr, place, known) for expr in region_exprs(region)]
     if None in numbers:
         return None
-    found = resolve(region, [n for n in numbers if n is not None], lowered.space, place, Starts())
-    return found if isinstance(found, BadFootprint) else None
+    footprint = resolve(region, [n for n in numbers if n is not None], lowered.space, place, Starts())
+    return footprint if isinstance(footprint, BadFootprint) else None
 
 
 def _value(lowered: LoweredTest, expr: Expr, place: Place, known: Known) -> int | None:
@@ -116,17 +116,17 @@ def _following(lowered: LoweredTest, program: Program, number: int, place: Place
         return [number + 1]
     runs = _guarded(step, known)
     when = 1 if step.op.when is None else _value(lowered, step.op.when, place, known)
-    found = []
+    successors = []
     if runs is not False and when != 0:
-        found.append(program.target(step.op.label))
+        successors.append(program.target(step.op.label))
     if runs is not True or not when:
-        found.append(number + 1)
-    return found
+        successors.append(number + 1)
+    return successors
 
 
-def _join(one: Known | None, other: Known) -> Known:
+def _join(known: Known | None, other: Known) -> Known:
     """What is known if either is."""
-    if one is None:
+    if known is None:
         return dict(other)
-    names = {**one, **other}
-    return {name: one.get(name, 0) if one.get(name, 0) == other.get(name, 0) else None for name in names}
+    names = {**known, **other}
+    return {name: known.get(name, 0) if known.get(name, 0) == other.get(name, 0) else None for name in names}

@@ -33,9 +33,9 @@ class Misfit:
 def misfits(lowered: LoweredTest) -> Iterator[Misfit]:
     """The comparisons for equality that are never true."""
     for question in lowered.test.questions():
-        for one in _comparisons(question.condition):
-            for term, number in ((one.left, one.right), (one.right, one.left)):
-                if isinstance(number, Number) and one.op in ("==", "!="):
+        for compare in _comparisons(question.condition):
+            for term, number in ((compare.left, compare.right), (compare.right, compare.left)):
+                if isinstance(number, Number) and compare.op in ("==", "!="):
                     yield from _misfit(lowered, term, number)
 
 
@@ -51,8 +51,8 @@ def _misfit(lowered: LoweredTest, term: Term, number: Number) -> Iterator[Misfit
 
 def _types(lowered: LoweredTest, term: RegValue, number: int) -> tuple[DataType, ...] | None:
     """The types of the values that a register may have at the end; None if one of them may be any, or is the number."""
-    thread = next(k for k, one in enumerate(lowered.test.threads) if one.name == term.thread)
-    program, found = lowered.programs[thread], []
+    thread = next(k for k, candidate in enumerate(lowered.test.threads) if candidate.name == term.thread)
+    program, data_types = lowered.programs[thread], []
     if program.initial.get(term.register, 0) == number:
         return None
     for op in (step.op for step in program.steps):
@@ -67,8 +67,8 @@ def _types(lowered: LoweredTest, term: RegValue, number: int) -> tuple[DataType,
             continue
         if type is None:
             return None
-        found.append(type)
-    return tuple(found)
+        data_types.append(type)
+    return tuple(data_types)
 
 
 def _comparisons(condition: Condition) -> Iterator[Compare]:

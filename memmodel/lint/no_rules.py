@@ -26,14 +26,14 @@ BETWEEN = frozenset({"ENDS", "GRIDEND"})
 def without_rules(lowered: LoweredTest, model: Model) -> list[str]:
     """Warnings if the test has operations of a kind that the model has no rules for, one for each kind."""
     named = base_names(model)
-    found = []
+    warnings = []
     if not named & ASYNCHRONOUS:
         what = "asynchronous operations: whatever they do, it allows"
-        found.append(_first(lowered, _is_asynchronous, f"{model.name} has no rules for {what}"))
+        warnings.append(_first(lowered, _is_asynchronous, f"{model.name} has no rules for {what}"))
     if not named & BETWEEN:
         what = "grids that depend on one another"
-        found.append(_first(lowered, _is_between_grids, f"{model.name} has no rules for {what}"))
-    return [one for one in found if one is not None]
+        warnings.append(_first(lowered, _is_between_grids, f"{model.name} has no rules for {what}"))
+    return [warning for warning in warnings if warning is not None]
 
 
 def _first(lowered: LoweredTest, concerned: Callable[[Op], bool], message: str) -> str | None:

@@ -26,10 +26,10 @@ def pointless_scopes(lowered: LoweredTest) -> Iterator[Advice]:
     for thread, program in zip(test.threads, lowered.programs, strict=True):
         reported: set[int] = set()
         for step in program.steps:
-            found = None if step.index in reported else _reaches_nobody(step.op, thread, lowered, users)
-            if found is not None:
+            message_and_hint = None if step.index in reported else _reaches_nobody(step.op, thread, lowered, users)
+            if message_and_hint is not None:
                 reported.add(step.index)
-                yield Advice(step, *found)
+                yield Advice(step, *message_and_hint)
     yield from _too_wide(lowered)
 
 

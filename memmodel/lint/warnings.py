@@ -35,22 +35,23 @@ class Warned:
 
 def legality_warnings(lowered: LoweredTest) -> list[str]:
     """Every warning about the test, rendered."""
-    return [render("warning", one.message, one.span, one.hint) for one in doubts(lowered)]
+    return [render("warning", warning.message, warning.span, warning.hint) for warning in doubts(lowered)]
 
 
 def doubts(lowered: LoweredTest) -> list[Warned]:
     """Every warning about the test."""
     advice = (*_accesses(lowered), *certainly_undefined(lowered), *hazards(lowered), *pointless_scopes(lowered))
-    found = [
-        Warned(one.message, one.step.instruction.mnemonic_span or one.step.instruction.span, one.hint) for one in advice
+    warned = [
+        Warned(remark.message, remark.step.instruction.mnemonic_span or remark.step.instruction.span, remark.hint)
+        for remark in advice
     ]
     for misfit in misfits(lowered):
         message = f"`{misfit.what}` is never {misfit.number}: it is a .{misfit.type}"
-        found.append(Warned(message, misfit.span, f"in a .{misfit.type} these bits are {misfit.meant}"))
+        warned.append(Warned(message, misfit.span, f"in a .{misfit.type} these bits are {misfit.meant}"))
     if target(lowered.test) is None:
         where = lowered.test.threads[0].span
-        found.append(Warned("no target architecture has every instruction of the test", where, None))
-    return found
+        warned.append(Warned("no target architecture has every instruction of the test", where, None))
+    return warned
 
 
 def _accesses(lowered: LoweredTest) -> Iterator[Advice]:
@@ -58,10 +59,10 @@ def _accesses(lowered: LoweredTest) -> Iterator[Advice]:
     for program in lowered.programs:
         reported: set[int] = set()
         for step in program.steps:
-            found = None if step.index in reported else _about(step, lowered, sharers)
-            if found is not None:
+            message_and_hint = None if step.index in reported else _about(step, lowered, sharers)
+            if message_and_hint is not None:
                 reported.add(step.index)
-                yield Advice(step, *found)
+                yield Advice(step, *message_and_hint)
 
 
 def _sharers(lowered: LoweredTest) -> dict[str, set[tuple[object, ...]]]:

@@ -59,9 +59,9 @@ class _Gathering(Loader):
         self.open.append((path, source))
         if path is not None:
             self.seen.add(self.disk.real(path))
-        for one in includes(source):
+        for include in includes(source):
             try:
-                self.include(one)
+                self.include(include)
             except InputError:
                 continue
         self.open.pop()
@@ -89,13 +89,13 @@ def model_of(document: Document) -> Model:
 def texts_of(document: Document) -> list[tuple[Path | None, Source]]:
     """The document, and the other texts of its model: what it includes, the prelude, then what includes it."""
     files = OpenFiles(document)
-    found = [(document.path, document.source), *_gathered(files, document.path, document.source)[1:]]
+    texts = [(document.path, document.source), *_gathered(files, document.path, document.source)[1:]]
     prelude = files.home / PRELUDE
-    found.append((prelude, files.shipped(prelude)))
-    for one in _including(document, files):
-        found += _gathered(files, one, files.read(one))
+    texts.append((prelude, files.shipped(prelude)))
+    for outer in _including(document, files):
+        texts += _gathered(files, outer, files.read(outer))
     unique: dict[object, tuple[Path | None, Source]] = {}
-    for path, source in found:
+    for path, source in texts:
         unique.setdefault(files.real(path) if path is not None else None, (path, source))
     return list(unique.values())
 
@@ -127,19 +127,19 @@ def _including(document: Document, files: Files) -> list[Path]:
         return []
     mine = path.resolve()
     try:
-        beside = [one for folder in (mine.parent, mine.parent.parent) for one in sorted(folder.glob("*.cat"))]
+        beside = [file for folder in (mine.parent, mine.parent.parent) for file in sorted(folder.glob("*.cat"))]
     except OSError:
         return []
-    found: list[Path] = []
-    for one in beside[:MOST_FILES]:
-        if one == mine or len(found) == MOST_MODELS:
+    including: list[Path] = []
+    for file in beside[:MOST_FILES]:
+        if file == mine or len(including) == MOST_MODELS:
             continue
         try:
-            if one.stat().st_size > MAX_BYTES or not files.read(one).text.strip():
+            if file.stat().st_size > MAX_BYTES or not files.read(file).text.strip():
                 continue
-            inside = {files.real(other) for other, _ in _gathered(files, one, files.read(one)) if other is not None}
+            inside = {files.real(other) for other, _ in _gathered(files, file, files.read(file)) if other is not None}
         except (InputError, OSError):
             continue
         if mine in inside:
-            found.append(one)
-    return found
+            including.append(file)
+    return including

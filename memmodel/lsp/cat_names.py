@@ -50,12 +50,12 @@ def _meaning(document: Document, token: CatToken) -> str | None:
     if token.sort is Lexeme.WORD:
         return WORDS.get(token.text)
     if token.sort is Lexeme.STRING:
-        found = _included(document, token)
-        return None if found is None else f"`{found}`"
+        file = _included(document, token)
+        return None if file is None else f"`{file}`"
     parts = []
-    one = _definition(document, token)
-    if one is not None:
-        path, name = one
+    known = _definition(document, token)
+    if known is not None:
+        path, name = known
         lines = name.statement.text.split("\n")
         more = ["…"] if len(lines) > MOST_LINES else []
         parts.append("```cat\n" + "\n".join([*lines[:MOST_LINES], *more]).replace("```", "'''") + "\n```")
@@ -75,8 +75,8 @@ def _computed(document: Document, token: CatToken) -> str | None:
         model = model_of(document)
     except InputError:
         return None
-    one = next((one for one in model.definitions if one.name == token.text), None)
-    return None if one is None else f"`{one.name}`: a {one.kind.value}. {one.doc}".strip()
+    computed = next((candidate for candidate in model.definitions if candidate.name == token.text), None)
+    return None if computed is None else f"`{computed.name}`: a {computed.kind.value}. {computed.doc}".strip()
 
 
 def definition(document: Document, offset: int) -> list[Json]:
@@ -88,12 +88,12 @@ def definition(document: Document, offset: int) -> list[Json]:
         path = _included(document, token)
         zero = {"line": 0, "character": 0}
         return [] if path is None else [{"uri": uri_of(path), "range": {"start": zero, "end": zero}}]
-    found = _definition(document, token)
-    if found is None:
+    known = _definition(document, token)
+    if known is None:
         return []
-    path, one = found
-    there = document if path == document.path else document.other(one.span.source, str(path))
-    return [{"uri": there.uri, "range": there.at(one.span)}]
+    path, name = known
+    target = document if path == document.path else document.other(name.span.source, str(path))
+    return [{"uri": target.uri, "range": target.at(name.span)}]
 
 
 def _included(document: Document, token: CatToken) -> Path | None:
@@ -105,12 +105,12 @@ def _included(document: Document, token: CatToken) -> Path | None:
 
 def _definition(document: Document, token: CatToken) -> tuple[Path | None, Defined] | None:
     """The definition that a name refers to: the last one before it, else one in the texts around, else one after it."""
-    own = [one for one in defined(document.source) if one.name == token.text and one.kind != "show"]
-    before = [one for one in own if one.span.start <= token.start]
+    own = [name for name in defined(document.source) if name.name == token.text and name.kind != "show"]
+    before = [name for name in own if name.span.start <= token.start]
     if before:
         return document.path, before[-1]
     for path, source in texts_of(document)[1:]:
-        others = [one for one in _known(source) if one.name == token.text and one.kind != "show"]
+        others = [name for name in _known(source) if name.name == token.text and name.kind != "show"]
         if others:
             return path, others[-1]
     return (document.path, own[0]) if own else None
@@ -132,11 +132,11 @@ def symbols(document: Document) -> list[Json]:
     """The names that the text defines, and its checks."""
     return [
         {
-            "name": one.name,
-            "detail": " ".join(one.doc.split())[:80],
-            "kind": SYMBOL_KINDS.get(one.kind, 13),
-            "range": document.at(one.statement),
-            "selectionRange": document.at(one.span),
+            "name": name.name,
+            "detail": " ".join(name.doc.split())[:80],
+            "kind": SYMBOL_KINDS.get(name.kind, 13),
+            "range": document.at(name.statement),
+            "selectionRange": document.at(name.span),
         }
-        for one in defined(document.source)
+        for name in defined(document.source)
     ]

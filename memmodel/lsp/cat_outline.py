@@ -48,21 +48,21 @@ def tokens_of(source: Source) -> tuple[list[CatToken], list[Comment]]:
 def defined(source: Source) -> list[Defined]:
     """Every name that the text defines, in order."""
     tokens, comments = tokens_of(source)
-    starts = [n for n, one in enumerate(tokens) if _begins(tokens, n, one)]
-    found: list[Defined] = []
+    starts = [n for n, token in enumerate(tokens) if _begins(tokens, n, token)]
+    names: list[Defined] = []
     for number, first in enumerate(starts):
         last = (starts[number + 1] if number + 1 < len(starts) else len(tokens) - 1) - 1
         statement = Span(source, tokens[first].start, tokens[max(first, last)].end)
         doc = _above(source, comments, statement.start)
         for kind, token in _names(tokens[first : last + 1]):
-            found.append(Defined(token.text, kind, Span(source, token.start, token.end), statement, doc))
-    return found
+            names.append(Defined(token.text, kind, Span(source, token.start, token.end), statement, doc))
+    return names
 
 
-def _begins(tokens: list[CatToken], number: int, one: CatToken) -> bool:
-    before = tokens[number - 1] if number else one
-    first = one.first or (before.first and before.text in ("override", "~"))
-    return first and one.sort is Lexeme.WORD and one.text in BEGIN
+def _begins(tokens: list[CatToken], number: int, token: CatToken) -> bool:
+    before = tokens[number - 1] if number else token
+    first = token.first or (before.first and before.text in ("override", "~"))
+    return first and token.sort is Lexeme.WORD and token.text in BEGIN
 
 
 def _names(tokens: list[CatToken]) -> Iterator[tuple[str, CatToken]]:
@@ -71,35 +71,37 @@ def _names(tokens: list[CatToken]) -> Iterator[tuple[str, CatToken]]:
     if head in ("let", "procedure", "enum", "forall"):
         depth = 0
         wanted = True
-        for at, one in enumerate(tokens[1:], 1):
-            depth += {"(": 1, "begin": 1, ")": -1, "end": -1}.get(one.text, 0) if one.sort is not Lexeme.STRING else 0
-            if one.sort is Lexeme.WORD and one.text in ("rec", "override"):
+        for at, token in enumerate(tokens[1:], 1):
+            depth += (
+                {"(": 1, "begin": 1, ")": -1, "end": -1}.get(token.text, 0) if token.sort is not Lexeme.STRING else 0
+            )
+            if token.sort is Lexeme.WORD and token.text in ("rec", "override"):
                 continue
-            if wanted and one.sort is Lexeme.NAME and one.text != "override":
-                yield head, one
+            if wanted and token.sort is Lexeme.NAME and token.text != "override":
+                yield head, token
                 wanted = head == "let" and depth > 0 and tokens[at + 1 :][:1] != [] and tokens[at + 1].text == ","
                 continue
-            wanted = wanted and one.text in ("(", ",")
-            if head == "let" and depth == 0 and one.sort is Lexeme.WORD and one.text == "and":
+            wanted = wanted and token.text in ("(", ",")
+            if head == "let" and depth == 0 and token.sort is Lexeme.WORD and token.text == "and":
                 wanted = True
     elif head in (*CHECK_WORDS, "flag", "undefined_unless", "assert", "show", "call"):
         kind = "check" if head in CHECK_WORDS else head
-        for before, one in itertools.pairwise(tokens):
-            if before.text == "as" and before.sort is Lexeme.WORD and one.sort is Lexeme.NAME:
-                yield kind, one
+        for before, token in itertools.pairwise(tokens):
+            if before.text == "as" and before.sort is Lexeme.WORD and token.sort is Lexeme.NAME:
+                yield kind, token
 
 
 def _above(source: Source, comments: list[Comment], at: int) -> str:
     """The comments that end on the line above, or on the same line."""
     text: list[str] = []
-    for one in reversed(comments):
-        between = source.text[one.end : at]
-        if one.end > at:
+    for comment in reversed(comments):
+        between = source.text[comment.end : at]
+        if comment.end > at:
             continue
         if between.strip() or between.count("\n") > 1:
             break
-        text.insert(0, one.text)
-        at = one.start
+        text.insert(0, comment.text)
+        at = comment.start
     return "\n".join(text)
 
 
@@ -108,8 +110,8 @@ def includes(source: Source) -> list[tree.Include]:
     tokens, _ = tokens_of(source)
     return [
         tree.Include(two.text, Span(source, two.start, two.end))
-        for one, two in itertools.pairwise(tokens)
-        if one.sort is Lexeme.WORD and one.text == "include" and two.sort is Lexeme.STRING
+        for word, two in itertools.pairwise(tokens)
+        if word.sort is Lexeme.WORD and word.text == "include" and two.sort is Lexeme.STRING
     ]
 
 
@@ -118,5 +120,10 @@ def token_at(source: Source, offset: int) -> CatToken | None:
     tokens, _ = tokens_of(source)
     kinds = (Lexeme.NAME, Lexeme.WORD, Lexeme.STRING)
     return next(
-        (one for one in tokens if one.start <= offset <= one.end and one.sort in kinds and one.end > one.start), None
+        (
+            token
+            for token in tokens
+            if token.start <= offset <= token.end and token.sort in kinds and token.end > token.start
+        ),
+        None,
     )

@@ -32,7 +32,7 @@ def edits(document: Document, new: str) -> list[Json]:
     after = [f"{line}\n" for line in wanted]
     if document.lines[-1] == "":
         after.append("\n")
-    found: list[Json] = []
+    changes: list[Json] = []
     end = line_end(document.text)
     for tag, a, b, c, d in SequenceMatcher(None, old, after, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -43,13 +43,13 @@ def edits(document: Document, new: str) -> list[Json]:
             start = document.position(sum(map(len, old[:a])))
             if a == len(old):
                 text = "\n" + text
-            found.append(
+            changes.append(
                 {"range": {"start": start, "end": document.whole()["end"]}, "newText": text.replace("\n", end)}
             )
         else:
             zero = {"start": {"line": a, "character": 0}, "end": {"line": b, "character": 0}}
-            found.append({"range": zero, "newText": text.replace("\n", end)})
-    return found
+            changes.append({"range": zero, "newText": text.replace("\n", end)})
+    return changes
 
 
 def repaired(document: Document, what: str, model: str, effort: int, seconds: float, memory: int) -> Json:
@@ -73,5 +73,5 @@ def repaired(document: Document, what: str, model: str, effort: int, seconds: fl
             new, changes = weaker.new, weaker.changes
     except InputError as error:
         return {"edits": [], "title": "", "reason": error.message}
-    title = "; ".join(one.what for one in changes)
+    title = "; ".join(edit.what for edit in changes)
     return {"edits": edits(document, new), "title": title, "reason": ""}

@@ -61,19 +61,19 @@ def of_text(document: Document) -> list[Json]:
 
 
 def _litmus(document: Document) -> list[Json]:
-    found: list[Json] = []
-    source = document.source if _readable(document, found) else None
-    while source is not None and len(found) < MOST_ERRORS:
+    diagnostics: list[Json] = []
+    source = document.source if _readable(document, diagnostics) else None
+    while source is not None and len(diagnostics) < MOST_ERRORS:
         try:
             steps = api.lowered(source)
         except InputError as error:
-            found.append({**of_error(document, error), **_suggestion(source, error)})
+            diagnostics.append({**of_error(document, error), **_suggestion(source, error)})
             source = without_instruction(source, error.span)
             continue
-        if not found:
-            found += _warnings(document, steps)
+        if not diagnostics:
+            diagnostics += _warnings(document, steps)
         break
-    return found
+    return diagnostics
 
 
 def _suggestion(source: Source, error: InputError) -> Json:
@@ -90,17 +90,17 @@ def _suggestion(source: Source, error: InputError) -> Json:
     return {"data": {"write": word}}
 
 
-def _readable(document: Document, found: list[Json]) -> bool:
+def _readable(document: Document, diagnostics: list[Json]) -> bool:
     try:
         return bool(document.source)
     except InputError as error:
-        found.append(of_error(document, error))
+        diagnostics.append(of_error(document, error))
         return False
 
 
 def _warnings(document: Document, steps: LoweredTest) -> Iterator[Json]:
-    for one in doubts(steps):
-        yield made(document, one.span, WARNING, _with_hint(one.message, one.hint), "doubtful")
+    for warned in doubts(steps):
+        yield made(document, warned.span, WARNING, _with_hint(warned.message, warned.hint), "doubtful")
     for text in steps.test.warnings:
         place = _PLACE.search(text.removeprefix(steps.test.source.name))
         if place is not None:
@@ -116,9 +116,9 @@ def _cat(document: Document) -> list[Json]:
     except InputError as error:
         return [of_error(document, error)]
     return [
-        made(document, one.span, WARNING, _with_hint(one.message, one.hint), "name")
-        for one in model.notices
-        if one.span is None or one.span.source.text == document.source.text
+        made(document, notice.span, WARNING, _with_hint(notice.message, notice.hint), "name")
+        for notice in model.notices
+        if notice.span is None or notice.span.source.text == document.source.text
     ]
 
 
@@ -131,17 +131,23 @@ def _ptx(document: Document) -> list[Json]:
     except InputError as error:
         return [of_error(document, error)]
     functions = module.functions.values()
-    body = {one.span.start: one for function in functions for one in function.body or ()}
-    unread = {one.span.start for one in unknown(functions)}
-    found: list[Json] = []
-    for start, one in sorted(body.items()):
-        known = one.words[0] not in SCALAR and any(head.partition(".")[0] == one.words[0] for head in HEADS)
-        read = read_mnemonic(one.opcode, Layout.BLOCKS, HEADS) if known or start in unread else None
+    body = {instruction.span.start: instruction for function in functions for instruction in function.body or ()}
+    unread = {instruction.span.start for instruction in unknown(functions)}
+    diagnostics: list[Json] = []
+    for start, instruction in sorted(body.items()):
+        known = instruction.words[0] not in SCALAR and any(
+            head.partition(".")[0] == instruction.words[0] for head in HEADS
+        )
+        read = read_mnemonic(instruction.opcode, Layout.BLOCKS, HEADS) if known or start in unread else None
         if isinstance(read, Refusal):
-            found.append(made(document, one.span, WARNING, _with_hint(read.message, read.hint), "unknown"))
+            diagnostics.append(
+                made(document, instruction.span, WARNING, _with_hint(read.message, read.hint), "unknown")
+            )
         elif start in unread:
-            found.append(made(document, one.span, WARNING, f"no check can run {one.opcode}", "unknown"))
-    return found[:MOST_ERRORS]
+            diagnostics.append(
+                made(document, instruction.span, WARNING, f"no check can run {instruction.opcode}", "unknown")
+            )
+    return diagnostics[:MOST_ERRORS]
 
 
 def of_error(document: Document, error: InputError) -> Json:
@@ -151,8 +157,8 @@ def of_error(document: Document, error: InputError) -> Json:
     message = _with_hint(error.message, error.hint)
     if span is None or document.name == span.source.name or document.source.text == span.source.text:
         return made(document, span, ERROR, message, code)
-    there = document.other(span.source)
-    related: list[Json] = [{"location": {"uri": there.uri, "range": there.at(span)}, "message": error.message}]
+    elsewhere = document.other(span.source)
+    related: list[Json] = [{"location": {"uri": elsewhere.uri, "range": elsewhere.at(span)}, "message": error.message}]
     return made(document, None, ERROR, f"{span}: {message}", code, related)
 
 
@@ -169,7 +175,7 @@ def made(
     related: list[Json] | None = None,
 ) -> Json:
     """One diagnostic."""
-    one: Json = {
+    diagnostic: Json = {
         "range": document.at(span),
         "severity": severity,
         "code": code,
@@ -177,8 +183,8 @@ def made(
         "message": message[:MOST_SHOWN],
     }
     if related:
-        one["relatedInformation"] = related
-    return one
+        diagnostic["relatedInformation"] = related
+    return diagnostic
 
 
 # ---- by a check --------------------------------------------------------------------------------------------------
@@ -195,17 +201,17 @@ def of_check(document: Document, model: str, effort: int, seconds: float, memory
         return []
     options = Options(budget=Budget(effort, seconds, memory))
     places = questions_of(document.source)
-    found: dict[str, Json] = {}
+    diagnostics: dict[str, Json] = {}
     for number, asked in enumerate(api.questions(steps)):
         span = places[number] if number < len(places) else None
         try:
             report = api.report_on(asked, loaded, options)
         except InputError as error:
-            found.setdefault(str(error), of_error(document, error))
+            diagnostics.setdefault(str(error), of_error(document, error))
             continue
-        for one in (_verdict(document, report, span), *_findings(document, report)):
-            found.setdefault(str(one), one)
-    return list(found.values())
+        for diagnostic in (_verdict(document, report, span), *_findings(document, report)):
+            diagnostics.setdefault(str(diagnostic), diagnostic)
+    return list(diagnostics.values())
 
 
 def _verdict(document: Document, report: Report, span: Span | None) -> Json:
@@ -235,53 +241,58 @@ def _verdict(document: Document, report: Report, span: Span | None) -> Json:
 def _findings(document: Document, report: Report) -> Iterator[Json]:
     stories = stories_of_findings(report)
     words = (report.expected or "").split("+")
-    for one in report.answer.findings[:MOST_FINDINGS]:
+    for finding in report.answer.findings[:MOST_FINDINGS]:
         expected = report.finding is not None or any(
-            is_called(one.flag, word) for word in words if word in FINDING_WORDS
+            is_called(finding.flag, word) for word in words if word in FINDING_WORDS
         )
         severity = INFORMATION if expected else WARNING
-        if one.flag == HANG:
-            yield from _hang(document, one, severity)
+        if finding.flag == HANG:
+            yield from _hang(document, finding, severity)
             continue
-        story = stories.get(id(one))
-        lines = [sentence(one), report.rule(one.flag) or one.rule]
+        story = stories.get(id(finding))
+        lines = [sentence(finding), report.rule(finding.flag) or finding.rule]
         lines += _because(story) if story is not None and says(story) else ()
-        where = next((event.span for event in (one.second, one.first) if event is not None and event.span), None)
-        related = _related(document, story, one)
-        yield made(document, where, severity, "\n".join(filter(None, lines)), one.flag, related)
+        where = next(
+            (event.span for event in (finding.second, finding.first) if event is not None and event.span), None
+        )
+        related = _related(document, story, finding)
+        yield made(document, where, severity, "\n".join(filter(None, lines)), finding.flag, related)
 
 
 FINDING_WORDS = ("race", "hang", "hazard", "undefined")
 
 
 def _hang(document: Document, finding: Finding, severity: int) -> Iterator[Json]:
-    for one in stuck(finding.witness).waiting:
-        lines = [one.text, f"because {one.reason.value}"]
-        if one.goes_on:
-            lines.append(f"would go on with {one.goes_on}")
-        yield made(document, one.span, severity, "\n".join(lines), HANG)
+    for waiting in stuck(finding.witness).waiting:
+        lines = [waiting.text, f"because {waiting.reason.value}"]
+        if waiting.goes_on:
+            lines.append(f"would go on with {waiting.goes_on}")
+        yield made(document, waiting.span, severity, "\n".join(lines), HANG)
 
 
 def _because(story: Story) -> list[str]:
-    return [line for one in story.obstacles for line in _obstacle(one)]
+    return [line for obstacle in story.obstacles for line in _obstacle(obstacle)]
 
 
-def _obstacle(one: Obstacle) -> list[str]:
-    return [f"because {one.reason.value}: {one.text}", *([f"would do: {one.repair}"] if one.repair else ())]
+def _obstacle(obstacle: Obstacle) -> list[str]:
+    return [
+        f"because {obstacle.reason.value}: {obstacle.text}",
+        *([f"would do: {obstacle.repair}"] if obstacle.repair else ()),
+    ]
 
 
 def _related(document: Document, story: Story | None, finding: Finding | None) -> list[Json]:
     """The two accesses, and where something is missing."""
-    found: list[Json] = []
+    related: list[Json] = []
     for event in (finding.first, finding.second) if finding is not None else ():
         if event is not None and event.span is not None:
-            found.append(_there(document, event.span, f"{event.label}: {event.text}"))
+            related.append(_there(document, event.span, f"{event.label}: {event.text}"))
     if story is not None:
         places = [] if finding is not None else [story.first, story.second]
-        for at in (*places, *(at for one in story.obstacles for at in one.events)):
+        for at in (*places, *(at for obstacle in story.obstacles for at in obstacle.events)):
             if at is not None and at.span is not None:
-                found.append(_place(document, at))
-    unique = {str(one): one for one in found}
+                related.append(_place(document, at))
+    unique = {str(place): place for place in related}
     return list(unique.values())
 
 

@@ -85,10 +85,10 @@ class Document:
         if encoding is None:
             return self._starts[line] + max(0, min(character, len(text)))
         units = 0
-        for number, one in enumerate(text):
+        for number, char in enumerate(text):
             if units >= character:
                 return self._starts[line] + number
-            units += len(one.encode(encoding[0], "surrogatepass")) // encoding[1]
+            units += len(char.encode(encoding[0], "surrogatepass")) // encoding[1]
         return self._starts[line] + len(text)
 
     def position(self, offset: int) -> Json:

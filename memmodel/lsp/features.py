@@ -79,9 +79,9 @@ FEATURES: dict[str, Callable[..., object]] = {
 }
 
 
-def answer(name: str, document: dict[str, Any], given: dict[str, Any]) -> object:
+def answer(name: str, document: dict[str, Any], arguments: dict[str, Any]) -> object:
     """The answer to one question; None where the text is no text."""
     try:
-        return FEATURES[name](Document(**document), **given)
+        return FEATURES[name](Document(**document), **arguments)
     except InputError:
         return None

@@ -29,9 +29,9 @@ COMMON = frozenset({"M", "R", "W", "_", "ASYNC", "ISSUE", "CTA", "CLUSTER", "GPU
 
 def row_of(mnemonic: str, layout: Layout) -> Row | None:
     """The row of a mnemonic, even of one that is not complete."""
-    found = read_mnemonic(mnemonic, layout, HEADS)
-    if not isinstance(found, Refusal):
-        return found.row
+    spelling = read_mnemonic(mnemonic, layout, HEADS)
+    if not isinstance(spelling, Refusal):
+        return spelling.row
     parts = mnemonic.split(".")[:24]
     heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((HEADS[head] for head in heads if head in HEADS), None)
@@ -51,9 +51,9 @@ def described(mnemonic: str, layout: Layout, ops: Iterable[Op], model: Model) ->
         )
     rules = rules_of(ops, model)
     if rules:
-        told = f"\n\nRules of {model.name} that speak of it:\n\n" + "\n".join(rules) + "\n"
+        paragraph = f"\n\nRules of {model.name} that speak of it:\n\n" + "\n".join(rules) + "\n"
         about, mark, illegal = text.partition("\n- Illegal")
-        text = about.rstrip() + told + (f"\nWhat is illegal:\n{mark}{illegal}" if mark else "")
+        text = about.rstrip() + paragraph + (f"\nWhat is illegal:\n{mark}{illegal}" if mark else "")
     return text
 
 
@@ -75,14 +75,14 @@ def rules_of(ops: Iterable[Op], model: Model) -> list[str]:
         row.name for row in SETS if row.holds is not None and not row.placed and any(map(row.holds, labels))
     } - COMMON
     rules: tuple[Definition | Check, ...] = (*model.definitions, *model.checks)
-    bodies = [(one.name, one.doc, frozenset(name.name for name in names_in(one.body) if name.ref is None))
-              for one in rules]  # fmt: skip
+    bodies = [(rule.name, rule.doc, frozenset(name.name for name in names_in(rule.body) if name.ref is None))
+              for rule in rules]  # fmt: skip
     often = Counter(name for _, _, names in bodies for name in names)
     scored = []
     for place, (name, doc, names) in enumerate(bodies):
         common = names & mine
         if common:
-            scored.append((-sum(1 / often[one] for one in common), place, name, doc, sorted(common)))
+            scored.append((-sum(1 / often[shared] for shared in common), place, name, doc, sorted(common)))
     return [
         f"- `{name}` ({', '.join(sets)}){': ' + shorten(' '.join(doc.split()), 200, placeholder=' …') if doc else ''}"
         for _, _, name, doc, sets in sorted(scored)[:MOST_RULES]

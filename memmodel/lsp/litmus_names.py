@@ -76,7 +76,7 @@ def _meaning(source: Source, span: Span) -> str | None:
         for item, ops in _items(test, steps):
             if item.mnemonic_span.start <= span.start < item.mnemonic_span.end:
                 return described(item.mnemonic, layout, ops, api.load(api.DEFAULT_MODEL))
-        variable = next((one for one in test.variables if one.name == span.text), None)
+        variable = next((candidate for candidate in test.variables if candidate.name == span.text), None)
         if variable is not None:
             return _variable(variable)
     if "." in span.text and span.text[0] not in "%@!":
@@ -90,22 +90,22 @@ def _items(test: LitmusTest, steps: LoweredTest | None) -> Iterator[tuple[Instru
         for item in thread.body:
             if isinstance(item, Instruction):
                 mine = steps.programs[number].steps if steps is not None else ()
-                yield item, [one.op for one in mine if one.instruction is item]
+                yield item, [step.op for step in mine if step.instruction is item]
 
 
-def _variable(one: Variable) -> str:
-    kind = f".{one.type}" if one.type is not None else ""
-    more = f"[{one.length}]" if one.array else ""
-    lines = [f"`.{one.space.value} {kind} {one.name}{more}`".replace("  ", " ")]
-    if one.mbarrier is not None:
-        lines.append(f"An mbarrier object, initialised for {one.mbarrier} arrivals.")
-    if one.maps:
-        lines.append(f"A tensor map of {', '.join(view.data for view in one.maps)}.")
-    if one.alias_of is not None:
-        lines.append(f"Another address of {one.alias_of}, accessed through the {one.proxy.value} proxy.")
-    if one.multimem:
-        lines.append(f"A multimem address of {', '.join(one.multimem)}.")
-    if one.space.value == "shared":
+def _variable(variable: Variable) -> str:
+    kind = f".{variable.type}" if variable.type is not None else ""
+    more = f"[{variable.length}]" if variable.array else ""
+    lines = [f"`.{variable.space.value} {kind} {variable.name}{more}`".replace("  ", " ")]
+    if variable.mbarrier is not None:
+        lines.append(f"An mbarrier object, initialised for {variable.mbarrier} arrivals.")
+    if variable.maps:
+        lines.append(f"A tensor map of {', '.join(view.data for view in variable.maps)}.")
+    if variable.alias_of is not None:
+        lines.append(f"Another address of {variable.alias_of}, accessed through the {variable.proxy.value} proxy.")
+    if variable.multimem:
+        lines.append(f"A multimem address of {', '.join(variable.multimem)}.")
+    if variable.space.value == "shared":
         lines.append("Every CTA has an instance of its own.")
     return "\n\n".join(lines)
 
@@ -115,7 +115,7 @@ def _other(word: str) -> str | None:
         return f"`{word}`: a special register, which follows from where the test places its threads."
     if word in WORDS:
         return WORDS[word]
-    known = next((one for one in BASE_NAMES if one.name == word), None)
+    known = next((base for base in BASE_NAMES if base.name == word), None)
     return None if known is None else f"`{known.name}`: {known.meaning} [{known.source}]"
 
 
@@ -150,8 +150,8 @@ def definition(document: Document, offset: int) -> list[Json]:
     test = parsed(source)
     if test is None:
         return []
-    found = _declared(test, source, span, offset)
-    return [] if found is None else [{"uri": document.uri, "range": document.at(found)}]
+    target = _declared(test, source, span, offset)
+    return [] if target is None else [{"uri": document.uri, "range": document.at(target)}]
 
 
 def _model(document: Document, offset: int) -> Json | None:
@@ -176,11 +176,11 @@ def _declared(test: LitmusTest, source: Source, span: Span, offset: int) -> Span
     word = span.text.lstrip("@!")
     thread = _thread(test, source, offset)
     if thread is None:
-        for one in test.threads:
-            if one.name == word:
-                return one.span
+        for declared in test.threads:
+            if declared.name == word:
+                return declared.span
         before = source.text[: span.start].rstrip()
-        named = next((one for one in test.threads if before.endswith(f"{one.name}:")), None)
+        named = next((candidate for candidate in test.threads if before.endswith(f"{candidate.name}:")), None)
         if named is not None:
             return _register(test, source, named, word)
     if thread is not None and not span.text.startswith("%"):
@@ -213,9 +213,9 @@ def _thread(test: LitmusTest, source: Source, offset: int) -> Thread | None:
 def _register(test: LitmusTest, source: Source, thread: Thread, word: str) -> Span | None:
     """Where a register is declared or initialised, else where it stands first in its thread."""
     name = word.removeprefix("%")
-    for one in test.registers:
-        if one.thread == thread.name and one.register == name:
-            return one.span
+    for initial in test.registers:
+        if initial.thread == thread.name and initial.register == name:
+            return initial.span
     try:
         clean = blanked(source)
         reader = Reader(source, tokenize(source, SPELLING, clean, clean.find("\n") + 1))
@@ -224,10 +224,10 @@ def _register(test: LitmusTest, source: Source, thread: Thread, word: str) -> Sp
     spans = [item.span for item in thread.body]
     if not spans:
         return None
-    begin, end = thread.span.start, max(one.end for one in spans)
+    begin, end = thread.span.start, max(span.end for span in spans)
     for token in reader.tokens:
         inside = begin <= token.start < end if test.layout is Layout.BLOCKS else any(
-            one.start <= token.start < one.end for one in spans
+            span.start <= token.start < span.end for span in spans
         )  # fmt: skip
         if inside and token.kind == "name" and token.text.removeprefix("%") == name:
             return reader.span(token)
@@ -243,10 +243,13 @@ def symbols(document: Document) -> list[Json]:
     test = parsed(source)
     if test is None:
         return []
-    found = [_symbol(document, one.name, VARIABLE, one.span, one.span, f".{one.space.value}") for one in test.variables]
+    outline = [
+        _symbol(document, variable.name, VARIABLE, variable.span, variable.span, f".{variable.space.value}")
+        for variable in test.variables
+    ]
     for thread in test.threads:
         spans = [item.span for item in thread.body]
-        whole = source.span(thread.span.start, max([thread.span.end, *(one.end for one in spans)]))
+        whole = source.span(thread.span.start, max([thread.span.end, *(span.end for span in spans)]))
         if test.layout is Layout.COLUMNS:
             whole = thread.span
         place = thread.place
@@ -255,12 +258,15 @@ def symbols(document: Document) -> list[Json]:
             for item in thread.body
             if isinstance(item, Label)
         ]
-        one = _symbol(document, thread.name, FUNCTION, whole, thread.span, f"cta {place.cta}, gpu {place.gpu}")
-        found.append({**one, "children": labels} if test.layout is Layout.BLOCKS else one)
+        symbol = _symbol(document, thread.name, FUNCTION, whole, thread.span, f"cta {place.cta}, gpu {place.gpu}")
+        outline.append({**symbol, "children": labels} if test.layout is Layout.BLOCKS else symbol)
         if test.layout is Layout.COLUMNS:
-            found += labels
-    found += [_symbol(document, one.text[:60], EVENT, one, one, "question") for one in questions_of(source)]
-    return [one for one in found if one]
+            outline += labels
+    outline += [
+        _symbol(document, question.text[:60], EVENT, question, question, "question")
+        for question in questions_of(source)
+    ]
+    return [symbol for symbol in outline if symbol]
 
 
 def _symbol(document: Document, name: str, kind: int, whole: Span, name_span: Span, detail: str) -> Json:

@@ -32,23 +32,23 @@ def blanked(source: Source) -> str:
 def questions_of(source: Source) -> list[Span]:
     """Where each question stands, to the end of its line."""
     text = blanked(source)
-    found = []
-    for one in _QUESTION.finditer(text):
-        end = text.find("\n", one.end())
-        line = text[one.start() : end if end >= 0 else len(text)]
-        found.append(source.span(one.start(), one.start() + len(line.rstrip())))
-    return found
+    spans = []
+    for match in _QUESTION.finditer(text):
+        end = text.find("\n", match.end())
+        line = text[match.start() : end if end >= 0 else len(text)]
+        spans.append(source.span(match.start(), match.start() + len(line.rstrip())))
+    return spans
 
 
 def word_at(source: Source, offset: int) -> Span | None:
     """The name, register or mnemonic at an offset, with its dots; None in a comment or elsewhere."""
     text = blanked(source)
     begin = text.rfind("\n", 0, offset) + 1
-    for one in _WORD.finditer(text, begin):
-        if one.start() > offset or "\n" in text[begin : one.start()]:
+    for match in _WORD.finditer(text, begin):
+        if match.start() > offset or "\n" in text[begin : match.start()]:
             return None
-        if offset <= one.end():
-            return source.span(*one.span())
+        if offset <= match.end():
+            return source.span(*match.span())
     return None
 
 
@@ -72,12 +72,12 @@ def without_instruction(source: Source, span: Span | None) -> Source | None:
     no instruction."""
     if span is None or span.source.text != source.text or span.start >= span.end:
         return None
-    found = instruction_at(source, span.start)
-    if found is None or found.end < span.start:
+    instruction = instruction_at(source, span.start)
+    if instruction is None or instruction.end < span.start:
         return None
-    end = found.end
-    if _BLOCK.search(blanked(source), 0, found.start):  # in a table the `;` ends the row
+    end = instruction.end
+    if _BLOCK.search(blanked(source), 0, instruction.start):  # in a table the `;` ends the row
         rest = re.compile(r"\s*;").match(source.text, end)
         end = rest.end() if rest else end
-    blank = re.sub(r"[^\n]", " ", source.text[found.start : end])
-    return Source(source.name, source.text[: found.start] + blank + source.text[end:])
+    blank = re.sub(r"[^\n]", " ", source.text[instruction.start : end])
+    return Source(source.name, source.text[: instruction.start] + blank + source.text[end:])

@@ -46,9 +46,9 @@ class ClientOptions:
     repair: float = 20.0
 
     @staticmethod
-    def of(given: object) -> ClientOptions:
+    def of(settings: object) -> ClientOptions:
         """The settings of a client; what it does not say, or says wrong, is the default."""
-        known = given if isinstance(given, dict) else {}
+        known = settings if isinstance(settings, dict) else {}
         fields: dict[str, Any] = {}
         for name, default in ClientOptions._defaults().items():
             value = known.get(name, default)
@@ -79,8 +79,8 @@ class Server(LanguageServer):
 
     def opened(self, uri: str) -> TextDocument | None:
         """A document that the client has open."""
-        found: TextDocument | None = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them so
-        return found
+        document: TextDocument | None = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them so
+        return document
 
     def document(self, uri: str) -> dict[str, Any] | None:
         """A document as the other processes take it; None for one that is not open, or of no known kind."""
@@ -98,28 +98,33 @@ class Server(LanguageServer):
         units = encoding.value if isinstance(encoding, types.PositionEncodingKind) else str(encoding or "utf-16")
         return {"uri": uri, "text": known.source, "kind": kind, "units": units, "open": texts}
 
-    async def read(self, name: str, uri: str, **given: Any) -> Any:
+    async def read(self, name: str, uri: str, **arguments: Any) -> Any:
         """The answer of the process that reads; None where there is none."""
         document = self.document(uri)
         if document is None:
             return None
         # A client takes questions back all the time: that is no reason to end the process that reads.
-        asked = asyncio.ensure_future(self.reader.ask(name, document, given, QUICK))
-        found = await asyncio.shield(asked)
-        return found["answer"]
+        asked = asyncio.ensure_future(self.reader.ask(name, document, arguments, QUICK))
+        reply = await asyncio.shield(asked)
+        return reply["answer"]
 
-    def shown(self, kind: type, found: object) -> Any:
+    def shown(self, kind: type, value: object) -> Any:
         """JSON values as the types of the protocol."""
-        return self.converter.structure(found, kind)
+        return self.converter.structure(value, kind)
 
     def budget(self) -> dict[str, Any]:
         """What a question that judges may use."""
-        one = self.settings
-        return {"model": one.model, "effort": one.effort, "seconds": one.seconds, "memory": one.memory}
+        settings = self.settings
+        return {
+            "model": settings.model,
+            "effort": settings.effort,
+            "seconds": settings.seconds,
+            "memory": settings.memory,
+        }
 
     def shutdown(self) -> None:
-        for one in (self.reader, self.judge, self.fixer):
-            one.stop()
+        for process in (self.reader, self.judge, self.fixer):
+            process.stop()
         if self._thread_pool is not None:  # one of its threads reads from the client, and may do so for ever
             self._thread_pool.shutdown(wait=False, cancel_futures=True)
             self._thread_pool = None
@@ -148,12 +153,14 @@ class Watch:
         opened = self.server.opened(self.uri)
         version = opened.version if opened is not None else None
         asked = await self.server.reader.ask("diagnostics", document, {}, QUICK)
-        found = asked["answer"] if asked["answer"] is not None else [_failed(asked.get("error", "this is no text"))]
+        diagnostics = (
+            asked["answer"] if asked["answer"] is not None else [_failed(asked.get("error", "this is no text"))]
+        )
         if self.changed.is_set():
             return
-        self._publish(found, version)
+        self._publish(diagnostics, version)
         settings = self.server.settings
-        wrong = any(one["severity"] == types.DiagnosticSeverity.Error for one in found)
+        wrong = any(diagnostic["severity"] == types.DiagnosticSeverity.Error for diagnostic in diagnostics)
         if document["kind"] != "litmus" or wrong or not settings.check:
             return
         with suppress(TimeoutError):
@@ -170,12 +177,12 @@ class Watch:
             if not checking.done():
                 checking.cancel()
         if not self.changed.is_set() and checking.done():
-            self._publish([*found, *(checking.result()["answer"] or ())], version)
+            self._publish([*diagnostics, *(checking.result()["answer"] or ())], version)
 
-    def _publish(self, found: list[Any], version: int | None) -> None:
+    def _publish(self, diagnostics: list[Any], version: int | None) -> None:
         self.server.text_document_publish_diagnostics(
             self.server.shown(
-                types.PublishDiagnosticsParams, {"uri": self.uri, "version": version, "diagnostics": found}
+                types.PublishDiagnosticsParams, {"uri": self.uri, "version": version, "diagnostics": diagnostics}
             )
         )
 
@@ -245,19 +252,19 @@ def names(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
         at = params.position
-        found = await server.read("hover", params.text_document.uri, line=at.line, character=at.character)
-        return None if found is None else server.shown(types.Hover, found)
+        card = await server.read("hover", params.text_document.uri, line=at.line, character=at.character)
+        return None if card is None else server.shown(types.Hover, card)
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: types.DefinitionParams) -> list[types.Location]:
         at = params.position
-        found = await server.read("definition", params.text_document.uri, line=at.line, character=at.character)
-        return [server.shown(types.Location, one) for one in found or ()]
+        places = await server.read("definition", params.text_document.uri, line=at.line, character=at.character)
+        return [server.shown(types.Location, place) for place in places or ()]
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        found = await server.read("symbols", params.text_document.uri)
-        return [server.shown(types.DocumentSymbol, one) for one in found or ()]
+        outline = await server.read("symbols", params.text_document.uri)
+        return [server.shown(types.DocumentSymbol, symbol) for symbol in outline or ()]
 
 
 def changes(server: Server) -> None:
@@ -265,10 +272,10 @@ def changes(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        found = await server.read("format", params.text_document.uri) or {"edits": [], "reason": ""}
-        if found["reason"]:
-            _say(server, f"memmodel does not format this: {found['reason']}")
-        return [server.shown(types.TextEdit, one) for one in found["edits"]]
+        reply = await server.read("format", params.text_document.uri) or {"edits": [], "reason": ""}
+        if reply["reason"]:
+            _say(server, f"memmodel does not format this: {reply['reason']}")
+        return [server.shown(types.TextEdit, edit) for edit in reply["edits"]]
 
     options = types.CodeActionOptions(
         code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite], resolve_provider=True
@@ -280,19 +287,27 @@ def changes(server: Server) -> None:
         document = server.document(uri)
         if document is None:
             return []
-        found = [one for told in params.context.diagnostics if (one := _suggestion(uri, told)) is not None]
+        offered = [
+            action for diagnostic in params.context.diagnostics if (action := _suggestion(uri, diagnostic)) is not None
+        ]
         if document["kind"] == "litmus":
-            mine = [one for one in params.context.diagnostics if one.source == "memmodel" and one.code != "error"]
+            mine = [
+                diagnostic
+                for diagnostic in params.context.diagnostics
+                if diagnostic.source == "memmodel" and diagnostic.code != "error"
+            ]
             fix = types.CodeAction(REPAIR, types.CodeActionKind.QuickFix, mine or None, data=[uri, "fix"])
             less = types.CodeAction(WEAKEN, types.CodeActionKind.RefactorRewrite, data=[uri, "weaken"])
-            found += [*([fix] if mine else ()), less]
+            offered += [*([fix] if mine else ()), less]
         only = params.context.only
-        found = [one for one in found if only is None or any((one.kind or "").startswith(kind) for kind in only)]
+        offered = [
+            action for action in offered if only is None or any((action.kind or "").startswith(kind) for kind in only)
+        ]
         if not _resolves(server):
-            for one in found:
-                if one.data is not None:
-                    await _resolve(server, one)
-        return found
+            for action in offered:
+                if action.data is not None:
+                    await _resolve(server, action)
+        return offered
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
@@ -300,14 +315,14 @@ def changes(server: Server) -> None:
         return action
 
 
-def _suggestion(uri: str, told: types.Diagnostic) -> types.CodeAction | None:
+def _suggestion(uri: str, diagnostic: types.Diagnostic) -> types.CodeAction | None:
     """The word that an error suggests."""
-    data = told.data if isinstance(told.data, dict) else {}
+    data = diagnostic.data if isinstance(diagnostic.data, dict) else {}
     meant = data.get("write")
     if not isinstance(meant, str):
         return None
-    edit = types.WorkspaceEdit(changes={uri: [types.TextEdit(told.range, meant)]})
-    return types.CodeAction(f"write {meant}", types.CodeActionKind.QuickFix, [told], is_preferred=True, edit=edit)
+    edit = types.WorkspaceEdit(changes={uri: [types.TextEdit(diagnostic.range, meant)]})
+    return types.CodeAction(f"write {meant}", types.CodeActionKind.QuickFix, [diagnostic], is_preferred=True, edit=edit)
 
 
 def _resolves(server: Server) -> bool:
@@ -327,15 +342,15 @@ async def _resolve(server: Server, action: types.CodeAction) -> None:
     if document is None or document["kind"] != "litmus":
         return
     seconds = server.settings.repair
-    given = {**server.budget(), "what": "fix" if what == "fix" else "weaken", "seconds": seconds}
-    asked = await server.fixer.ask("repair", document, given, 2 * seconds + QUICK)
-    found = asked["answer"] or {"edits": [], "title": "", "reason": asked.get("error") or "the text is no test"}
-    if not found["edits"]:
-        _say(server, f"memmodel: {found['reason'] or 'nothing to change'}")
+    arguments = {**server.budget(), "what": "fix" if what == "fix" else "weaken", "seconds": seconds}
+    asked = await server.fixer.ask("repair", document, arguments, 2 * seconds + QUICK)
+    repair = asked["answer"] or {"edits": [], "title": "", "reason": asked.get("error") or "the text is no test"}
+    if not repair["edits"]:
+        _say(server, f"memmodel: {repair['reason'] or 'nothing to change'}")
         return
-    edits = [server.shown(types.TextEdit, one) for one in found["edits"]]
+    edits = [server.shown(types.TextEdit, edit) for edit in repair["edits"]]
     action.edit = types.WorkspaceEdit(changes={uri: edits})
-    _say(server, f"memmodel: {found['title']}")
+    _say(server, f"memmodel: {repair['title']}")
 
 
 def _say(server: Server, message: str) -> None:

@@ -45,10 +45,10 @@ def _answer(question: bytes, out: BinaryIO) -> None:
     from memmodel.lsp.features import answer
 
     try:
-        found = {"answer": answer(*json.loads(question))}
+        reply = {"answer": answer(*json.loads(question))}
     except Exception as error:  # a bug of ours costs this answer, not the session
-        found = {"answer": None, "error": f"{type(error).__name__}: {error}"}
-    body = json.dumps(found).encode()
+        reply = {"answer": None, "error": f"{type(error).__name__}: {error}"}
+    body = json.dumps(reply).encode()
     with suppress(BrokenPipeError):
         out.write(_LENGTH.pack(len(body)) + body)
         out.flush()
@@ -61,11 +61,13 @@ class Asking:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def ask(self, name: str, document: dict[str, Any], given: dict[str, Any], seconds: float) -> dict[str, Any]:
+    async def ask(
+        self, name: str, document: dict[str, Any], arguments: dict[str, Any], seconds: float
+    ) -> dict[str, Any]:
         """`answer`, and `error` where there is none: it took too long, or the process ended."""
         async with self._turn:
             try:
-                return await asyncio.wait_for(self._asked([name, document, given]), seconds)
+                return await asyncio.wait_for(self._asked([name, document, arguments]), seconds)
             except TimeoutError:
                 self.stop()
                 return {"answer": None, "error": f"{name} took more than {seconds:g} seconds"}
@@ -85,8 +87,8 @@ class Asking:
         process.stdin.write(_LENGTH.pack(len(body)) + body)
         await process.stdin.drain()
         (length,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
-        found: dict[str, Any] = json.loads(await process.stdout.readexactly(length))
-        return found
+        reply: dict[str, Any] = json.loads(await process.stdout.readexactly(length))
+        return reply
 
     async def _start(self) -> asyncio.subprocess.Process:
         root = Path(__file__).resolve().parents[2]

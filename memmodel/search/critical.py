@@ -33,12 +33,12 @@ def plain(it: Draft, vocabulary: Vocabulary) -> Plain | None:
         for spot in body:
             if spot.use is None:
                 continue
-            one = vocabulary.accesses[spot.use[0]]
-            if one.places != "g":
+            ingredient = vocabulary.accesses[spot.use[0]]
+            if ingredient.places != "g":
                 return None
-            number += one.does in ("w", "u")
-            does = "o" if one.does == "u" and not one.answers else one.does
-            mine.append((does, spot.use[1][0], value_of(one, number)))
+            number += ingredient.does in ("w", "u")
+            does = "o" if ingredient.does == "u" and not ingredient.answers else ingredient.does
+            mine.append((does, spot.use[1][0], value_of(ingredient, number)))
         threads.append(tuple(mine))
     return Plain(tuple(threads), tuple(sorted({place for body in threads for _, place, _ in body})))
 
@@ -54,8 +54,8 @@ class _Criticism:
     def __init__(self, it: Plain) -> None:
         self.it = it
         self.nodes = [(thread, at) for thread, body in enumerate(it.threads) for at in range(len(body))]
-        self.reads = [one for one in self.nodes if self._of(one)[0] in "ru"]
-        self.writes = [one for one in self.nodes if self._of(one)[0] != "r"]
+        self.reads = [node for node in self.nodes if self._of(node)[0] in "ru"]
+        self.writes = [node for node in self.nodes if self._of(node)[0] != "r"]
         self._left: dict[frozenset[tuple[int, int]], dict[tuple[int, ...], set[tuple[int, ...]]]] = {}
 
     def _of(self, node: tuple[int, int]) -> Point3:
@@ -63,42 +63,42 @@ class _Criticism:
 
     def found(self) -> set[tuple[int, ...]]:
         possible = _interleavings(self.it)
-        slots = [self._sources(one) for one in self.reads]
+        slots = [self._sources(read) for read in self.reads]
         ends = [self._ends(place) for place in self.it.places]
         return {
             outcome
             for outcome in product(*slots, *ends)
-            if outcome not in possible and all(self._needed(one, outcome) for one in self.nodes)
+            if outcome not in possible and all(self._needed(node, outcome) for node in self.nodes)
         }
 
     def _sources(self, read: tuple[int, int]) -> list[int]:
         """What a load may return; what two instructions make impossible is found with two instructions."""
         _, place, _ = self._of(read)
-        found = _values(self.it, place)
+        values = _values(self.it, place)
         if len(self.nodes) == 2:
-            return found
+            return values
         thread, at = read
         later = {value for does, where, value in self.it.threads[thread][at:] if where == place and does in "wu"}
         earlier = any(where == place and does != "r" for does, where, _ in self.it.threads[thread][:at])
-        return [one for one in found if one not in later and (one or not earlier)]
+        return [source for source in values if source not in later and (source or not earlier)]
 
     def _ends(self, place: int) -> list[int]:
-        return [one for one in _values(self.it, place) if one or not _written(self.it, place)]
+        return [end for end in _values(self.it, place) if end or not _written(self.it, place)]
 
     def _needed(self, node: tuple[int, int], outcome: tuple[int, ...]) -> bool:
         """True if the outcome is possible without this instruction and all that reads from it."""
         dropped = {node}
         while True:
-            gone = [self._of(one) for one in dropped if self._of(one)[0] != "r"]
+            gone = [self._of(gone_node) for gone_node in dropped if self._of(gone_node)[0] != "r"]
             more = {
                 read
                 for read, value in zip(self.reads, outcome, strict=False)
-                if read not in dropped and any(self._is_from(read, value, one) for one in gone)
+                if read not in dropped and any(self._is_from(read, value, write) for write in gone)
             }
             if not more:
                 break
             dropped |= more
-        gone = [self._of(one) for one in dropped if self._of(one)[0] != "r"]
+        gone = [self._of(gone_node) for gone_node in dropped if self._of(gone_node)[0] != "r"]
         kept = [n for n, read in enumerate(self.reads) if read not in dropped]
         for n, place in enumerate(self.it.places):
             value = outcome[len(self.reads) + n]
@@ -117,11 +117,11 @@ class _Criticism:
                 tuple(point for at, point in enumerate(body) if (thread, at) not in dropped)
                 for thread, body in enumerate(self.it.threads)
             )
-            found = _interleavings(Plain(rest, self.it.places))
+            outcomes = _interleavings(Plain(rest, self.it.places))
             left = [n for n, read in enumerate(self.reads) if read not in dropped]
             left += [len(self.reads) + n for n in range(len(self.it.places))]
             where = [left.index(n) for n in kept]
-            known[kept] = {tuple(one[n] for n in where) for one in found}
+            known[kept] = {tuple(rest_outcome[n] for n in where) for rest_outcome in outcomes}
         return known[kept]
 
 
@@ -134,10 +134,10 @@ def _values(it: Plain, place: int) -> list[int]:
     """What the place may hold at any time."""
     writes = [value for body in it.threads for does, where, value in body if where == place and does in "wu"]
     bits = [value for body in it.threads for does, where, value in body if where == place and does == "o"]
-    found = [0, *writes]
+    values = [0, *writes]
     for bit in bits:
-        found += [one | bit for one in found]
-    return found
+        values += [value | bit for value in values]
+    return values
 
 
 def _written(it: Plain, place: int) -> bool:
@@ -150,7 +150,7 @@ def _interleavings(it: Plain) -> set[tuple[int, ...]]:
     start = ((0,) * len(it.threads), (0,) * len(it.places), (none,) * len(it.threads))
     seen = {start}
     todo = [start]
-    found = set()
+    outcomes = set()
     index = {place: number for number, place in enumerate(it.places)}
     while todo:
         at, memory, loaded = todo.pop()
@@ -172,5 +172,5 @@ def _interleavings(it: Plain) -> set[tuple[int, ...]]:
                 seen.add(state)
                 todo.append(state)
         if not moved:
-            found.add((*(value for mine in loaded for value in mine), *memory))
-    return found
+            outcomes.add((*(value for mine in loaded for value in mine), *memory))
+    return outcomes

@@ -43,7 +43,9 @@ class ModelPair:
         self.names = (first if isinstance(first, str) else first.name, second)
         self.models: tuple[Model, Model] = (api.load(first) if isinstance(first, str) else first, api.load(second))
         shared = {check.name for check in self.models[0].flags} & {check.name for check in self.models[1].flags}
-        self.flags = () if outcomes else tuple(sorted(one for one in shared if kind_of(one) is not FindingKind.OTHER))
+        self.flags = (
+            () if outcomes else tuple(sorted(flag for flag in shared if kind_of(flag) is not FindingKind.OTHER))
+        )
         self._judge = ModelJudge(self.models)
         self._filter = LabelFilter(self._judge.formulas, self.models, self.flags)
         self._flagger = ModelJudge(self.models, [self.flags] * 2) if self.flags else None
@@ -94,37 +96,41 @@ class ModelPair:
             if not worlds:
                 return None
             choice = ready.plainest(worlds)
-            if not any(differ(one) for one in ready.specimen(choice).smaller()):
+            if not any(differ(specimen) for specimen in ready.specimen(choice).smaller()):
                 return choice
             worlds &= ~(1 << ready.grid.number(choice))
         return None
 
-    def _differ(self, one: Specimen) -> bool:
-        return one.outcomes(self.models[0]) != one.outcomes(self.models[1])
+    def _differ(self, specimen: Specimen) -> bool:
+        return specimen.outcomes(self.models[0]) != specimen.outcomes(self.models[1])
 
-    def _flags_differ(self, one: Specimen) -> bool:
-        return one.flags(self.models[0]) & set(self.flags) != one.flags(self.models[1]) & set(self.flags)
+    def _flags_differ(self, specimen: Specimen) -> bool:
+        return specimen.flags(self.models[0]) & set(self.flags) != specimen.flags(self.models[1]) & set(self.flags)
 
-    def _shown(self, one: Specimen, condition: str, mine: int, flag: str | None, spellings: int) -> Difference:
+    def _shown(self, specimen: Specimen, condition: str, mine: int, flag: str | None, spellings: int) -> Difference:
         """A difference as a litmus test, confirmed by both engines."""
         allows, forbids = self.names[mine], self.names[1 - mine]
         question = f"exists ({condition})" if flag is None else "exists race" if "race" in flag else "exists (true)"
-        told = flag is None or "race" in flag
-        text = one.text(question, f"{'outcome' if flag is None else flag}-{one.size}", _expected(allows, forbids, told))
-        if told:
+        expects = flag is None or "race" in flag
+        text = specimen.text(
+            question, f"{'outcome' if flag is None else flag}-{specimen.size}", _expected(allows, forbids, expects)
+        )
+        if expects:
             for number, model in enumerate(self.models):
                 confirm(text, model, number == mine)
-        return Difference(allows, forbids, one.size, flag, spellings, text)
+        return Difference(allows, forbids, specimen.size, flag, spellings, text)
 
 
-def _expected(allows: str, forbids: str, told: bool) -> str:
+def _expected(allows: str, forbids: str, expects: bool) -> str:
     """The Expect line of a difference; of a revision of a model it says nothing."""
-    words = [f"{name}:{word}" for name, word in ((allows, "sometimes"), (forbids, "never")) if told and " " not in name]
+    words = [
+        f"{name}:{word}" for name, word in ((allows, "sometimes"), (forbids, "never")) if expects and " " not in name
+    ]
     return f"Expect={' '.join(words)}" if words else ""
 
 
 def _union(sets: Iterable[int]) -> int:
-    found = 0
-    for one in sets:
-        found |= one
-    return found
+    union = 0
+    for members in sets:
+        union |= members
+    return union

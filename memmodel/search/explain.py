@@ -28,7 +28,7 @@ def _report(name: str, model: str, text: str, check: str) -> Report:
     if it.kind == "inclusion":
         return api.check(text, model)
     report = api.check(text, joined(it, model), engine="enumerate")
-    shown = tuple(one for one in report.answer.findings if one.flag == check)
+    shown = tuple(finding for finding in report.answer.findings if finding.flag == check)
     answer = replace(report.answer, findings=shown, witness=shown[0].witness if shown else report.answer.witness)
     return replace(report, answer=answer)
 

@@ -25,18 +25,18 @@ _ROW, _LETTER, _LINE = 60, 8, 16
 def implications(names: Sequence[str], vocabulary: Vocabulary, most: int) -> set[tuple[str, str]]:
     """Pairs (a, b): all that a allows, b allows too."""
     judge = ModelJudge([api.load(name) for name in names])
-    found = {(a, b) for a in names for b in names if a != b}
+    implied = {(a, b) for a in names for b in names if a != b}
     for size in range(1, most + 1):
         for sketch in sketches(vocabulary, size):
             ready = Ready(sketch, vocabulary, most)
             allowed = judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings).allowed
             for first, mine in zip(names, allowed, strict=True):
                 for second, other in zip(names, allowed, strict=True):
-                    if (first, second) in found and any(
+                    if (first, second) in implied and any(
                         worlds & ready.worlds & ~other.get(key, 0) for key, worlds in mine.items()
                     ):
-                        found.discard((first, second))
-    return found
+                        implied.discard((first, second))
+    return implied
 
 
 def lattice(names: Sequence[str], implied: set[tuple[str, str]]) -> networkx.DiGraph:

@@ -52,18 +52,18 @@ class Ready:
                 more[number + 1] = more.get(number + 1, 0) | worlds & ~none
             counts = more
         room = self.most - self.sketch.size
-        found = sum(worlds for number, worlds in counts.items() if number <= room)
-        for one, two in zip(self.spots, self.spots[1:], strict=False):
-            if one.use is None and two.use is None and one.index == two.index:
-                found &= self._in_order(one, two)
-        return found
+        kept = sum(worlds for number, worlds in counts.items() if number <= room)
+        for first, second in zip(self.spots, self.spots[1:], strict=False):
+            if first.use is None and second.use is None and first.index == second.index:
+                kept &= self._in_order(first, second)
+        return kept
 
-    def _in_order(self, one: Spot, two: Spot) -> int:
+    def _in_order(self, first: Spot, second: Spot) -> int:
         """Two fences side by side: different ones, or the second is none."""
-        found = self.grid.where(two.dimension, 0)
-        for number in range(1, len(one.forms)):
-            found |= self.grid.where(one.dimension, number) & ~self.grid.where(two.dimension, number)
-        return found & ~(self.grid.where(one.dimension, 0) & ~self.grid.where(two.dimension, 0))
+        ordered = self.grid.where(second.dimension, 0)
+        for number in range(1, len(first.forms)):
+            ordered |= self.grid.where(first.dimension, number) & ~self.grid.where(second.dimension, number)
+        return ordered & ~(self.grid.where(first.dimension, 0) & ~self.grid.where(second.dimension, 0))
 
     def without_needless_fences(self, worlds: int) -> int:
         """Those of the worlds of which none is left when a fence is dropped."""
@@ -112,27 +112,31 @@ class Specimen:
 
     def smaller(self) -> list[Specimen]:
         """The programs that lack one instruction."""
-        found = []
+        specimens = []
         for body in self.draft.threads:
             for spot in body:
                 if spot.use is not None:
                     less = self.draft.without(spot.dimension)
-                    kept = [n for n, mine in enumerate(less.threads) if any(one.use is not None for one in mine)]
+                    kept = [
+                        n
+                        for n, mine in enumerate(less.threads)
+                        if any(other_spot.use is not None for other_spot in mine)
+                    ]
                     threads = tuple(less.threads[n] for n in kept)
                     seats = tuple(self.seats[n] for n in kept)
                     named = used_places(less, self.vocabulary)
                     homes = tuple((place, cta) for place, cta in less.homes if place in named)
                     if threads and {cta for _, cta in homes} <= {cta for _, _, cta in seats}:
-                        found.append(replace(self, draft=Draft(threads, less.seats and seats, homes), seats=seats))
-        return found
+                        specimens.append(replace(self, draft=Draft(threads, less.seats and seats, homes), seats=seats))
+        return specimens
 
     def outcomes(self, model: Model, options: Options = Options()) -> frozenset[tuple[tuple[str, int], ...]]:
         """All outcomes under a model, by the engine."""
         steps = api.lowered(self.text(f"exists ({self.condition((0,) * len(asked(self.draft, self.vocabulary)))})"))
-        found = engine.outcomes(steps, model, options)
-        if not found.complete:
-            raise BudgetSpent(found.reason)
-        return frozenset(tuple(sorted(state.values)) for state in found.states)
+        outcomes = engine.outcomes(steps, model, options)
+        if not outcomes.complete:
+            raise BudgetSpent(outcomes.reason)
+        return frozenset(tuple(sorted(state.values)) for state in outcomes.states)
 
     def flags(self, model: Model) -> frozenset[str]:
         """The flags that some execution raises under a model."""
@@ -143,8 +147,8 @@ def confirm(text: str, model: Model, allowed: bool) -> None:
     """Ask both engines about a result. Raises InternalError if one says otherwise, BudgetSpent if one cannot say."""
     for name in ENGINES:
         answer = api.check(text, model, engine=name).answer
-        found = answer.observation
-        if found is Observation.UNDECIDED:
+        observation = answer.observation
+        if observation is Observation.UNDECIDED:
             raise BudgetSpent(answer.reason)
-        if (found in (Observation.SOMETIMES, Observation.ALWAYS)) is not allowed:
+        if (observation in (Observation.SOMETIMES, Observation.ALWAYS)) is not allowed:
             raise InternalError(f"{name} does not confirm what the search found under {model.name}:\n{text}")

@@ -112,7 +112,7 @@ def load_property(name: str) -> Property:
 
 
 def _list(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def joined(it: Property, name: str) -> Model:
@@ -124,12 +124,12 @@ def joined(it: Property, name: str) -> Model:
     end = text.index('"', 1) + 1 if text.startswith('"') else 0
     shipped = path.is_file()
     source = Source(it.source.name, f'{text[:end]} include "{f"{name}.cat" if shipped else where.name}" {text[end:]}')
-    found = parse_model(source, () if shipped else (where.resolve().parent,))
+    extended = parse_model(source, () if shipped else (where.resolve().parent,))
     known = len(model.definitions)
-    prelude = {one.name for one in parse_model(Source("prelude", "let nothing = 0")).definitions}
-    own = found.definitions[known:]
-    checks = [check for check in found.checks if check not in model.checks]
-    for expr in [*(one.body for one in own), *(check.body for check in checks)]:
+    prelude = {definition.name for definition in parse_model(Source("prelude", "let nothing = 0")).definitions}
+    own = extended.definitions[known:]
+    checks = [check for check in extended.checks if check not in model.checks]
+    for expr in [*(definition.body for definition in own), *(check.body for check in checks)]:
         for used in names_in(expr):
             if used.ref is not None and used.ref < known and used.name not in (*it.subject, *prelude):
                 raise InputError(
@@ -137,7 +137,9 @@ def joined(it: Property, name: str) -> Model:
                     used.span,
                     hint="state it over base names, or name it in the line `Subject`",
                 )
-    return replace(found, name=f"{model.name}+{it.name}", checks=(*model.checks, *(_flag(it, one) for one in checks)))
+    return replace(
+        extended, name=f"{model.name}+{it.name}", checks=(*model.checks, *(_flag(it, check) for check in checks))
+    )
 
 
 def _flag(it: Property, check: Check) -> Check:
@@ -155,10 +157,10 @@ class PropertyCheck:
         self.model = joined(it, model)
         bare = api.load(model)
         own = [check.name for check in self.model.flags if check not in bare.flags]
-        self.own = [one for one in own if not one.startswith("unless")]
-        self.unless = [one for one in own if one.startswith("unless")]
+        self.own = [check for check in own if not check.startswith("unless")]
+        self.unless = [check for check in own if check.startswith("unless")]
         models, flags = [self.model], [own]
-        races = [one.name for one in bare.flags if one.name == "data-race"]
+        races = [check.name for check in bare.flags if check.name == "data-race"]
         if it.kind == "inclusion":
             self.unless += races
             flags = [own + races]
@@ -177,56 +179,56 @@ class PropertyCheck:
         wanted = None if simple is None else critical_outcomes(simple)
         if wanted is not None and not wanted:
             return
-        found = self._judge.judge(ready.draft, words, ready.grid, ready.seatings, wanted)
+        judgements = self._judge.judge(ready.draft, words, ready.grid, ready.seatings, wanted)
         if self.it.kind != "inclusion":
             for name in self.own:
-                worlds = found.raised[0].get(name, 0) & ready.worlds
+                worlds = judgements.raised[0].get(name, 0) & ready.worlds
                 least = ready.without_needless_fences(worlds)
                 if least:
                     yield self._raised(ready.specimen(ready.plainest(least)), name, least.bit_count())
         elif self.it.compare.startswith("outcomes in "):
-            yield from self._outcomes(ready, found)
+            yield from self._outcomes(ready, judgements)
         else:
-            yield from self._relaxed(ready, found)
+            yield from self._relaxed(ready, judgements)
 
-    def _raised(self, one: Specimen, name: str, spellings: int) -> Counterexample:
+    def _raised(self, specimen: Specimen, name: str, spellings: int) -> Counterexample:
         """A program with an execution that raises the flag, as both engines see it."""
-        text = one.text("exists (true)", f"{self.it.name}-{one.size}")
+        text = specimen.text("exists (true)", f"{self.it.name}-{specimen.size}")
         for engine in ENGINES:
             answer = api.check(text, self.model, engine=engine).answer
             if name not in answer.flags:
                 raise InternalError(f"{engine} does not find {name} in\n{text}")
-        return Counterexample(one.size, name, spellings, text)
+        return Counterexample(specimen.size, name, spellings, text)
 
-    def _outcomes(self, ready: Ready, found: Judgements) -> Iterator[Counterexample]:
+    def _outcomes(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
         exempt = 0
         for name in self.unless:
-            exempt |= found.raised[0].get(name, 0)
+            exempt |= judgements.raised[0].get(name, 0)
         worlds = {
-            key: allowed & ~found.allowed[1].get(key, 0) & ~exempt & ready.worlds
-            for key, allowed in found.allowed[0].items()
+            key: allowed & ~judgements.allowed[1].get(key, 0) & ~exempt & ready.worlds
+            for key, allowed in judgements.allowed[0].items()
         }
         yield from self._first(ready, worlds, self.it.compare, confirmed=self.models[1])
 
-    def _relaxed(self, ready: Ready, found: Judgements) -> Iterator[Counterexample]:
+    def _relaxed(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
         """Compare each program with its single relaxations."""
         race = 0
         for name in self.unless:
-            race |= found.raised[0].get(name, 0)
+            race |= judgements.raised[0].get(name, 0)
         keep = self.it.compare == "fences"
-        tables: list[dict[Any, int]] = [{**found.allowed[0]}]
+        tables: list[dict[Any, int]] = [{**judgements.allowed[0]}]
         if not keep:
-            tables.append({**found.raised[0]})
+            tables.append({**judgements.raised[0]})
         worlds: dict[tuple[int, ...], int] = {}
         for dimension, old, new in relaxations(ready):
-            here = ready.grid.where(dimension, old)
+            with_old = ready.grid.where(dimension, old)
             if keep and ready.spots[dimension].use is not None:
                 continue
             for table in tables:
                 for key, those in table.items():
                     weak = ready.grid.moved(those, dimension, old, new)
                     raced = ready.grid.moved(race, dimension, old, new)
-                    bad = here & weak & ~those & ~raced & ~race if keep else here & those & ~weak
+                    bad = with_old & weak & ~those & ~raced & ~race if keep else with_old & those & ~weak
                     bad &= ready.worlds
                     if bad:
                         outcome = key if isinstance(key, tuple) else ()
@@ -237,8 +239,8 @@ class PropertyCheck:
         self, ready: Ready, worlds: dict[tuple[int, ...], int], check: str, confirmed: Model | None = None
     ) -> Iterator[Counterexample]:
         every = 0
-        for one in worlds.values():
-            every |= one
+        for outcome_worlds in worlds.values():
+            every |= outcome_worlds
         if every:
             chosen = ready.plainest(every)
             key = min(key for key, those in worlds.items() if those >> ready.grid.number(chosen) & 1)

@@ -50,7 +50,7 @@ def sketches(vocabulary: Vocabulary, size: int) -> Iterator[Sketch]:
         for names in product(range(len(accesses)), repeat=size):
             if not _sorted(lengths, names):
                 continue
-            for places in _places([accesses[one].places for one in names], vocabulary.locations):
+            for places in _places([accesses[name].places for name in names], vocabulary.locations):
                 uses = list(zip(names, places, strict=True))
                 threads = _cut(uses, lengths)
                 if connected(threads, accesses) and canonical(threads, accesses) == threads:
@@ -83,7 +83,7 @@ def _sorted(lengths: Sequence[int], names: tuple[int, ...]) -> bool:
 
 def _places(classes: Sequence[str], most: int) -> Iterator[list[tuple[int, ...]]]:
     """Numbers for all places, each class counted as it is first named."""
-    flat = [one for text in classes for one in text]
+    flat = [kind for text in classes for kind in text]
 
     def extend(at: int, used: dict[str, int], chosen: list[int]) -> Iterator[list[int]]:
         if at == len(flat):
@@ -94,11 +94,11 @@ def _places(classes: Sequence[str], most: int) -> Iterator[list[tuple[int, ...]]
             yield from extend(at + 1, {**used, flat[at]: max(known, number + 1)}, [*chosen, number])
 
     for numbers in extend(0, {}, []):
-        found, at = [], 0
+        numbered, at = [], 0
         for text in classes:
-            found.append(tuple(numbers[at : at + len(text)]))
+            numbered.append(tuple(numbers[at : at + len(text)]))
             at += len(text)
-        yield found
+        yield numbered
 
 
 def _cut(uses: Sequence[Use], lengths: Sequence[int]) -> tuple[Body, ...]:
@@ -113,7 +113,7 @@ def renamed(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[Bo
     """The same threads, with the places of each class numbered as they are first named."""
     known: dict[tuple[str, int], int] = {}
     used: dict[str, int] = {}
-    found = []
+    bodies = []
     for body in threads:
         mine = []
         for name, places in body:
@@ -124,22 +124,22 @@ def renamed(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[Bo
                     used[kind] = known[kind, place] + 1
                 new.append(known[kind, place])
             mine.append((name, tuple(new)))
-        found.append(tuple(mine))
-    return tuple(found)
+        bodies.append(tuple(mine))
+    return tuple(bodies)
 
 
 def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[Body, ...]:
     """The smallest spelling under every order of the threads; longer threads come first."""
     key = [(-len(body), tuple(name for name, _ in body)) for body in threads]
-    order = sorted(range(len(threads)), key=lambda one: key[one])
+    order = sorted(range(len(threads)), key=lambda number: key[number])
     groups: list[list[int]] = []
-    for one in order:
-        if groups and key[groups[-1][0]] == key[one]:
-            groups[-1].append(one)
+    for thread in order:
+        if groups and key[groups[-1][0]] == key[thread]:
+            groups[-1].append(thread)
         else:
-            groups.append([one])
+            groups.append([thread])
     return min(
-        renamed([threads[one] for part in parts for one in part], accesses)
+        renamed([threads[thread] for part in parts for thread in part], accesses)
         for parts in product(*(permutations(group) for group in groups))
     )
 
@@ -153,9 +153,9 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
     uses: dict[tuple[str, int], list[tuple[str, Ingredient]]] = {}
     for body in threads:
         for name, places in body:
-            one = accesses[name]
-            for kind, does, place in zip(one.places, one.does, places, strict=True):
-                uses.setdefault((kind, place), []).append((does, one))
+            ingredient = accesses[name]
+            for kind, does, place in zip(ingredient.places, ingredient.does, places, strict=True):
+                uses.setdefault((kind, place), []).append((does, ingredient))
     if not all(_matters(kind, mine) for (kind, _), mine in uses.items()):
         return False
     shared = {where for where, mine in uses.items() if len(mine) > 1}
@@ -169,12 +169,14 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
 
 def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
     """A place by what is done there. What is only read is as good as a place for each reader; reductions are few."""
-    if sum(one.name == "red" for _, one in mine) > REDUCTIONS:
+    if sum(ingredient.name == "red" for _, ingredient in mine) > REDUCTIONS:
         return False
     if len(mine) == 1:
         return len(mine[0][1].places) > 1
     if kind == OBJECT:
-        return any(one.arrives for _, one in mine) and not all(one.arrives for _, one in mine)
+        return any(ingredient.arrives for _, ingredient in mine) and not all(
+            ingredient.arrives for _, ingredient in mine
+        )
     return any(does != "r" for does, _ in mine)
 
 
@@ -182,12 +184,12 @@ def _idle(body: Body, accesses: Sequence[Ingredient]) -> bool:
     """True if an instruction waits for nothing, or is a wait that nothing follows."""
     begun: set[tuple[str, str]] = set()
     for at, (number, _) in enumerate(body):
-        one = accesses[number]
-        if one.ends:
-            if at + 1 == len(body) or not any((one.name, name) in begun for name in one.ends):
+        ingredient = accesses[number]
+        if ingredient.ends:
+            if at + 1 == len(body) or not any((ingredient.name, name) in begun for name in ingredient.ends):
                 return True
-            begun -= {(one.name, name) for name in one.ends}
-        begun |= {(other.name, one.name) for other in accesses if one.name in other.ends}
+            begun -= {(ingredient.name, name) for name in ingredient.ends}
+        begun |= {(other.name, ingredient.name) for other in accesses if ingredient.name in other.ends}
     return False
 
 
@@ -197,10 +199,14 @@ def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
     for body in threads:
         mine: set[object] = set()
         for name, places in body:
-            one = accesses[name]
-            mine.update(zip(one.places, places, strict=True))
-            if not one.places and one.local and not one.name.startswith(("wait_group", "tcgen05", "wgmma")):
-                mine.add(one.name.split(".")[0])
+            ingredient = accesses[name]
+            mine.update(zip(ingredient.places, places, strict=True))
+            if (
+                not ingredient.places
+                and ingredient.local
+                and not ingredient.name.startswith(("wait_group", "tcgen05", "wgmma"))
+            ):
+                mine.add(ingredient.name.split(".")[0])
         marks.append(mine)
     left, reached = list(range(1, len(marks))), set(marks[0])
     while True:
@@ -218,23 +224,25 @@ def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
 def seatings(count: int, spread: Sequence[str]) -> list[tuple[tuple[int, int, int], ...]]:
     """The ways to place so many threads, as (gpu, cluster, cta): each partition into CTAs, these into clusters (or each
     its own), these onto GPUs (or one)."""
-    found = []
+    placements = []
     ctas = _set_partitions(count) if "cta" in spread else [(0,) * count] if "one" in spread else [tuple(range(count))]
     for cta in ctas:
         clusters = _set_partitions(max(cta) + 1) if "cluster" in spread else [tuple(range(max(cta) + 1))]
         for cluster in clusters:
             gpus = _set_partitions(max(cluster) + 1) if "gpu" in spread else [(0,) * (max(cluster) + 1)]
             for gpu in gpus:
-                found.append(tuple((gpu[cluster[one]], cluster[one], one) for one in cta))
-    return found
+                placements.append(tuple((gpu[cluster[block]], cluster[block], block) for block in cta))
+    return placements
 
 
 def _set_partitions(count: int) -> list[tuple[int, ...]]:
     """Restricted growth strings."""
-    found: list[tuple[int, ...]] = [()]
+    partitions: list[tuple[int, ...]] = [()]
     for _ in range(count):
-        found = [(*one, block) for one in found for block in range(max(one, default=-1) + 2)]
-    return found
+        partitions = [
+            (*partition, block) for partition in partitions for block in range(max(partition, default=-1) + 2)
+        ]
+    return partitions
 
 
 def _seated(sketch: Sketch, vocabulary: Vocabulary) -> Iterator[Sketch]:
@@ -253,17 +261,17 @@ def _symmetries(
     threads: Sequence[Body], accesses: Sequence[Ingredient]
 ) -> list[tuple[tuple[int, ...], dict[tuple[str, int], tuple[str, int]]]]:
     """The orders of the threads in which they read the same, with what becomes of the places."""
-    found = []
+    symmetries = []
     for order in permutations(range(len(threads))):
-        moved = [threads[one] for one in order]
+        moved = [threads[thread] for thread in order]
         if renamed(moved, accesses) == tuple(threads):
             names: dict[tuple[str, int], tuple[str, int]] = {}
             for old, new in zip(moved, threads, strict=True):
                 for (name, before), (_, after) in zip(old, new, strict=True):
                     kinds = accesses[name].places
                     names.update(zip(zip(kinds, before, strict=True), zip(kinds, after, strict=True), strict=True))
-            found.append((order, names))
-    return found
+            symmetries.append((order, names))
+    return symmetries
 
 
 def _turned(
@@ -275,8 +283,8 @@ def _turned(
     """A placement as it is after a symmetry, with CTAs, clusters and GPUs numbered as they come."""
     numbers: list[dict[int, int]] = [{}, {}, {}]
     moved = []
-    for one in order:
-        gpu, cluster, cta = (known.setdefault(at, len(known)) for known, at in zip(numbers, seats[one], strict=True))
+    for thread in order:
+        gpu, cluster, cta = (known.setdefault(at, len(known)) for known, at in zip(numbers, seats[thread], strict=True))
         moved.append((gpu, cluster, cta))
     return tuple(moved), tuple(sorted((names[place], numbers[2][cta]) for place, cta in homes))
 
@@ -289,20 +297,20 @@ def _homes(sketch: Sketch, vocabulary: Vocabulary, seats: Sequence[tuple[int, in
     clusters = {cta: cluster for _, cluster, cta in seats}
     for number, body in enumerate(sketch.threads):
         for name, places in body:
-            one = vocabulary.accesses[name]
-            mine = list(zip(one.places, places, strict=True))
+            ingredient = vocabulary.accesses[name]
+            mine = list(zip(ingredient.places, places, strict=True))
             for hole, place in zip("xyz", mine, strict=False):
                 if place[0] in PLACED:
-                    (far if hole in one.far else near).setdefault(place, set()).add(seats[number][2])
-            if one.far == "yz":
+                    (far if hole in ingredient.far else near).setdefault(place, set()).add(seats[number][2])
+            if ingredient.far == "yz":
                 together.append((mine[1], mine[2]))
     choices = []
     for place in sorted({*near, *far}):
         users = near.get(place, set()) | far.get(place, set())
         home = [cta for cta in clusters if near.get(place, {cta}) == {cta}]
-        reached = [cta for cta in home if all(clusters[one] == clusters[cta] for one in users)]
+        reached = [cta for cta in home if all(clusters[user] == clusters[cta] for user in users)]
         choices.append([(place, cta) for cta in sorted(reached)])
     for chosen in product(*choices):
         where = dict(chosen)
-        if all(where[one] == where[two] for one, two in together):
+        if all(where[first] == where[second] for first, second in together):
             yield chosen

@@ -50,8 +50,8 @@ def weaker(form: Form, other: Form | None) -> bool:
 
 
 def _parts(form: Form) -> tuple[str, str | None]:
-    words = [one for one in form.words if one != "data"]
-    return (words[0] if words else ""), next((one for one in words if one in SCOPES), None)
+    words = [word for word in form.words if word != "data"]
+    return (words[0] if words else ""), next((word for word in words if word in SCOPES), None)
 
 
 def relaxations(ready: Ready) -> Iterator[tuple[int, int, int]]:
@@ -77,8 +77,8 @@ class Synthesis:
         wanted = critical_outcomes(simple) if simple is not None else None
         if simple is not None and not wanted:
             return
-        found = self._judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings, wanted)
-        allowed = found.allowed[0]
+        judgements = self._judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings, wanted)
+        allowed = judgements.allowed[0]
         shown = 0
         for key in sorted(wanted if wanted is not None else allowed):
             yes = allowed.get(key, 0)
@@ -86,8 +86,8 @@ class Synthesis:
                 continue  # forbidden however the program is spelt
             least = ready.grid.full & ~yes
             for dimension, old, new in relaxations(ready):
-                here = ready.grid.where(dimension, old)
-                least &= ~here | ready.grid.moved(yes, dimension, old, new)
+                with_old = ready.grid.where(dimension, old)
+                least &= ~with_old | ready.grid.moved(yes, dimension, old, new)
             least &= ready.worlds
             if least and not shown & least:
                 shown |= least

@@ -24,8 +24,8 @@ def _models_key(*models: str | Model) -> str:
     import hashlib
 
     digest = hashlib.sha256()
-    for one in models:
-        for source in (api.load(one) if isinstance(one, str) else one).sources:
+    for model in models:
+        for source in (api.load(model) if isinstance(model, str) else model).sources:
             digest.update(source.text.encode())
     return digest.hexdigest()[:16]
 
@@ -54,7 +54,7 @@ class DifferenceTask:
             _COMPARISONS.clear()
             _COMPARISONS[key] = ModelPair(self.old or self.first, self.second, outcomes=self.outcomes)
         comparison = _COMPARISONS[key]
-        return [asdict(one) for one in comparison.of(sketch, self.vocabulary, self.most)]
+        return [asdict(difference) for difference in comparison.of(sketch, self.vocabulary, self.most)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SynthesisTask:
         return f"synth {self.model} {_models_key(self.model)} {self.most} {self.vocabulary.text()}"
 
     def judge(self, sketch: Sketch) -> list[Record]:
-        return [asdict(one) for one in _synthesis(self.model).of(sketch, self.vocabulary, self.most)]
+        return [asdict(forbidden) for forbidden in _synthesis(self.model).of(sketch, self.vocabulary, self.most)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,10 @@ class PropertyTask:
         return f"verify {self.property} {self.model} {_models_key(self.model)} {self.most} {self.vocabulary.text()}"
 
     def judge(self, sketch: Sketch) -> list[Record]:
-        return [asdict(one) for one in _check(self.property, self.model).of(sketch, self.vocabulary, self.most)]
+        return [
+            asdict(counterexample)
+            for counterexample in _check(self.property, self.model).of(sketch, self.vocabulary, self.most)
+        ]
 
 
 _COMPARISONS: dict[tuple[str, str, str, bool], ModelPair] = {}
@@ -110,9 +113,9 @@ def _check(name: str, model: str) -> PropertyCheck:
 def verified(name: str, model: str, size: int) -> tuple[bool, str]:
     """Returns whether a property holds of a model up to `size` instructions, with a counterexample if not."""
     it = load_property(name)
-    found = run(PropertyTask(name, model, it.vocabulary, min(size, it.size)), HereAndNow())
-    missing = checks_to_show(it, model) - {one["check"] for one in found.results}
+    progress = run(PropertyTask(name, model, it.vocabulary, min(size, it.size)), HereAndNow())
+    missing = checks_to_show(it, model) - {result["check"] for result in progress.results}
     if it.kind == "possible":
         return not missing, f"{it.name} of {model}: no example of {', '.join(sorted(missing))}"
-    text = "".join(f"{one['check']}\n{one['text']}" for one in found.results[:1])
-    return not found.results, f"{it.name} does not hold for {model}: {text}"
+    text = "".join(f"{result['check']}\n{result['text']}" for result in progress.results[:1])
+    return not progress.results, f"{it.name} does not hold for {model}: {text}"

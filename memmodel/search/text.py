@@ -83,9 +83,9 @@ def draft(sketch: Sketch, vocabulary: Vocabulary, *, gaps: bool = True) -> Draft
     for body in sketch.threads:
         mine: list[Spot] = []
         for index, use in enumerate(body):
-            one = vocabulary.accesses[use[0]]
+            ingredient = vocabulary.accesses[use[0]]
             loaded = any(_loads(vocabulary.accesses[name]) for name, _ in body[:index])
-            forms = tuple(form for form in one.forms if loaded or not form.data)
+            forms = tuple(form for form in ingredient.forms if loaded or not form.data)
             mine.append(Spot(number, index, use, forms))
             number += 1
             if gaps and index + 1 < len(body) and len(fences) > 1:
@@ -96,8 +96,8 @@ def draft(sketch: Sketch, vocabulary: Vocabulary, *, gaps: bool = True) -> Draft
     return Draft(tuple(threads), sketch.seats, sketch.homes)
 
 
-def _loads(one: Ingredient) -> bool:
-    return one.answers and bool({"r", "u"} & set(one.does))
+def _loads(ingredient: Ingredient) -> bool:
+    return ingredient.answers and bool({"r", "u"} & set(ingredient.does))
 
 
 def before(body: Sequence[Spot], at: int, vocabulary: Vocabulary) -> int | None:
@@ -111,7 +111,7 @@ def before(body: Sequence[Spot], at: int, vocabulary: Vocabulary) -> int | None:
 
 def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[list[tuple[str, Spot]]]:
     """The lines of each thread, each with its spot."""
-    found: list[list[tuple[str, Spot]]] = []
+    threads: list[list[tuple[str, Spot]]] = []
     value = 0
     for thread, body in enumerate(it.threads):
         lines: list[tuple[str, Spot]] = []
@@ -121,18 +121,22 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
                 continue
             text = form.text
             if spot.use is not None:
-                one, places = used(spot.use, vocabulary)
-                text, places = _reaching(it, thread, text, list(zip(one.places, spot.use[1], strict=True)), places)
-                value += "w" in one.does or "u" in one.does
+                ingredient, places = used(spot.use, vocabulary)
+                text, places = _reaching(
+                    it, thread, text, list(zip(ingredient.places, spot.use[1], strict=True)), places
+                )
+                value += "w" in ingredient.does or "u" in ingredient.does
                 last = before(body, at, vocabulary)
                 if form.data and last is None:
                     text = text.split("\n")[-1].replace("%d{n}", "{v}")
                 holes = dict(zip("xyz", places, strict=False))
                 source = "" if last is None else f"r{body[last].index}"
-                text = text.format(**holes, v=value_of(one, value), r=f"r{spot.index}", n=spot.index, before=source)
+                text = text.format(
+                    **holes, v=value_of(ingredient, value), r=f"r{spot.index}", n=spot.index, before=source
+                )
             lines += [(line, spot) for line in text.split("\n")]
-        found.append(lines)
-    return found
+        threads.append(lines)
+    return threads
 
 
 def _reaching(
@@ -150,26 +154,26 @@ def _reaching(
     ]
 
 
-def value_of(one: Ingredient, number: int) -> int:
+def value_of(ingredient: Ingredient, number: int) -> int:
     """What the n-th write writes; each reduction sets a bit of its own."""
-    return 8 << number if one.name == "red" else number
+    return 8 << number if ingredient.name == "red" else number
 
 
 def used(use: Use, vocabulary: Vocabulary) -> tuple[Ingredient, list[str]]:
     """An instruction and the names of its places."""
-    one = vocabulary.accesses[use[0]]
-    return one, [NAMES[kind][place] for kind, place in zip(one.places, use[1], strict=True)]
+    ingredient = vocabulary.accesses[use[0]]
+    return ingredient, [NAMES[kind][place] for kind, place in zip(ingredient.places, use[1], strict=True)]
 
 
 def used_places(it: Draft, vocabulary: Vocabulary) -> dict[tuple[str, int], int]:
     """The places that are named, each with the arrivals that an object gets."""
-    found: dict[tuple[str, int], int] = {}
+    arrivals: dict[tuple[str, int], int] = {}
     for spot in it.uses:
         assert spot.use is not None
-        one = vocabulary.accesses[spot.use[0]]
-        for kind, place in zip(one.places, spot.use[1], strict=True):
-            found[kind, place] = found.get((kind, place), 0) + (one.arrives if kind == OBJECT else 0)
-    return dict(sorted(found.items(), key=lambda item: ("gGstb".index(item[0][0]), item[0][1])))
+        ingredient = vocabulary.accesses[spot.use[0]]
+        for kind, place in zip(ingredient.places, spot.use[1], strict=True):
+            arrivals[kind, place] = arrivals.get((kind, place), 0) + (ingredient.arrives if kind == OBJECT else 0)
+    return dict(sorted(arrivals.items(), key=lambda item: ("gGstb".index(item[0][0]), item[0][1])))
 
 
 def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
@@ -197,11 +201,11 @@ def clustered(seats: Seats) -> bool:
 
 def places_of(seats: Seats, vocabulary: Vocabulary) -> list[Place]:
     """Where each thread runs."""
-    together, found = clustered(seats), list[Place]()
+    together, places = clustered(seats), list[Place]()
     for number, (gpu, cluster, cta) in enumerate(seats):
         warp = sum(seat == seats[number] for seat in seats[:number]) if "warpgroup" in vocabulary.spread else None
-        found.append(Place(gpu, cluster if together else None, cta, warp))
-    return found
+        places.append(Place(gpu, cluster if together else None, cta, warp))
+    return places
 
 
 def write(
@@ -225,8 +229,10 @@ def write(
         declared = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
         lines.append(declared.format(name=NAMES[kind][place], initial=initial, count=max(count, 1)))
     seen = [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None]
-    lines += dict.fromkeys(f"{names[0]}_alias aliases {names[0]};" for one, names in seen if one.name == "ld.alias")
-    if any(one.name in ("tcgen05.mma", "wgmma") for one, _ in seen):
+    lines += dict.fromkeys(
+        f"{names[0]}_alias aliases {names[0]};" for ingredient, names in seen if ingredient.name == "ld.alias"
+    )
+    if any(ingredient.name in ("tcgen05.mma", "wgmma") for ingredient, _ in seen):
         lines.append(".shared .align 16 .u32 one[4] = {1};")
     for number, (body, at) in enumerate(
         zip(lines_of(it, vocabulary, choice), places_of(seats, vocabulary), strict=True)

@@ -70,17 +70,17 @@ class Vocabulary:
 
     @property
     def accesses(self) -> tuple[Ingredient, ...]:
-        return tuple(one for one in self.ingredients if not one.fence)
+        return tuple(ingredient for ingredient in self.ingredients if not ingredient.fence)
 
     @property
     def fences(self) -> tuple[Form, ...]:
         """What may stand in a gap."""
-        return tuple(form for one in self.ingredients if one.fence for form in one.forms)
+        return tuple(form for ingredient in self.ingredients if ingredient.fence for form in ingredient.forms)
 
     @property
     def local(self) -> bool:
         """True if any instruction depends on the CTA of its thread."""
-        return any(one.local for one in self.ingredients)
+        return any(ingredient.local for ingredient in self.ingredients)
 
     def text(self) -> str:
         """What was searched, in words."""
@@ -98,9 +98,9 @@ def _scoped(head: str, sems: Sequence[str], scopes: Sequence[str], tail: str) ->
 
 def _ingredients(scopes: Sequence[str], wide: bool = False) -> dict[str, Ingredient]:
     """Every ingredient, with the forms that these scopes give it; plain forms come first."""
-    near = [one for one in scopes if one in ("cta", "cluster")] or ["cta"]
+    near = [scope for scope in scopes if scope in ("cta", "cluster")] or ["cta"]
     load, store = ".global.u32 %{r}, [{x}];", ".global.u32 [{x}], {v};"
-    found = [
+    ingredients = [
         Ingredient(
             "ld",
             (Form(("weak",), "ld.weak" + load), *_scoped("ld", ("relaxed", "acquire"), scopes, load)),
@@ -134,16 +134,16 @@ def _ingredients(scopes: Sequence[str], wide: bool = False) -> dict[str, Ingredi
         *_tensor(),
         *_wgmma(),
     ]
-    return {one.name: one for one in found}
+    return {ingredient.name: ingredient for ingredient in ingredients}
 
 
 def _dependent(scopes: Sequence[str]) -> tuple[Form, ...]:
     """Stores whose value may depend on the load before."""
     free = (Form(("weak",), "st.weak.global.u32 [{x}], {v};"), *_scoped("st", ("relaxed",), scopes, _STORE))
     return tuple(
-        one
+        variant
         for form in free
-        for one in (form, Form((*form.words, "data"), _DEPENDS + form.text.replace("{v}", "%d{n}"), data=True))
+        for variant in (form, Form((*form.words, "data"), _DEPENDS + form.text.replace("{v}", "%d{n}"), data=True))
     )
 
 
@@ -332,25 +332,29 @@ def vocabulary(
     for scope in scopes:
         if scope not in SCOPES:
             raise InputError(f"unknown scope {scope!r}", hint=f"one of {', '.join(SCOPES)}")
-    spelt = [one for word in words for one in PRESETS.get(word, (word,))]
+    spelt = [name for word in words for name in PRESETS.get(word, (word,))]
     wide = any(word.startswith(_WHOLE) for word in spelt) and "reduce" not in spelt
     every = _ingredients(tuple(scopes), wide)
     chosen: dict[str, set[Form]] = {}
     for word in spelt:
         name, forms = _select(word, every)
         chosen.setdefault(name, set()).update(forms)
-    found = [
-        replace(one, forms=tuple(form for form in one.forms if form in chosen[name]))
-        for name, one in every.items()
+    ingredients = [
+        replace(ingredient, forms=tuple(form for form in ingredient.forms if form in chosen[name]))
+        for name, ingredient in every.items()
         if name in chosen
     ]
-    if not any(not one.fence for one in found):
+    if not any(not ingredient.fence for ingredient in ingredients):
         raise InputError("a vocabulary needs an instruction that is not a fence", hint="such as ld, st")
-    proxies = any(form.words == ("proxy",) for one in found if one.fence for form in one.forms)
-    memory = any(form.words != ("proxy",) for one in found if one.fence for form in one.forms)
+    proxies = any(
+        form.words == ("proxy",) for ingredient in ingredients if ingredient.fence for form in ingredient.forms
+    )
+    memory = any(
+        form.words != ("proxy",) for ingredient in ingredients if ingredient.fence for form in ingredient.forms
+    )
     room = gap if gap is not None else 2 if proxies and memory else 1
     return Vocabulary(
-        tuple(found),
+        tuple(ingredients),
         threads or own.threads,
         locations or own.places,
         room,
@@ -371,7 +375,7 @@ def _select(word: str, every: dict[str, Ingredient]) -> tuple[str, tuple[Form, .
             forms = tuple(form for form in every[name].forms if set(parts[cut:]) <= set(form.words))
             if forms:
                 return name, forms
-            words = sorted({one for form in every[name].forms for one in form.words})
+            words = sorted({word for form in every[name].forms for word in form.words})
             raise InputError(f"{name} has no form {'.'.join(parts[cut:])!r} here", hint=f"words: {', '.join(words)}")
     near = nearest(word, [*every, *PRESETS])
     meant = f"did you mean {near}? " if near else ""

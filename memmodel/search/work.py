@@ -205,17 +205,17 @@ class Journal:
     def _lines(self, path: str) -> list[Record]:
         if not os.path.exists(path):
             return []
-        found = []
+        entries = []
         with open(path, encoding="utf-8", errors="replace") as handle:
             for line in handle:
                 try:
-                    found.append(json.loads(line))
+                    entries.append(json.loads(line))
                 except (ValueError, RecursionError) as error:
-                    if not found:
+                    if not entries:
                         raise InputError(f"{path}: no record of a search", hint="name a new file") from error
-        if found and not (isinstance(found[0], dict) and "search" in found[0]):
+        if entries and not (isinstance(entries[0], dict) and "search" in entries[0]):
             raise InputError(f"{path}: no record of a search", hint="name a new file")
-        return [line for line in found if isinstance(line, dict)]
+        return [line for line in entries if isinstance(line, dict)]
 
     def add(self, size: int, chunk: int, results: list[Record]) -> None:
         self.done[size, chunk] = results
@@ -233,53 +233,53 @@ def run(
     *,
     journal: str | None = None,
     seconds: float | None = None,
-    told: Callable[[int, int, int], None] = lambda size, done, total: None,
+    report: Callable[[int, int, int], None] = lambda size, done, total: None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
 ) -> Progress:
-    """Judge every sketch up to the task's size, or as long as the time lasts. `told`: size, chunks done, chunks.
+    """Judge every sketch up to the task's size, or as long as the time lasts. `report`: size, chunks done, chunks.
 
     `enough`: asked once a size is done; then no larger programs are tried.
     """
-    kept, found, started = Journal(journal, task.key()), Progress(), monotonic()
+    kept, progress, started = Journal(journal, task.key()), Progress(), monotonic()
     try:
         for size in range(1, task.most + 1):
             left = None if seconds is None else seconds - (monotonic() - started)
-            if not _size(task, where, kept, found, size, left, told):
-                found.interrupted = True
+            if not _size(task, where, kept, progress, size, left, report):
+                progress.interrupted = True
                 break
-            found.bound = size
-            found.seconds[size] = monotonic() - started
+            progress.bound = size
+            progress.seconds[size] = monotonic() - started
             if enough([record for those in kept.done.values() for record in those]):
                 break
     except BudgetSpent as spent:
         late = seconds is not None and monotonic() - started >= seconds
-        found.interrupted, found.reason = True, TIME if late else str(spent)
+        progress.interrupted, progress.reason = True, TIME if late else str(spent)
     except BrokenProcessPool:
-        found.interrupted, found.reason = True, "a process was killed (did memory run out?)"
+        progress.interrupted, progress.reason = True, "a process was killed (did memory run out?)"
     except KeyboardInterrupt as signal:
-        found.interrupted, found.reason, found.signal = True, "stopped by a signal", signal
+        progress.interrupted, progress.reason, progress.signal = True, "stopped by a signal", signal
     finally:
         where.close()
-    found.results = [record for key in sorted(kept.done) for record in kept.done[key]]
+    progress.results = [record for key in sorted(kept.done) for record in kept.done[key]]
     # A sketch of `size` instructions may take fences up to the bound: only a run to its end has seen all of them.
-    found.results.sort(key=lambda record: int(record.get("size", 0)))
-    return found
+    progress.results.sort(key=lambda record: int(record.get("size", 0)))
+    return progress
 
 
 def _size(
     task: Task,
     where: SearchWorkers,
     kept: Journal,
-    found: Progress,
+    progress: Progress,
     size: int,
     seconds: float | None,
-    told: Callable[[int, int, int], None],
+    report: Callable[[int, int, int], None],
 ) -> bool:
     """All sketches of one size; False if the time ran out. Raises BudgetSpent."""
     deadline = None if seconds is None else monotonic() + seconds
     with Limits(Budget(sys.maxsize, _LONG if seconds is None else seconds)):
         every = list(sketches(task.vocabulary, size))
-    found.sketches += len(every)
+    progress.sketches += len(every)
     chunks = [(number, every[at : at + _CHUNK]) for number, at in enumerate(range(0, len(every), _CHUNK))]
     todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])
     running: dict[Any, int] = {}
@@ -292,12 +292,12 @@ def _size(
     while running:
         left = 1.0 if deadline is None else deadline - monotonic()
         if left <= 0:
-            found.reason = TIME
+            progress.reason = TIME
             return False
         for future in where.first(set(running), min(1.0, left)):
             number = running.pop(future)
             kept.add(size, number, future.result())
-            told(size, sum(key[0] == size for key in kept.done), len(chunks))
+            report(size, sum(key[0] == size for key in kept.done), len(chunks))
         fill()
     return True
 
@@ -306,5 +306,5 @@ def records(results: Sequence[Any]) -> Iterator[Record]:
     """Dataclasses as records."""
     from dataclasses import asdict
 
-    for one in results:
-        yield asdict(one)
+    for result in results:
+        yield asdict(result)

@@ -69,21 +69,21 @@ class AlteredPart(FixedPart):
             label: Label = replace(event.label, **{field: value})  # type: ignore[arg-type]
             self.events[number] = replace(event, point=replace(event.point, label=label))
         self.places: dict[int, tuple[int, bool]] = {}
-        for one in change.inserted:
-            beside = original.events[one.beside].point
+        for inserted in change.inserted:
+            beside = original.events[inserted.beside].point
             number = len(self.events)
-            self.places[number] = (one.beside, one.after)
-            point = Point(number, one.label, beside.thread, beside.place, beside.order)
+            self.places[number] = (inserted.beside, inserted.after)
+            point = Point(number, inserted.label, beside.thread, beside.place, beside.order)
             self.events.append(ConcreteEvent(point))
         self.changed = [*{number for number, *_ in change.fields}, *range(original.count, len(self.events))]
         self.count = len(self.events)
-        self._touched = sum(1 << one for one in self.changed)
+        self._touched = sum(1 << event for event in self.changed)
         self._named: dict[str, list[int]] = {}
-        for one in self.changed:
-            for name in names_of(self.events[one].label):
-                self._named.setdefault(name, []).append(one)
+        for touched in self.changed:
+            for name in names_of(self.events[touched].label):
+                self._named.setdefault(name, []).append(touched)
         self._beside = _BESIDE.get(original) or _BESIDE.setdefault(original, Beside(original))
-        keys: list[object] = [(one, self.events[one].label) for one in self.changed if one < original.count]
+        keys: list[object] = [(event, self.events[event].label) for event in self.changed if event < original.count]
         self._reached = dict(zip(self.changed, map(self._beside.reached, [*keys, *change.inserted]), strict=True))
         self._sets: dict[str, int] = {}
         self._relations: dict[str, Rows] = {}
@@ -117,43 +117,43 @@ class AlteredPart(FixedPart):
         if row.kind is not None:
             self._settle_kinds(rows, row)
             return
-        points = {one: self.events[one].point for one in self.changed}
+        points = {event: self.events[event].point for event in self.changed}
         groups: dict[Hashable, int] = {}
         if row.key is not None:
-            for one in self.changed:
-                key = row.key(points[one])
+            for event in self.changed:
+                key = row.key(points[event])
                 if key is None:  # nor was it related before: its thread, and what it is, stay
-                    del points[one]
+                    del points[event]
                 else:
-                    groups[key] = groups.get(key, 0) | 1 << one
+                    groups[key] = groups.get(key, 0) | 1 << event
         if not points:
             return
         others = (1 << self.original.count) - 1
-        for one in points:
-            rows[one] = 0
-            others &= ~(1 << one)
+        for event in points:
+            rows[event] = 0
+            others &= ~(1 << event)
         if others.bit_count() < self.original.count:
-            for other, found in enumerate(rows):
-                rows[other] = found & others
-        for one, point in points.items():
-            to, by = self._beside.related(row, point, self._reached[one])
-            rows[one] |= to & others
+            for other, kept in enumerate(rows):
+                rows[other] = kept & others
+        for event, point in points.items():
+            to, by = self._beside.related(row, point, self._reached[event])
+            rows[event] |= to & others
             for other in bits(by & others):
-                rows[other] |= 1 << one
+                rows[other] |= 1 << event
         if row.key is None:
-            groups[None] = sum(1 << one for one, point in points.items() if row.range is None or row.range(point))
+            groups[None] = sum(1 << event for event, point in points.items() if row.range is None or row.range(point))
         for alike in groups.values():
-            for one in bits(alike) if row.key is not None else points:
-                here = points[one]
+            for event in bits(alike) if row.key is not None else points:
+                changed_point = points[event]
                 if row.holds is None:
-                    rows[one] |= alike
-                elif row.key is not None or row.domain is None or row.domain(here):
-                    rows[one] |= sum(1 << other for other in bits(alike) if row.holds(here, points[other]))
+                    rows[event] |= alike
+                elif row.key is not None or row.domain is None or row.domain(changed_point):
+                    rows[event] |= sum(1 << other for other in bits(alike) if row.holds(changed_point, points[other]))
 
     def _settle_kinds(self, rows: Rows, row: BaseRelation) -> None:
         """The same where the relation looks at the kinds of two events, which few events make."""
         assert row.kind is not None and row.holds is not None
-        changed = sum(1 << one for one in self.changed)
+        changed = sum(1 << event for event in self.changed)
         of: dict[int, Hashable] = {}
         members: dict[Hashable, int] = {}
         example: dict[Hashable, Point] = {}
@@ -166,35 +166,35 @@ class AlteredPart(FixedPart):
             kind: sum(mask for other, mask in members.items() if row.holds(point, example[other]))
             for kind, point in example.items()
         }
-        for number, found in enumerate(rows):
+        for number, before in enumerate(rows):
             now = reached[of[number]] if number in of else 0
-            rows[number] = now if changed >> number & 1 else found & ~changed | now & changed
+            rows[number] = now if changed >> number & 1 else before & ~changed | now & changed
 
     def _in_order(self, rows: Rows) -> None:
         """Program order of new events: after what is before the one that they stand beside, and so on."""
         new = range(self.original.count, self.count)
-        for one in new:
-            known = self._reached[one]
+        for event in new:
+            known = self._reached[event]
             if "po" not in known:
-                known["po"] = self._around(one, rows)
+                known["po"] = self._around(event, rows)
             before, later = known["po"]
             for other in bits(before):
-                rows[other] |= 1 << one
-            rows[one] |= later
+                rows[other] |= 1 << event
+            rows[event] |= later
         threads: dict[int | None, list[tuple[int, bool, int]]] = {}
-        for one in new:
-            point = self.events[one].point
+        for event in new:
+            point = self.events[event].point
             if point.order is not None:
-                threads.setdefault(point.thread, []).append((point.order, self.places[one][1], one))
+                threads.setdefault(point.thread, []).append((point.order, self.places[event][1], event))
         for places in threads.values():
             later = 0
-            for _, _, one in sorted(places, reverse=True):  # of two at one place, the first that was named is first
-                rows[one] |= later
-                later |= 1 << one
+            for _, _, event in sorted(places, reverse=True):  # of two at one place, the first that was named is first
+                rows[event] |= later
+                later |= 1 << event
 
-    def _around(self, one: int, rows: Rows) -> tuple[int, int]:
+    def _around(self, event: int, rows: Rows) -> tuple[int, int]:
         """The events of the original that are before a new one, and those after it."""
-        beside, after = self.places[one]
+        beside, after = self.places[event]
         count = self.original.count
         before = sum(1 << other for other, row in enumerate(rows[:count]) if row >> beside & 1)
         later = rows[beside] & (1 << count) - 1
@@ -241,15 +241,15 @@ class Beside:
         if row.key is not None:
             if row.name not in self._grouped:
                 groups: dict[object, list[int]] = {}
-                for number, one in enumerate(self.points):
-                    groups.setdefault(row.key(one), []).append(number)
+                for number, candidate in enumerate(self.points):
+                    groups.setdefault(row.key(candidate), []).append(number)
                 self._grouped[row.name] = groups
             alike = self._grouped[row.name].get(row.key(point), [])
             return alike, alike
         if row.name not in self._sides:
             self._sides[row.name] = (
-                [n for n, one in enumerate(self.points) if row.domain is None or row.domain(one)],
-                [n for n, one in enumerate(self.points) if row.range is None or row.range(one)],
+                [n for n, candidate in enumerate(self.points) if row.domain is None or row.domain(candidate)],
+                [n for n, candidate in enumerate(self.points) if row.range is None or row.range(candidate)],
             )
         left, right = self._sides[row.name]
         before = left if row.range is None or row.range(point) else []
@@ -259,8 +259,8 @@ class Beside:
 _BESIDE: WeakKeyDictionary[FixedPart, Beside] = WeakKeyDictionary()
 
 
-def _holds(row: BaseRelation, here: Point, there: Point) -> bool:
-    return row.holds is None or row.holds(here, there)
+def _holds(row: BaseRelation, first: Point, second: Point) -> bool:
+    return row.holds is None or row.holds(first, second)
 
 
 def combined(changes: Iterable[Alteration], count: int) -> Alteration:
@@ -288,7 +288,7 @@ def with_order(execution: Execution, pairs: Sequence[tuple[int, int]], name: str
 
 
 def _reached(row: int, rows: Rows) -> int:
-    found = 0
-    for one in bits(row):
-        found |= rows[one]
-    return found
+    reached = 0
+    for event in bits(row):
+        reached |= rows[event]
+    return reached

@@ -44,7 +44,7 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
         mine = [(event, key) for event, kind, key in releases if kind == what]
         its = [(event, key) for event, kind, key in acquires if kind == what]
         if mine and its and not {key for _, key in mine} & {key for _, key in its}:
-            pairs = [(a, b, _overlap(what, one, other)) for a, one in mine for b, other in its]
+            pairs = [(a, b, _overlap(what, thing, other)) for a, thing in mine for b, other in its]
             release, acquire, overlap = max(pairs, key=lambda pair: pair[2])
             if not any(_seen_elsewhere(execution, key, (first, second)) for _, key in mine):
                 return Apart(release, acquire, what, overlap)
@@ -57,8 +57,8 @@ def _seen_elsewhere(execution: Execution, thing: Thing, ends: tuple[int, int]) -
     for event in execution.events:
         if event.point.thread is None or event.point.thread in threads:
             continue
-        found = _thing(execution, event.point.event, after=False)
-        if found is not None and found[1] == thing:
+        kind_and_thing = _thing(execution, event.point.event, after=False)
+        if kind_and_thing is not None and kind_and_thing[1] == thing:
             return True
     return False
 
@@ -68,7 +68,7 @@ def _thing(execution: Execution, number: int, *, after: bool) -> tuple[str, Thin
     label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
     match label, record:
         case Access(side=side), AccessRecord(footprint=footprint) if side is (Side.WRITE if after else Side.READ):
-            return "location", tuple((one.instance, one.first, one.end) for one in footprint.extents)
+            return "location", tuple((extent.instance, extent.first, extent.end) for extent in footprint.extents)
         case Mbarrier(action=action), ObjectRecord(object=cell) if action is (Action.ARRIVE if after else Action.TEST):
             return "mbarrier object", (cell,)
         case Barrier(half=half, domain=Domain.CTA), BarrierRecord(barrier=barrier):
@@ -76,9 +76,9 @@ def _thing(execution: Execution, number: int, *, after: bool) -> tuple[str, Thin
     return None
 
 
-def _overlap(what: str, one: Thing, other: Thing) -> bool:
+def _overlap(what: str, thing: Thing, other: Thing) -> bool:
     """Of two locations that are not one: do they share bytes?"""
-    return what == "location" and any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a in one for b in other)
+    return what == "location" and any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a in thing for b in other)
 
 
 def _flags(execution: Execution, event: int, *, after: bool) -> Iterator[tuple[int, str, Thing]]:
@@ -87,16 +87,16 @@ def _flags(execution: Execution, event: int, *, after: bool) -> Iterator[tuple[i
     others = bits(po[event]) if after else [n for n, row in enumerate(po) if row >> event & 1]
     wanted = RELEASES if after else ACQUIRES
     for number in others:
-        found = _thing(execution, number, after=after)
-        if found is None:
+        kind_and_thing = _thing(execution, number, after=after)
+        if kind_and_thing is None:
             continue
         label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
         if isinstance(label, Access):
             between = [n for n in others if (po[n] >> number if after else po[number] >> n) & 1]
             labels = [execution.events[n].label for n in between]
-            fenced = any(isinstance(one, Fence) and one.sem in wanted for one in labels)
+            fenced = any(isinstance(between_label, Fence) and between_label.sem in wanted for between_label in labels)
             if label.sem not in wanted and not (fenced and label.sem is not Sem.WEAK):
                 continue
         if not after and isinstance(record, ObjectRecord) and not record.done:
             continue
-        yield number, *found
+        yield number, *kind_and_thing

@@ -76,7 +76,7 @@ class Changes:
 
     def all(self) -> list[Change]:
         """Every change, each once."""
-        found = [
+        changes = [
             *self._fields(),
             *self._waits(),
             *self._signals(),
@@ -86,7 +86,7 @@ class Changes:
             *self._virtual(),
         ]
         unique: dict[object, Change] = {}
-        for change in found:
+        for change in changes:
             unique.setdefault((change.alteration.fields, change.alteration.inserted, change.alteration.edges), change)
         return list(unique.values())
 
@@ -126,8 +126,8 @@ class Changes:
             yield from self._wider(event, other, scope)
 
     def _half(self, event: int, other: int) -> bool:
-        one, two = self.events[event].point, self.events[other].point
-        return one.operation == two.operation and one.operation is not None
+        point, other_point = self.events[event].point, self.events[other].point
+        return point.operation == other_point.operation and point.operation is not None
 
     def _wider(self, event: int, other: int, scope: Scope) -> Iterator[Change]:
         now = scope_of(self.events[event].label)
@@ -156,31 +156,35 @@ class Changes:
 
     def _scope(self, link: Between, first: int | None = None) -> Scope:
         """The least scope that takes in both ends, or another event in place of the first."""
-        here, there = (
+        first_place, second_place = (
             self.events[link.first if first is None else first].point.seat,
             self.events[link.second].point.seat,
         )
-        assert here is not None and there is not None
-        return next(scope for scope in Scope if here.shares(scope, there) and there.shares(scope, here))
+        assert first_place is not None and second_place is not None
+        return next(
+            scope
+            for scope in Scope
+            if first_place.shares(scope, second_place) and second_place.shares(scope, first_place)
+        )
 
     # ---- fences ------------------------------------------------------------------------------------------------
 
     def _places(self) -> list[tuple[int, bool]]:
         """Where something may be added: around the ends of links, and around the two accesses."""
-        found: dict[tuple[int, bool], None] = {}
+        places: dict[tuple[int, bool], None] = {}
         for link in self.links:
             if not isinstance(self.events[link.first].label, Signal):
-                found[self.flow.at(link.first), False] = None
-            found[self.flow.at(link.second), True] = None
+                places[self.flow.at(link.first), False] = None
+            places[self.flow.at(link.second), True] = None
         for event in self.pair or ():
             if self.events[event].point.thread is not None:
-                found[self.flow.at(event), True] = None
-                found[self.flow.at(event), False] = None
+                places[self.flow.at(event), True] = None
+                places[self.flow.at(event), False] = None
         if self.pair is None:
             for event in range(self.count):
                 if self.flow.is_memory(event):
-                    found[self.flow.at(event), False] = None
-        return list(found)
+                    places[self.flow.at(event), False] = None
+        return list(places)
 
     def _fences(self) -> Iterator[Change]:
         labels = [e.label for n, e in enumerate(self.events) if self.pair is None or n in self.pair]
@@ -190,7 +194,7 @@ class Changes:
         tensor = any(cell is not None and cell.instance.space is Space.TENSOR for cell in cells)
         names = {(e.point.cell, e.point.name) for e in self.events if self.flow.is_memory(e.point.event)}
         for beside, after in self._places():
-            for proxy in sorted(proxies, key=lambda one: one.value):
+            for proxy in sorted(proxies, key=lambda item: item.value):
                 for fence in self._proxy_fences(proxy, beside, after):
                     words = f"fence.proxy.{proxy.value}"
                     yield self._insert(Reason.NO_PROXY_FENCE, beside, fence, words, after=after)
@@ -234,13 +238,13 @@ class Changes:
 
     def _waits(self) -> Iterator[Change]:
         """Waits for the end of asynchronous accesses, where what comes later could need them."""
-        told = self.execution.relation("compl")
+        completes = self.execution.relation("compl")
         for event in range(self.count):
             label = self.events[event].label
             if not (isinstance(label, Access) and label.asynchronous) or (self.pair and event not in self.pair):
                 continue
             issue = self.flow.at(event)
-            signalled = any(isinstance(self.events[n].label, Signal) for n in bits(told[event]))
+            signalled = any(isinstance(self.events[n].label, Signal) for n in bits(completes[event]))
             mine = self.events[event].point.thread
             parts = [n for n in range(self.count) if self.flow.issue_of.get(n) == issue and self.flow.is_memory(n)]
             own = label.family in (Family.TCGEN_LD, Family.TCGEN_ST)
@@ -251,7 +255,7 @@ class Changes:
                 wait = Inserted(place, GroupWait(label.family))
                 edges = tuple(("compl", part, self.count) for part in parts)
                 if core:
-                    seen = any(told[part] for part in parts)
+                    seen = any(completes[part] for part in parts)
                     reason = Reason.NOT_WAITED if seen else Reason.TCGEN05_COMMIT
                     signal = Inserted(issue, Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT), after=True)
                     meets = ("mbarobs", self.count, self.count + 1)
@@ -361,7 +365,7 @@ class Changes:
             if label.side is Side.READ and any(self.po[n] >> number & 1 for n in memory):
                 fence = Fence(Sem.SC, widest)
                 yield self._insert(Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=2, cost=6)
-        flags = {one for link in self.links for one in (link.first, link.second) if self.flow.is_async(one)}
+        flags = {event for link in self.links for event in (link.first, link.second) if self.flow.is_async(event)}
         for number in sorted(flags):
             label = self.events[number].label
             if isinstance(label, Access) and label.sem is Sem.WEAK:
@@ -378,22 +382,22 @@ class Changes:
 
     def _widest(self) -> Scope:
         places = {event.point.place for event in self.events if event.point.place is not None}
-        return next(s for s in Scope if all(one.shares(s, other) for one in places for other in places))
+        return next(s for s in Scope if all(place.shares(s, other) for place in places for other in places))
 
     def _virtual(self) -> Iterator[Change]:
         """Synchronization where there is none."""
         pairs = [self.pair, self.pair[::-1]] if self.pair is not None else [*self._overtaken(), *self._early()]
         for number, (a, b) in enumerate(pairs):
-            here, there = self.flow.at(a), self.flow.at(b)
-            first, second = self.events[here].point, self.events[there].point
+            start, end = self.flow.at(a), self.flow.at(b)
+            first, second = self.events[start].point, self.events[end].point
             if first.thread is None or second.thread is None or first.thread == second.thread:
                 continue
             if self.flow.surely_leads(b, a):
                 continue  # the order that there is goes the other way
-            arrive = Inserted(self._past_fences(here), Barrier(Half.ARRIVE, Domain.CTA), after=True)
-            wait = Inserted(self._before_fences(there), Barrier(Half.WAIT, Domain.CTA))
+            arrive = Inserted(self._past_fences(start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
+            wait = Inserted(self._before_fences(end), Barrier(Half.WAIT, Domain.CTA))
             edges = [("syncbar", self.count, self.count + 1)]
-            if here != a:
+            if start != a:
                 edges += [("compl", a, self.count)]
             yield Change(
                 Reason.NO_SYNCHRONIZATION,
@@ -408,30 +412,30 @@ class Changes:
     def _past_fences(self, event: int) -> int:
         """The event, or the last of the fences and waits for groups that follow it at once."""
         later = sorted(bits(self.po[event]), key=lambda n: self.events[n].point.order or 0)
-        found = event
+        last = event
         for number in later:
             if not isinstance(self.events[number].label, FENCES):
                 break
-            found = number
-        return found
+            last = number
+        return last
 
     def _before_fences(self, event: int) -> int:
         """The event, or the first of the fences in front of it."""
         earlier = [n for n in range(self.count) if self.po[n] >> event & 1]
-        found = event
+        earliest = event
         for number in sorted(earlier, key=lambda n: -(self.events[n].point.order or 0)):
             if not isinstance(self.events[number].label, FENCES):
                 break
-            found = number
-        return found
+            earliest = number
+        return earliest
 
     def _overtaken(self) -> list[tuple[int, int]]:
         """Writes and the reads that read something older."""
         rf, co = self.execution.relation("rf"), self.execution.relation("co")
-        found = []
+        pairs = []
         for write, read in pairs_of(rf):
-            found += [(later, read) for later in bits(co[write])]
-        return found
+            pairs += [(later, read) for later in bits(co[write])]
+        return pairs
 
     def _early(self) -> list[tuple[int, int]]:
         """Reads and the writes that they read."""

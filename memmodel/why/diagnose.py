@@ -80,9 +80,9 @@ class Diagnosing:
             self.known[key] = self.model, self._diagnosis()  # the model stays, so that no other one gets its identity
         kept = self.known[key]
         assert isinstance(kept, tuple)
-        found = kept[1]
-        assert found is None or isinstance(found, Diagnosis)
-        return found
+        diagnosis = kept[1]
+        assert diagnosis is None or isinstance(diagnosis, Diagnosis)
+        return diagnosis
 
     def _diagnosis(self) -> Diagnosis | None:
         by_pair = self._by_a_pair() if self.flag is None else None
@@ -90,14 +90,16 @@ class Diagnosing:
             return by_pair
         changes = Changes(self.execution, self.flow, self.pair, data=self.data).all()
         for tier in (1, 2, 3, 4):
-            mine = sorted((one for one in changes if one.tier <= tier), key=_price, reverse=True)  # as they are shrunk
+            mine = sorted(
+                (change for change in changes if change.tier <= tier), key=_price, reverse=True
+            )  # as they are shrunk
             if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
                 continue
             kept = self._shrunk(mine)
             if len(kept) > 1 and self.flow.count <= FEW:
                 least = sum(map(_price, kept))
-                cheaper = (one for one in sorted(mine, key=_price) if one.cost <= least)
-                kept = next(([one] for one in cheaper if self.ends([one])), kept)
+                cheaper = (change for change in sorted(mine, key=_price) if change.cost <= least)
+                kept = next(([change] for change in cheaper if self.ends([change])), kept)
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
             return self._told(tuple(kept), altered)
         return None
@@ -110,9 +112,9 @@ class Diagnosing:
         for flag, pair in pairs[:PAIRS]:
             # What the outcome is about may be a flag whose two accesses are weak.
             asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
-            found = asking.diagnosis()
-            if found is not None and found.changes[-1].tier == 1 and self.ends(found.changes):
-                kept = self._shrunk(list(found.changes)) if len(found.changes) > 1 else list(found.changes)
+            diagnosis = asking.diagnosis()
+            if diagnosis is not None and diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
+                kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
                 altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
                 return self._told(tuple(kept), altered)
         return None
@@ -136,10 +138,10 @@ class Diagnosing:
         for number, extended in enumerate(fence_orders(execution)):
             if number == ORDERS:
                 return None
-            found = self._broken(extended, depth)
-            if found is None:
+            broken = self._broken(extended, depth)
+            if broken is None:
                 return None
-        return found
+        return broken
 
     def _broken(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
         values = Values(self.model, execution, self.ranks)
@@ -155,10 +157,10 @@ class Diagnosing:
         if not pairs or any(order[b] >> a & 1 for a, b in pairs):
             return values, check
         a, b = pairs[0]
-        found = self._broken(with_order(execution, [(a, b)], name), depth - 1)
-        if found is not None and (b, a) in pairs:
-            found = self._broken(with_order(execution, [(b, a)], name), depth - 1)
-        return None if found is None else found
+        broken = self._broken(with_order(execution, [(a, b)], name), depth - 1)
+        if broken is not None and (b, a) in pairs:
+            broken = self._broken(with_order(execution, [(b, a)], name), depth - 1)
+        return None if broken is None else broken
 
     def _shrunk(self, changes: list[Change]) -> list[Change]:
         """A part that does it and of which nothing can be left out; the dearest go first, halves before single ones.
@@ -190,9 +192,9 @@ class Diagnosing:
                     backward = all(link.name.endswith("^-1") for link in chain)
                     return Diagnosis(changes, turned(chain) if backward else chain, altered, self.flag.name)
             return Diagnosis(changes, (), altered, self.flag.name)
-        found = self.impossible(altered, DEPTH)
-        assert found is not None
-        values, check = found
+        broken = self.impossible(altered, DEPTH)
+        assert broken is not None
+        values, check = broken
         return Diagnosis(changes, Unfolding(values).broken(check), values.execution, check.name)
 
 

@@ -38,11 +38,11 @@ def _asked(word: str | None, finding: Finding) -> bool:
 
 def first_findings(answer: Answer, each: int) -> list[Finding]:
     """The findings of an answer, so many of each flag; without hangs."""
-    found: dict[str, list[Finding]] = {}
-    for one in answer.findings:
-        if one.flag != HANG and kind_of(one.flag) in TOLD and len(found.setdefault(one.flag, [])) < each:
-            found[one.flag].append(one)
-    return [one for group in found.values() for one in group]
+    by_flag: dict[str, list[Finding]] = {}
+    for finding in answer.findings:
+        if finding.flag != HANG and kind_of(finding.flag) in TOLD and len(by_flag.setdefault(finding.flag, [])) < each:
+            by_flag[finding.flag].append(finding)
+    return [finding for group in by_flag.values() for finding in group]
 
 
 def explanation(
@@ -56,8 +56,8 @@ def explanation(
     shown = shown_outcome(lowered, answer)
     if shown is not None and answer.observation in (Observation.SOMETIMES, Observation.ALWAYS, Observation.NEVER):
         stories.append(outcome_story(model, shown))
-    findings = sorted(first_findings(answer, 1), key=lambda one: not _asked(test.finding, one))
-    stories += [finding_story(model, one, rules.get(one.flag, "")) for one in findings]
+    findings = sorted(first_findings(answer, 1), key=lambda finding: not _asked(test.finding, finding))
+    stories += [finding_story(model, finding, rules.get(finding.flag, "")) for finding in findings]
     hang, never = answer.hang, why_never(lowered, model, answer, options)
     path = test.source.name if test.source else ""
     return Explanation(
@@ -66,11 +66,11 @@ def explanation(
         model.name,
         question,
         answer.observation.value,
-        tuple(one for one in stories if one is not None),
+        tuple(story for story in stories if story is not None),
         never,
         stuck(hang.witness) if hang is not None else None,
         (),
-        note(answer, told=bool(never)),
+        note(answer, explained=bool(never)),
     )
 
 
@@ -91,9 +91,9 @@ def why_never(
     return ()
 
 
-def note(answer: Answer, *, told: bool) -> str:
+def note(answer: Answer, *, explained: bool) -> str:
     """What is left where there is neither a story nor a contradiction."""
-    if answer.observation is Observation.NEVER and answer.axioms and not told:
+    if answer.observation is Observation.NEVER and answer.axioms and not explained:
         return f"forbidden by {' and '.join(answer.axioms)}; no execution was found that shows how"
     if answer.reason:
         return answer.reason

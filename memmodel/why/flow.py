@@ -39,10 +39,10 @@ class Flow:
 
     def _across(self, a: int, b: int) -> bool:
         """True if the link leaves a thread. A signal is outside its thread, also for the thread that issued it."""
-        one, other = self.events[a].point, self.events[b].point
-        if one.thread is None or other.thread is None:
+        point, other = self.events[a].point, self.events[b].point
+        if point.thread is None or other.thread is None:
             return False
-        return one.thread != other.thread or isinstance(one.label, Signal)
+        return point.thread != other.thread or isinstance(point.label, Signal)
 
     def _edges(self, links: tuple[str, ...]) -> Rows:
         rows = list(self.execution.relation("po"))
@@ -55,13 +55,13 @@ class Flow:
     def _closure(self, rows: Rows) -> Rows:
         reach: Rows = []
         for start in range(self.count):
-            found, todo = 0, rows[start]
-            while todo & ~found:
-                new = todo & ~found
-                found |= new
-                for one in bits(new):
-                    todo |= rows[one]
-            reach.append(found)
+            reached, todo = 0, rows[start]
+            while todo & ~reached:
+                new = todo & ~reached
+                reached |= new
+                for event in bits(new):
+                    todo |= rows[event]
+            reach.append(reached)
         return reach
 
     def at(self, event: int) -> int:

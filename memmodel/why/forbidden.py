@@ -29,14 +29,14 @@ def contradictions(
     """One for each axiom that the `never` needs; fewer where the budget ran out."""
     known = {check.name for check in model.axioms}
     names = minimal(lowered, model, options, tuple(name for name in axioms if name in known))
-    found = []
+    shown = []
     for name in names:
         witness = _without(lowered, _less(model, name), options)
         if witness is None:
             witness = _without(lowered, only(model, [other for other in names if other != name]), options)
         if witness is not None:
-            found.append(_contradiction(model, name, witness))
-    return tuple(one for one in found if one is not None)
+            shown.append(_contradiction(model, name, witness))
+    return tuple(contradiction for contradiction in shown if contradiction is not None)
 
 
 def minimal(lowered: LoweredTest, model: Model, options: Options, axioms: tuple[str, ...]) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def minimal(lowered: LoweredTest, model: Model, options: Options, axioms: tuple[
     if len(kept) < 2:
         return axioms
     for name in axioms:
-        rest = [one for one in kept if one != name]
+        rest = [kept_name for kept_name in kept if kept_name != name]
         if _never(lowered, only(model, rest), options):
             kept = rest
     return tuple(kept)
@@ -88,7 +88,7 @@ def _answer(lowered: LoweredTest, model: Model, options: Options) -> Answer | No
 
 
 def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction | None:
-    check: Check = next(one for one in model.axioms if one.name == name)
+    check: Check = next(axiom for axiom in model.axioms if axiom.name == name)
     execution = execution_of(witness)
     if execution is None or witness.ground is None:
         return None
@@ -101,10 +101,10 @@ def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction |
 
 def _places(steps: tuple[PathStep, ...]) -> tuple[At, ...]:
     """The instructions on a path, each once, in the order of the test."""
-    found: dict[At, None] = {}
+    places: dict[At, None] = {}
     for step in steps:
         for place in (step.first, step.second):
             if place.thread is not None:
-                found[place] = None
-        found |= dict.fromkeys(_places(step.parts))
-    return tuple(sorted(found, key=lambda place: (place.line or 0, place.label)))
+                places[place] = None
+        places |= dict.fromkeys(_places(step.parts))
+    return tuple(sorted(places, key=lambda place: (place.line or 0, place.label)))

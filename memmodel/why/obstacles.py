@@ -48,78 +48,81 @@ class Sentences:
         if reason is Reason.SCOPES:
             return self._scopes(change)
         if reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
-            found = apart(self.execution, self.flow, change.at, change.other)
-            if found is not None:
-                return self._apart(found)
+            separation = apart(self.execution, self.flow, change.at, change.other)
+            if separation is not None:
+                return self._apart(separation)
         events = [change.at] + ([change.other] if change.other is not None else [])
         text, repair = self._said(change)
         return Obstacle(reason, text, repair, self._places(events))
 
-    def _apart(self, found: Apart) -> Obstacle:
+    def _apart(self, separation: Apart) -> Obstacle:
         """A release and an acquire that do not meet."""
-        one, other = self.ref(found.release), self.ref(found.acquire)
-        text = f"{one} and {other} are not about one {found.what}"
-        if found.overlap:
+        release, acquire = self.ref(separation.release), self.ref(separation.acquire)
+        text = f"{release} and {acquire} are not about one {separation.what}"
+        if separation.overlap:
             text += ": they overlap in part only"
-        repair = f"one {found.what} for both" + (", accessed in one size" if found.overlap else "")
-        return Obstacle(Reason.LOCATION, text, repair, self._places([found.release, found.acquire]))
+        repair = f"one {separation.what} for both" + (", accessed in one size" if separation.overlap else "")
+        return Obstacle(Reason.LOCATION, text, repair, self._places([separation.release, separation.acquire]))
 
     def _places(self, events: list[int]) -> tuple[At, ...]:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
 
     def _said(self, change: Change) -> tuple[str, str]:
-        here, there = self.ref(change.at), "" if change.other is None else self.ref(change.other)
+        event, after = self.ref(change.at), "" if change.other is None else self.ref(change.other)
         words = change.words
         match change.reason:
             case Reason.NO_SYNCHRONIZATION:
-                return f"nothing orders {here} before {there}", "a release after the first, an acquire that observes it"
+                return (
+                    f"nothing orders {event} before {after}",
+                    "a release after the first, an acquire that observes it",
+                )
             case Reason.REDUCTION:
-                return f"{here} is a reduction, whose read heads no acquire pattern", "atom in place of red"
+                return f"{event} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
                 only = "what its .sync_restrict names" if words == "sync_restrict" else words
-                return f"{here} covers {only} only", "the fence without its restriction"
+                return f"{event} covers {only} only", "the fence without its restriction"
             case Reason.PROXY_FENCE_SPACE:
-                return self._space(change, here)
+                return self._space(change, event)
             case Reason.NOT_WAITED:
                 late = self._too_little(change.at)
                 return (
-                    f"{here} may not be over at {there}{late}",
+                    f"{event} may not be over at {after}{late}",
                     f"a wait for its end before {self._line(change.other)}",
                 )
             case Reason.TCGEN05_WAIT:
-                return f"{here} may not be over at {there}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
+                return f"{event} may not be over at {after}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
             case Reason.TCGEN05_COMMIT:
                 text = (
-                    f"no tcgen05.commit tracks {here}, which may not be over at {there}{self._early_commit(change.at)}"
+                    f"no tcgen05.commit tracks {event}, which may not be over at {after}{self._early_commit(change.at)}"
                 )
                 return text, "tcgen05.commit after it, and a wait for its mbarrier"
             case Reason.TCGEN05_FENCE:
                 side = "after" if change.alteration.inserted[0].after else "before"
-                text = f"{words} is missing {side} {here}{self._misplaced(change)}"
+                text = f"{words} is missing {side} {event}{self._misplaced(change)}"
                 return text, f"{words} {side} {self._line(change.at)}"
             case Reason.NOT_TRANSITIVE:
-                text = f"{here} tells of the end of its own operation and publishes nothing that its thread did before"
+                text = f"{event} tells of the end of its own operation and publishes nothing that its thread did before"
                 return text, f"an arrival of the thread itself, for which {self._line(change.other)} waits"
             case Reason.PARITY:
-                return f"{there} returns true before {here}: the last phase of that parity is over", "the other parity"
+                return f"{after} returns true before {event}: the last phase of that parity is over", "the other parity"
             case Reason.BYTES:
                 return (
-                    f"the phase that {there} waits for is over without {here}",
+                    f"the phase that {after} waits for is over without {event}",
                     "expect_tx with the bytes of all copies",
                 )
             case Reason.COUNT:
-                return f"the phase that {there} waits for is over without {here}", "the count of all arrivals"
+                return f"the phase that {after} waits for is over without {event}", "the count of all arrivals"
             case Reason.NO_FENCE_SC:
-                return f"no fence.sc stands before {here}", f"fence.sc before {self._line(change.at)}"
+                return f"no fence.sc stands before {event}", f"fence.sc before {self._line(change.at)}"
             case Reason.WEAK:
-                return f"{here} is weak", "a strong access, such as .relaxed"
+                return f"{event} is weak", "a strong access, such as .relaxed"
             case Reason.NO_ALIAS_FENCE:
-                return "the two names of the location need fence.proxy.alias in between", f"{words} near {here}"
+                return "the two names of the location need fence.proxy.alias in between", f"{words} near {event}"
             case Reason.WGMMA_FENCE:
-                text = f"no wgmma.fence orders what was done before {here}{self._misplaced(change)}"
+                text = f"no wgmma.fence orders what was done before {event}{self._misplaced(change)}"
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
-                return f"{here}: {words} is missing", f"{words} at {self._line(change.at)}"
+                return f"{event}: {words} is missing", f"{words} at {self._line(change.at)}"
 
     def _line(self, event: int | None) -> str:
         if event is None or event not in self.shown:
@@ -127,17 +130,17 @@ class Sentences:
         shown = self.shown[event]
         return f"{shown.label} ({at(shown).where})"
 
-    def _space(self, change: Change, here: str) -> tuple[str, str]:
+    def _space(self, change: Change, event: str) -> tuple[str, str]:
         """A proxy fence that covers other memory than the access."""
         ends = self.ends or ()
         where = next((place for end in ends if (place := self.shown[end].location)), "the memory that is accessed")
         cells = [cell for end in ends if (cell := self.execution.events[end].point.cell) is not None]
         label = self.execution.events[change.at].label
         if isinstance(label, ProxyFence) and label.covers is Covers.RANGE:
-            return f"{here} covers the bytes that its operand names, and not {where}", f"the fence for {where}"
+            return f"{event} covers the bytes that its operand names, and not {where}", f"the fence for {where}"
         space = cells[0].instance.space.value if cells else ""
         other = f", and {where} is in {space} memory" if space else f", and not {where}"
-        return f"{here} covers {change.words} only{other}", f"the fence for {where}, or for every state space"
+        return f"{event} covers {change.words} only{other}", f"the fence for {where}, or for every state space"
 
     def _early_commit(self, event: int) -> str:
         """A commit of the thread that stands before the operation."""
@@ -166,16 +169,16 @@ class Sentences:
 
     def _too_little(self, event: int) -> str:
         """A wait of the thread that stands there and does not cover the access."""
-        told = self.execution.relation("compl")
+        completes = self.execution.relation("compl")
         issue = self.flow.at(event)
         waits = [
             n
             for n in range(self.flow.count)
-            if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not told[event] >> n & 1
+            if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not completes[event] >> n & 1
         ]
         if not waits:
             return ""
-        of_reads = any(row >> waits[0] & 1 for row in told)
+        of_reads = any(row >> waits[0] & 1 for row in completes)
         why = "covers reads of sources only" if of_reads else "covers none of its groups"
         return f"; {self.short(waits[0])} {why}"
 
@@ -184,9 +187,9 @@ class Sentences:
     def _semantics(self, change: Change) -> Obstacle:
         wanted = next((value for _, name, value in change.alteration.fields if name == "sem"), Sem.ACQ_REL)
         assert isinstance(wanted, Sem)
-        here, label = self.ref(change.at), self.execution.events[change.at].label
+        event, label = self.ref(change.at), self.execution.events[change.at].label
         article = "an" if wanted.value[0] == "a" else "a"
-        text = f"{here} is {change.words} where {article} {wanted.value} is needed"
+        text = f"{event} is {change.words} where {article} {wanted.value} is needed"
         side = "before" if wanted is Sem.RELEASE else "after"
         repair = f".{wanted.value} at {self._line(change.at)}"
         if not isinstance(label, Fence):
@@ -194,7 +197,7 @@ class Sentences:
             wrong = self._fence_elsewhere(change.at, wanted)
             if wrong is not None:
                 other = "after" if side == "before" else "before"
-                text = f"{self.ref(wrong)} stands {other} {here}, not {side} it"
+                text = f"{self.ref(wrong)} stands {other} {event}, not {side} it"
                 repair = f"the fence {side} {self._line(change.at)}"
                 return Obstacle(Reason.FENCE_SIDE, text, repair, self._places([wrong, change.at]))
         events = [change.at] + ([change.other] if change.other is not None else [])
@@ -215,13 +218,15 @@ class Sentences:
         scope = next(value for _, name, value in change.alteration.fields if name == "scope")
         wide = getattr(scope, "name", "").lower()
         mine = change.words.split()[0]
-        here = self.ref(change.at)
+        event = self.ref(change.at)
         if change.other is None:
-            return Obstacle(Reason.SCOPES, f"the {mine} of {here} is too narrow", f".{wide}", self._places([change.at]))
+            return Obstacle(
+                Reason.SCOPES, f"the {mine} of {event} is too narrow", f".{wide}", self._places([change.at])
+            )
         other = self.execution.events[change.other].label
         its = getattr(getattr(other, "scope", None), "name", "").lower()
         both = f" (.{its})" if its else ""
-        text = f"the {mine} of {here} does not reach {self.ref(change.other)}{both}"
+        text = f"the {mine} of {event} does not reach {self.ref(change.other)}{both}"
         return Obstacle(
             Reason.SCOPES, text, f".{wide} at {self._line(change.at)}", self._places([change.at, change.other])
         )
@@ -276,9 +281,9 @@ class Sentences:
     def _serves_others(self, event: int) -> bool:
         """True if a proxy fence lies between two other accesses of the same place through different proxies."""
         events, ends = self.execution.events, set(self.ends or ())
-        labels = ((n, one.label) for n, one in enumerate(events) if one.point.cell is not None)
+        labels = ((n, concrete.label) for n, concrete in enumerate(events) if concrete.point.cell is not None)
         accesses = [(n, label.proxy) for n, label in labels if isinstance(label, Access)]
-        before = [one for one in accesses if self._after(one[0], event)]
+        before = [access for access in accesses if self._after(access[0], event)]
         return any(
             events[a].point.cell == events[b].point.cell and proxy is not other and {a, b} != ends
             for a, proxy in before

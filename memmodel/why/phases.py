@@ -38,9 +38,9 @@ def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
 
 def copied(execution: Execution, *signals: int) -> set[object]:
     """The places that the copies have written of whose end signals tell; reductions add up, and do not count."""
-    ends = sum(1 << one for one in signals)
-    told = (n for n, row in enumerate(execution.relation("compl")) if row & ends)
-    labels = ((execution.events[n].label, execution.events[n].point.cell) for n in told)
+    ends = sum(1 << signal for signal in signals)
+    completed = (n for n, row in enumerate(execution.relation("compl")) if row & ends)
+    labels = ((execution.events[n].label, execution.events[n].point.cell) for n in completed)
     return {cell for label, cell in labels if isinstance(label, Access) and label.side is Side.WRITE and not label.rmw}
 
 

@@ -58,22 +58,22 @@ def _story(
     about: str,
     witness: Witness,
     diagnosing: Diagnosing,
-    found: Diagnosis | None,
+    diagnosis: Diagnosis | None,
     pair: tuple[int, int] | None,
     rule: str,
 ) -> Story:
     shown = {event.uid: event for event in witness.events}
-    ends = _ends(found, pair)
+    ends = _ends(diagnosis, pair)
     sentences = Sentences(witness, diagnosing.execution, diagnosing.flow, ends)
-    first, second = (at(shown[one]) for one in ends) if ends is not None else (None, None)
-    if found is None:
+    first, second = (at(shown[end]) for end in ends) if ends is not None else (None, None)
+    if diagnosis is None:
         reason, text = _nothing(diagnosing.execution, pair, rule)
-        obstacle = Obstacle(reason, text, "", tuple(one for one in (first, second) if one is not None))
+        obstacle = Obstacle(reason, text, "", tuple(place for place in (first, second) if place is not None))
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
-    obstacles = tuple(dict.fromkeys(sentences.obstacle(change) for change in sorted(found.changes, key=_place)))
+    obstacles = tuple(dict.fromkeys(sentences.obstacle(change) for change in sorted(diagnosis.changes, key=_place)))
     values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
-    steps = Path(witness, found.changes, values).steps(_order(found.chain))
-    return Story(about, first, second, _gone(about, obstacles), steps, found.axiom, rule, witness)
+    steps = Path(witness, diagnosis.changes, values).steps(_order(diagnosis.chain))
+    return Story(about, first, second, _gone(about, obstacles), steps, diagnosis.axiom, rule, witness)
 
 
 def _place(change: Change) -> int:
@@ -95,30 +95,32 @@ def _gone(about: str, obstacles: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:
     if about not in ("undefined-after-exit", "undefined-mbarrier-inval", "undefined-tensor-memory"):
         return obstacles
     return tuple(
-        Obstacle(Reason.GONE, one.text, one.repair, one.events) if one.reason is Reason.NO_SYNCHRONIZATION else one
-        for one in obstacles
+        Obstacle(Reason.GONE, obstacle.text, obstacle.repair, obstacle.events)
+        if obstacle.reason is Reason.NO_SYNCHRONIZATION
+        else obstacle
+        for obstacle in obstacles
     )
 
 
 def _order(chain: Chain) -> Chain:
     """The part of a cycle that is order: what follows its one communication edge; otherwise all of it."""
-    told = [number for number, link in enumerate(chain) if link.name in COMMUNICATION]
-    if len(told) == 1 and (told[0] == 0 or chain[-1].second == chain[0].first):
-        return (*chain[told[0] + 1 :], *chain[: told[0]])
+    communication = [number for number, link in enumerate(chain) if link.name in COMMUNICATION]
+    if len(communication) == 1 and (communication[0] == 0 or chain[-1].second == chain[0].first):
+        return (*chain[communication[0] + 1 :], *chain[: communication[0]])
     return chain
 
 
-def _ends(found: Diagnosis | None, pair: tuple[int, int] | None) -> tuple[int, int] | None:
+def _ends(diagnosis: Diagnosis | None, pair: tuple[int, int] | None) -> tuple[int, int] | None:
     """The two accesses: where the missing order would begin and end."""
-    if found is None or not found.chain:
+    if diagnosis is None or not diagnosis.chain:
         return pair
-    order = _order(found.chain)
+    order = _order(diagnosis.chain)
     if not order:  # one communication edge is forbidden by itself
-        return pair or (found.chain[0].first, found.chain[0].second)
+        return pair or (diagnosis.chain[0].first, diagnosis.chain[0].second)
     ends = (order[0].first, order[-1].second)
-    if pair is None and len(order) == len(found.chain):
+    if pair is None and len(order) == len(diagnosis.chain):
         # A cycle with several communication edges: the first of them was overtaken.
-        link = next((link for link in found.chain if link.name == "fr"), None)
+        link = next((link for link in diagnosis.chain if link.name == "fr"), None)
         return None if link is None else (link.second, link.first)
     return ends
 
@@ -145,7 +147,7 @@ class Path:
         self.shown = {event.uid: event for event in witness.events}
         self.values = values
         self.count = values.count
-        self.inserted = [(change, one.label) for change in changes for one in change.alteration.inserted]
+        self.inserted = [(change, inserted.label) for change in changes for inserted in change.alteration.inserted]
         self.changed = {event for change in changes for event, *_ in change.alteration.fields}
         self.edges = {edge for change in changes for edge in change.alteration.edges}
 

@@ -26,13 +26,13 @@ def stuck(witness: Witness) -> HangTold:
         return HangTold(tuple(Waiting("", text, Reason.COUNT, "") for text in witness.waits), witness)
     frame = execution.frame
     stopped = [n for n, trace in enumerate(frame.traces) if trace.ending.end is End.WAITS]
-    found = []
+    waiting = []
     for thread, text in zip(stopped, witness.waits, strict=True):
         reason, goes_on = _reason(execution, thread, stopped)
         step = frame.lowered.programs[thread].steps[frame.traces[thread].ending.step]
         name = frame.lowered.test.threads[thread].name
-        found.append(Waiting(name, text, reason, goes_on, step.instruction.span))
-    return HangTold(tuple(found), witness)
+        waiting.append(Waiting(name, text, reason, goes_on, step.instruction.span))
+    return HangTold(tuple(waiting), witness)
 
 
 def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
@@ -54,9 +54,9 @@ def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reas
 
 
 def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
-    waiting = [one for one in stopped if one != thread]
-    names = [execution.frame.lowered.test.threads[one].name for one in waiting]
-    own = {_barriers(execution, one) for one in (thread, *waiting)}
+    waiting = [blocked for blocked in stopped if blocked != thread]
+    names = [execution.frame.lowered.test.threads[blocked].name for blocked in waiting]
+    own = {_barriers(execution, blocked) for blocked in (thread, *waiting)}
     if waiting and len(own) > 1:
         return Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself"
     return Reason.COUNT, "the missing arrivals, or a smaller count"
@@ -72,7 +72,7 @@ def _barriers(execution: Execution, thread: int) -> object:
 def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: list[int]) -> tuple[Reason, str]:
     frame = execution.frame
     name = spell_cell(frame.lowered.space, test.object)
-    uses = next(one for one in Assembly(frame).objects if one.cell == test.object)
+    uses = next(object_uses for object_uses in Assembly(frame).objects if object_uses.cell == test.object)
     walk = uses.chosen(execution.relation("mbar"))
     last = walk.counts[-1]
     if not last.live:
@@ -124,7 +124,7 @@ def _later(execution: Execution, stopped: list[int], thread: int, name: str) -> 
 
 def _pointing(thread: Thread, name: str) -> frozenset[str]:
     """The name of a variable, and the registers of a thread that may hold an address in it."""
-    found = {name}
+    names = {name}
     while True:
         more = {
             words[0]
@@ -132,8 +132,8 @@ def _pointing(thread: Thread, name: str) -> frozenset[str]:
             if not item.mnemonic.startswith(("ld", "atom"))
             and (words := re.findall(r"[%\w.$]+", item.span.text[len(item.mnemonic) :]))
             and words[0].startswith("%")
-            and found & set(words[1:])
+            and names & set(words[1:])
         }
-        if more <= found:
-            return frozenset(found)
-        found |= more
+        if more <= names:
+            return frozenset(names)
+        names |= more

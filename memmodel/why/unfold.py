@@ -53,15 +53,15 @@ class Unfolding:
         number = self.values.index(name)
         if number is None:
             return (Link(a, b, name),)
-        one = self.values.definitions[number]
-        return self.merged(self.chain(Name(name, one.kind, number), a, b, self.values))
+        definition = self.values.definitions[number]
+        return self.merged(self.chain(Name(name, definition.kind, number), a, b, self.values))
 
     def broken(self, check: Check) -> Chain:
         """The shortest cycle or contradiction by which an execution breaks an axiom."""
-        found = [chain for chain in self._contradictions(check) if chain]
-        if not found:
+        chains = [chain for chain in self._contradictions(check) if chain]
+        if not chains:
             raise InternalError(f"{check.name} is not broken")
-        return min(found, key=len)
+        return min(chains, key=len)
 
     def excluded(self, check: Check, a: int, b: int) -> Chain:
         """Why a flag of the form `X \\ R` does not report a pair of X: how the two are related by R."""
@@ -140,16 +140,16 @@ class Unfolding:
     def _of_name(self, name: Name, a: int, b: int, values: Values) -> Chain:
         if name.ref is None:
             return () if name.name == "id" else (Link(a, b, name.name),)
-        one = values.definitions[name.ref]
-        if one.order is not None:
-            return (Link(a, b, one.name),)
-        if one.group is None:
-            chain = self.chain(one.body, a, b, values)
+        definition = values.definitions[name.ref]
+        if definition.order is not None:
+            return (Link(a, b, definition.name),)
+        if definition.group is None:
+            chain = self.chain(definition.body, a, b, values)
         else:
             values.rows(name)
             chain = self._recursive(name.ref, a, b)
-        if one.name in self.stops:
-            return (Link(a, b, one.name, self.merged(chain), clause_of(one)),)
+        if definition.name in self.stops:
+            return (Link(a, b, definition.name, self.merged(chain), clause_of(definition)),)
         return chain
 
     def _recursive(self, ref: int, a: int, b: int) -> Chain:
@@ -199,19 +199,19 @@ class Unfolding:
 
     def merged(self, chain: Chain) -> Chain:
         """Program order in one piece, but for the fences on the way and for what is not in the program."""
-        found: list[Link] = []
+        links: list[Link] = []
         events = self.values.execution.events
         for link in chain:
             if link.first == link.second and not link.parts:
                 continue
-            last = found[-1] if found else None
+            last = links[-1] if links else None
             if last is not None and last.name == "rf^-1" and link.name == "co":
-                found[-1] = Link(last.first, link.second, "fr")
+                links[-1] = Link(last.first, link.second, "fr")
             elif last is not None and last.name == link.name == "po" and not _stands_out(events[link.first]):
-                found[-1] = Link(last.first, link.second, "po")
+                links[-1] = Link(last.first, link.second, "po")
             else:
-                found.append(link)
-        return tuple(found)
+                links.append(link)
+        return tuple(links)
 
 
 def _stands_out(event: ConcreteEvent) -> bool:
@@ -224,10 +224,10 @@ def _stands_out(event: ConcreteEvent) -> bool:
 def turned(chain: Chain) -> Chain:
     """A chain from its end to its beginning."""
     return tuple(
-        Link(one.second, one.first, one.name.removesuffix("^-1"), one.parts, one.clause)
-        if one.name.endswith("^-1")
-        else Link(one.second, one.first, f"{one.name}^-1", one.parts, one.clause)
-        for one in reversed(chain)
+        Link(link.second, link.first, link.name.removesuffix("^-1"), link.parts, link.clause)
+        if link.name.endswith("^-1")
+        else Link(link.second, link.first, f"{link.name}^-1", link.parts, link.clause)
+        for link in reversed(chain)
     )
 
 

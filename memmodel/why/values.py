@@ -19,9 +19,9 @@ class Values(PlainEvaluator):
         self._known: dict[int, tuple[Expr, Value]] = {}  # the expression stays, so that no other one gets its identity
         self._index: dict[str, int] = {}
         self._first = list(range(len(model.definitions)))
-        for number, one in enumerate(model.definitions):
-            self._index[one.name] = number
-            if number and one.group is not None and one.group == model.definitions[number - 1].group:
+        for number, definition in enumerate(model.definitions):
+            self._index[definition.name] = number
+            if number and definition.group is not None and definition.group == model.definitions[number - 1].group:
                 self._first[number] = self._first[number - 1]
 
     def value(self, expr: Expr) -> Value:
@@ -67,8 +67,8 @@ class Values(PlainEvaluator):
         """The model's last definition of a name, else a base name. KeyError if there is none."""
         if name in self._index:
             number = self._index[name]
-            one = self.definitions[number]
-            return self.value(Name(name, one.kind, number))
+            definition = self.definitions[number]
+            return self.value(Name(name, definition.kind, number))
         try:
             return self.execution.relation(name)
         except KeyError:

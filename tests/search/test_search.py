@@ -304,7 +304,7 @@ def test_a_dask_cluster_finds_the_same_though_a_worker_dies(
             processes[1].kill()
             killed.append(done)
 
-    found = run(task, where, told=told)
+    found = run(task, where, report=told)
     assert killed
     assert found.results == run(task, HereAndNow()).results
 

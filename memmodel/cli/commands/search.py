@@ -278,7 +278,7 @@ def _run(
     most = parse_budget(None, None, memory).memory
     with _bar() as told:
         where = workers(count, searching.executor, most)
-        return run(task, where, journal=searching.resume, seconds=seconds, told=told, enough=enough)
+        return run(task, where, journal=searching.resume, seconds=seconds, report=told, enough=enough)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], 
     """True if two models agree on each axiom and on each of these flags, in every execution with such events."""
     most = upper_bounds(formulas.graph, labels)
     bounds = _Differences(most, most)
-    matter = [{one.name: one for one in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
+    matter = [{check.name: check for check in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
         mine, other = matter[0].get(name), matter[1].get(name)
         if mine is None or other is None or (mine.test, mine.negated) != (other.test, other.negated):
@@ -42,7 +42,7 @@ def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], 
 def labels_of(it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> tuple[Label, ...]:
     """Every label that an event of a draft has, however it is spelt and runs."""
     frames = Readied(it, vocabulary, grid, seatings).frames()
-    return tuple(dict.fromkeys(label for one in frames for variants in one.labels for _, label in variants))
+    return tuple(dict.fromkeys(label for frame in frames for variants in frame.labels for _, label in variants))
 
 
 class LabelFilter:
@@ -72,7 +72,7 @@ class MostLabels(RowAlgebra):
         if not node.is_set:
             return [1 << at if node.name == "id" else self.running for at in range(self.count)]
         holds = SET_ROWS[node.name].holds
-        return self.running if holds is None else sum(1 << at for at, one in enumerate(self._labels) if holds(one))
+        return self.running if holds is None else sum(1 << at for at, label in enumerate(self._labels) if holds(label))
 
     def order(self, node: Node, over: Value, extends: Value) -> Value:
         raise InternalError("the search follows no choice of an order")
@@ -117,29 +117,29 @@ class _Differences:
         self.mine, self.theirs = mine, theirs
         self._apart: dict[tuple[int, int], Value] = {}
 
-    def agree(self, one: int, other: int) -> bool:
+    def agree(self, node: int, other: int) -> bool:
         """True if two nodes are equal in every execution."""
-        return self.algebra.is_empty(self.differs(one, other))
+        return self.algebra.is_empty(self.differs(node, other))
 
-    def differs(self, one: int, other: int) -> Value:
-        if one == other:  # in the bodies of two groups: as long as their members agree
-            return self.algebra.empty(self.nodes[one].is_set)
-        pair = (one, other)
+    def differs(self, node: int, other: int) -> Value:
+        if node == other:  # in the bodies of two groups: as long as their members agree
+            return self.algebra.empty(self.nodes[node].is_set)
+        pair = (node, other)
         if pair not in self._apart:
-            either = self._either(one, other)
+            either = self._either(node, other)
             if not self.algebra.is_empty(either):
-                either = self.algebra.intersection(either, self._parts(one, other, either))
+                either = self.algebra.intersection(either, self._parts(node, other, either))
             self._apart[pair] = either
         return self._apart[pair]
 
-    def _either(self, one: int, other: int) -> Value:
-        return self.algebra.union(self.mine.value(one), self.theirs.value(other))
+    def _either(self, node: int, other: int) -> Value:
+        return self.algebra.union(self.mine.value(node), self.theirs.value(other))
 
-    def _parts(self, one: int, other: int, either: Value) -> Value:
+    def _parts(self, node: int, other: int, either: Value) -> Value:
         """What follows from the operands of two nodes."""
-        mine, theirs, algebra = self.nodes[one], self.nodes[other], self.algebra
+        mine, theirs, algebra = self.nodes[node], self.nodes[other], self.algebra
         either = self._absorbed(self.mine, mine, other, either)
-        either = self._absorbed(self.theirs, theirs, one, either)
+        either = self._absorbed(self.theirs, theirs, node, either)
         op, first, second = mine.op, mine.operands, theirs.operands
         if op != theirs.op or not first or len(first) != len(second):
             return either
@@ -178,13 +178,13 @@ class _Differences:
             return algebra.union(first, algebra.intersection(left, second))
         return algebra.union(algebra.apply(op, first, right), algebra.apply(op, left, second))
 
-    def _recursions_agree(self, one: int, other: int) -> bool:
+    def _recursions_agree(self, node: int, other: int) -> bool:
         """Two `let rec` agree if their bodies agree wherever the names do: so do all steps to their fixpoints."""
-        mine, theirs = self.nodes[one].operands, self.nodes[other].operands
+        mine, theirs = self.nodes[node].operands, self.nodes[other].operands
         kinds = [[self.nodes[body].is_set for body in bodies] for bodies in (mine, theirs)]
         if kinds[0] != kinds[1]:
             return False
-        inside = _Differences(_within(self.mine, one), _within(self.theirs, other))
+        inside = _Differences(_within(self.mine, node), _within(self.theirs, other))
         return all(inside.agree(body, its) for body, its in zip(mine, theirs, strict=True))
 
 

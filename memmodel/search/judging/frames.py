@@ -66,9 +66,9 @@ def ways(it: Draft, spot: Spot, vocabulary: Vocabulary) -> tuple[object, ...]:
     """What decides the labels of an instruction besides its form: its name, which of its places are in other CTAs."""
     if spot.use is None:
         return ()
-    one = vocabulary.accesses[spot.use[0]]
+    ingredient = vocabulary.accesses[spot.use[0]]
     thread = next(number for number, body in enumerate(it.threads) if spot in body)
-    return one.name, *(it.is_far(thread, where) for where in zip(one.places, spot.use[1], strict=True))
+    return ingredient.name, *(it.is_far(thread, where) for where in zip(ingredient.places, spot.use[1], strict=True))
 
 
 class Frame:
@@ -114,12 +114,12 @@ class Frame:
         first = next(
             at for at in range(record + 1) if self._spot_of_record(thread, at) is spot
         )  # records of one instruction are neighbours
-        found: dict[Label, int] = {}
+        by_label: dict[Label, int] = {}
         for at, form in enumerate(spot.forms):
             if form is not None:
                 label = self.family.labels(spot, form)[record - first]
-                found[label] = found.get(label, 0) | self.family.grid.where(spot.dimension, at)
-        return [(worlds, label) for label, worlds in found.items()]
+                by_label[label] = by_label.get(label, 0) | self.family.grid.where(spot.dimension, at)
+        return [(worlds, label) for label, worlds in by_label.items()]
 
     def _spot_of_record(self, thread: int, record: int) -> Spot | None:
         return self._spots[self.fixed.of_record[thread, record][0]]
@@ -133,7 +133,7 @@ class Frame:
                 reads.append(number)
             elif isinstance(label, Access | InitialWrite) and cell is not None:
                 writes.setdefault(cell, []).append(number)
-            elif any(isinstance(one, Fence) and one.sem is Sem.SC for _, one in self.labels[number]):
+            elif any(isinstance(variant, Fence) and variant.sem is Sem.SC for _, variant in self.labels[number]):
                 fences.append(number)
         return reads, writes, fences
 
@@ -150,11 +150,11 @@ class Frame:
         if row.holds is None:
             mask = self.fixed.set(name)
             return [every if mask >> number & 1 else 0 for number, every in enumerate(self.exists)]
-        found = []
+        members = []
         for number, variants in enumerate(self.labels):
-            there = row.there(self.fixed.events[number].point.cell)
-            found.append(sum(worlds for worlds, label in variants if row.holds(label)) if there else 0)
-        return found
+            possible = row.there(self.fixed.events[number].point.cell)
+            members.append(sum(worlds for worlds, label in variants if row.holds(label)) if possible else 0)
+        return members
 
     def _relation(self, name: str) -> SlicedRows:
         row = RELATION_ROWS[name]
@@ -164,14 +164,14 @@ class Frame:
             return self._by_place(row)
         if name == "covers":
             return self._by_label(row)
-        found = self.plain(self.fixed.relation(name))
+        relation = self.plain(self.fixed.relation(name))
         if name == "data":
-            self._dependent(found)
-        return found
+            self._dependent(relation)
+        return relation
 
     def plain(self, rows: Sequence[int]) -> SlicedRows:
         """A relation that holds in all worlds where its events are."""
-        found: SlicedRows = []
+        relation: SlicedRows = []
         for a, row in enumerate(rows):
             mine = {}
             while row:
@@ -180,8 +180,8 @@ class Frame:
                 both = self.exists[a] & self.exists[b]
                 if both:
                     mine[b] = both
-            found.append(mine)
-        return found
+            relation.append(mine)
+        return relation
 
     def _by_scope(self, row: BaseRelation) -> SlicedRows:
         scoped: list[list[tuple[int, Label]]] = []
@@ -205,24 +205,26 @@ class Frame:
 
     def _pairs(self, row: BaseRelation, variants: Sequence[Sequence[tuple[int, Label]]]) -> SlicedRows:
         """A relation of the table, asked of every two labels and in every placement."""
-        found: SlicedRows = [{} for _ in range(self.count)]
+        relation: SlicedRows = [{} for _ in range(self.count)]
         for worlds, places in self.family.placements:
             lefts, rights = [], []
             for number, mine in enumerate(variants):
                 point = self.fixed.events[number].point
                 place = point.place if point.thread is None else places[point.thread]
                 points = [(w & worlds, _at(point, place, label)) for w, label in mine if w & worlds]
-                keyed = [(w, one, row.key(one) if row.key is not None else 0) for w, one in points]
-                lefts.append([one for one in keyed if row.domain is None or row.domain(one[1])])
-                rights.append([one for one in keyed if row.range is None or row.range(one[1])])
+                keyed = [
+                    (w, label_point, row.key(label_point) if row.key is not None else 0) for w, label_point in points
+                ]
+                lefts.append([entry for entry in keyed if row.domain is None or row.domain(entry[1])])
+                rights.append([entry for entry in keyed if row.range is None or row.range(entry[1])])
             for a, left in enumerate(lefts):
                 for b, right in enumerate(rights) if left else ():
                     both = _holding(row, left, right)
                     if both:
-                        found[a][b] = found[a].get(b, 0) | both
-        return found
+                        relation[a][b] = relation[a].get(b, 0) | both
+        return relation
 
-    def _dependent(self, found: SlicedRows) -> None:
+    def _dependent(self, relation: SlicedRows) -> None:
         """Forms of stores whose value depends on the load before."""
         for thread, body in enumerate(self.family.draft.threads):
             for at, spot in enumerate(body):
@@ -230,12 +232,12 @@ class Frame:
                 forms = [n for n, form in enumerate(spot.forms) if form is not None and form.data]
                 if source is None or not forms:
                     continue
-                worlds = sum(self.family.grid.where(spot.dimension, one) for one in forms)
+                worlds = sum(self.family.grid.where(spot.dimension, form_number) for form_number in forms)
                 for a in self.reads:
                     if self._spots[a] is body[source] and self.fixed.events[a].point.thread == thread:
                         for b in range(self.count):
                             if self._spots[b] is spot and b not in self.reads:
-                                found[a][b] = found[a].get(b, 0) | worlds
+                                relation[a][b] = relation[a].get(b, 0) | worlds
 
     # ---- choices -----------------------------------------------------------------------------------------------
 
@@ -291,24 +293,24 @@ class AskedParts:
     """The two parts of an outcome, registers and then memory."""
 
     def __init__(self, lowered: LoweredTest) -> None:
-        terms = [one for one in terms_of(lowered.test.condition) if not isinstance(one, Number)]
-        self._registers = AskedKey(lowered, [one for one in terms if isinstance(one, RegValue)])
-        self._places = AskedKey(lowered, [one for one in terms if not isinstance(one, RegValue)])
+        terms = [term for term in terms_of(lowered.test.condition) if not isinstance(term, Number)]
+        self._registers = AskedKey(lowered, [term for term in terms if isinstance(term, RegValue)])
+        self._places = AskedKey(lowered, [term for term in terms if not isinstance(term, RegValue)])
         self.extents = self._places.extents
         self._known: dict[tuple[tuple[Cell, int | None], ...], Key] = {}
 
     def registers(self, values: Registers) -> Key:
         """What final registers contribute."""
-        found = self._registers.key(values, {})
-        assert isinstance(found, tuple)
-        return found
+        key = self._registers.key(values, {})
+        assert isinstance(key, tuple)
+        return key
 
     def memory(self, last: tuple[tuple[Cell, int | None], ...]) -> Key:
         """What final values of cells contribute."""
         if last not in self._known:
-            found = self._places.key((), {cell: value for cell, value in last if value is not None})
-            assert isinstance(found, tuple)
-            self._known[last] = found
+            key = self._places.key((), {cell: value for cell, value in last if value is not None})
+            assert isinstance(key, tuple)
+            self._known[last] = key
         return self._known[last]
 
 

@@ -59,7 +59,7 @@ class ModelJudge:
         wanted = flags or [()] * len(models)
         self.stages: list[list[list[Check]]] = []
         for number, (model, names) in enumerate(zip(models, wanted, strict=True)):
-            checks = [*model.axioms, *(one for one in model.flags if one.name in names)]
+            checks = [*model.axioms, *(check for check in model.flags if check.name in names)]
             self.stages.append([[c for c in checks if self.formulas.stage(number, c.name) == s] for s in range(4)])
         self.flagged = any(wanted)
 
@@ -124,7 +124,7 @@ class _Judging:
                     continue
                 for worlds, fences in self._fence_orders(frame):
                     self.formulas.choose("sync_fence", fences)
-                    alive2 = self._stage(2, [worlds & one for one in alive1[0]], alive1[1])
+                    alive2 = self._stage(2, [worlds & alive_worlds for alive_worlds in alive1[0]], alive1[1])
                     if not any(alive2[0]):
                         continue
                     for co, keys in orders:
@@ -163,24 +163,26 @@ class _Judging:
                 group[choice] = group.get(choice, 0) | 1 << at * width
         objects, sources, orders, coherence = groups
         every = sum(objects.values())
-        names = {name: merged([(variants[one][name], lanes) for one, lanes in objects.items()]) for name in variants[0]}
+        names = {
+            name: merged([(variants[choice][name], lanes) for choice, lanes in objects.items()]) for name in variants[0]
+        }
         self.formulas.start(
             repeated(frame.exists, every),
             lambda name: names[name] if name in names else repeated(frame.base(name), every),
         )
         self.formulas.choose("rf", merged([(frame.plain(rf), lanes) for rf, lanes in sources.items()]))
-        self.formulas.choose("sync_fence", merged([(fences[one][1], lanes) for one, lanes in orders.items()]))
+        self.formulas.choose("sync_fence", merged([(fences[choice][1], lanes) for choice, lanes in orders.items()]))
         rows = [
             ([co >> at * count & (1 << count) - 1 for at in range(count)], lanes) for co, lanes in coherence.items()
         ]
         self.formulas.choose("co", merged([(frame.plain(co), lanes) for co, lanes in rows]))
-        left = [sum(fences[one][0] * lanes for one, lanes in orders.items())] * len(self.judge.models)
+        left = [sum(fences[choice][0] * lanes for choice, lanes in orders.items())] * len(self.judge.models)
         flags: list[dict[str, int]] | None = None
         for stage in range(4):
             left, flags = self._stage(stage, left, flags)
         alive = left[0]
-        for one in left:
-            alive |= one
+        for model_lanes in left:
+            alive |= model_lanes
         for at, lane in enumerate(batch):
             if alive >> at * width & self.full:
                 raised = [{name: lanes >> at * width for name, lanes in mine.items()} for mine in flags or ()]
@@ -199,7 +201,7 @@ class _Judging:
         self, stage: int, alive: Sequence[int], raised: Sequence[dict[str, int]] | None
     ) -> tuple[list[int], list[dict[str, int]]]:
         """The worlds left to each model after the checks of a stage, and those in which flags are raised."""
-        left, flags = list(alive), [dict(one) for one in raised or [{} for _ in alive]]
+        left, flags = list(alive), [dict(by_flag) for by_flag in raised or [{} for _ in alive]]
         for number, stages in enumerate(self.judge.stages):
             for check in stages[stage]:
                 if not left[number]:
@@ -247,7 +249,7 @@ class _Judging:
 
     def _orders(self, frame: Frame) -> tuple[tuple[int, ...], ...]:
         """The partial orders of all that may be a fence.sc, along program order."""
-        points = [frame.fixed.events[one].point for one in frame.fences]
+        points = [frame.fixed.events[fence].point for fence in frame.fences]
         threads = tuple(point.thread for point in points)
         if threads not in _ORDERS:
             peers = [
@@ -278,14 +280,14 @@ def executions(frame: Frame) -> Iterator[Candidate]:
     count = frame.count
     coherence = list(frame.coherence().choices(lambda least, greatest: True))
     ask = frame.family.asked
-    cells = list(dict.fromkeys(cell for one in ask.extents for cell in frame.fixed.cutting.cells(one)))
+    cells = list(dict.fromkeys(cell for extent in ask.extents for cell in frame.fixed.cutting.cells(extent)))
     for traces in frame.traces:
         values = frame.fixed.values_of(traces)
         choices = []
-        for one in frame.reads:
-            cell = frame.fixed.events[one].point.cell
+        for read in frame.reads:
+            cell = frame.fixed.events[read].point.cell
             assert cell is not None
-            choices.append([write for write in frame.writes[cell] if values[write] == values[one]])
+            choices.append([write for write in frame.writes[cell] if values[write] == values[read]])
         if not all(choices):
             continue
         got = ask.registers([trace.registers for trace in traces])
@@ -299,6 +301,6 @@ def executions(frame: Frame) -> Iterator[Candidate]:
             orders.append((co, list(keys)))
         for sources in product(*choices):
             rows = [0] * count
-            for one, write in zip(frame.reads, sources, strict=True):
-                rows[write] |= 1 << one
+            for read, write in zip(frame.reads, sources, strict=True):
+                rows[write] |= 1 << read
             yield traces, rows, orders

@@ -65,14 +65,14 @@ class WorldGrid:
 
     def choice(self, world: int) -> tuple[int, ...]:
         """The choices of a world."""
-        found = []
+        choices = []
         for size in self.sizes:
-            world, one = divmod(world, size)
-            found.append(one)
-        return tuple(found)
+            world, option = divmod(world, size)
+            choices.append(option)
+        return tuple(choices)
 
     def number(self, choice: Sequence[int]) -> int:
-        return sum(one * stride for one, stride in zip(choice, self.strides, strict=True))
+        return sum(option * stride for option, stride in zip(choice, self.strides, strict=True))
 
 
 def members(worlds: int) -> Iterator[int]:
@@ -161,16 +161,16 @@ def repeated(value: Any, lanes: int) -> Any:
 
 def merged(parts: Sequence[tuple[Any, int]]) -> Any:
     """One value from several, each in lanes of its own."""
-    found = repeated(*parts[0])
+    united = repeated(*parts[0])
     for value, lanes in parts[1:]:
-        for at, one in enumerate(value):
-            if isinstance(one, dict):
-                row = found[at]
-                for b, worlds in one.items():
+        for at, entry in enumerate(value):
+            if isinstance(entry, dict):
+                row = united[at]
+                for b, worlds in entry.items():
                     row[b] = row.get(b, 0) | worlds * lanes
             else:
-                found[at] |= one * lanes
-    return found
+                united[at] |= entry * lanes
+    return united
 
 
 class WorldAlgebra(Algebra[Any]):
@@ -242,16 +242,16 @@ class WorldAlgebra(Algebra[Any]):
 
     def from_sources(self, sources: Members, relation: SlicedRows) -> SlicedRows:
         return [
-            {b: both for b, there in row.items() if (both := worlds & there)} if worlds else {}
+            {b: both for b, related in row.items() if (both := worlds & related)} if worlds else {}
             for worlds, row in zip(sources, relation, strict=True)
         ]
 
     def to_targets(self, relation: SlicedRows, targets: Members) -> SlicedRows:
-        return [{b: both for b, there in row.items() if (both := there & targets[b])} for row in relation]
+        return [{b: both for b, related in row.items() if (both := related & targets[b])} for row in relation]
 
     def product(self, left: Members, right: Members) -> SlicedRows:
-        there = [(b, other) for b, other in enumerate(right) if other]
-        return [{b: both for b, other in there if (both := worlds & other)} if worlds else {} for worlds in left]
+        targets = [(b, other) for b, other in enumerate(right) if other]
+        return [{b: both for b, other in targets if (both := worlds & other)} if worlds else {} for worlds in left]
 
     def identity(self, events: Members) -> SlicedRows:
         return [{a: worlds} if worlds else {} for a, worlds in enumerate(events)]
@@ -291,7 +291,7 @@ class WorldAlgebra(Algebra[Any]):
     def fails(self, test: str, value: Any) -> WorldSet:
         """The worlds in which a value is not empty, not irreflexive, or not acyclic, as the test asks."""
         if test == "empty":
-            return _any(one if isinstance(one, int) else _any(one.values()) for one in value)
+            return _any(members if isinstance(members, int) else _any(members.values()) for members in value)
         relation = self.closure(value) if test == "acyclic" else value
         return _any(row.get(a, 0) for a, row in enumerate(relation))
 
