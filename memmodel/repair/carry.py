@@ -92,10 +92,10 @@ class Carry:
             changed = self.parse(apply(self.text, (edit,)))
             if changed is None:
                 self._illegal.add(key)
-            told = not (edit.more or about_numbers(edit))
-            self._deltas[key] = difference(self.base, changed) if told and self.base and changed else None
-        found, place = self._deltas[key], edit.group[:2]
-        return found if found is None or key is edit else replace(found, at=place)  # type: ignore[arg-type]
+            comparable = not (edit.more or about_numbers(edit))
+            self._deltas[key] = difference(self.base, changed) if comparable and self.base and changed else None
+        delta, place = self._deltas[key], edit.group[:2]
+        return delta if delta is None or key is edit else replace(delta, at=place)  # type: ignore[arg-type]
 
     def legal(self, edit: Edit) -> bool:
         """True if the edited text is a legal test."""
@@ -104,9 +104,9 @@ class Carry:
             self._read(edit)
         return key not in self._illegal
 
-    def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
+    def carried(self, execution: Execution, applied: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
-        groups = {edit.group: edit for edit in made}
+        groups = {edit.group: edit for edit in applied}
         strongest: dict[tuple[object, ...], Edit] = {}
         implied = {group for edit in edits for group in edit.implies}
         for edit in edits:
@@ -114,24 +114,24 @@ class Carry:
                 continue
             if edit.group not in strongest or strongest[edit.group].level < edit.level:
                 strongest[edit.group] = edit
-        changes, done = [], tuple(made)
+        changes, done = [], tuple(applied)
         for edit in sorted(strongest.values(), key=_turn):
             known = groups.get(edit.group)
             if known is not None and known.level >= edit.level:
                 continue
             key = (id(execution), edit, known, done)
             if key not in self._changes:
-                self._changes[key] = (execution, self.alteration(execution, made, edit, known))
+                self._changes[key] = (execution, self.alteration(execution, applied, edit, known))
             change = self._changes[key][1]
             if change is None:
                 return None
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
 
-    def passed_by(self, execution: Execution, edit: Edit, made: Sequence[Edit] = ()) -> bool:
-        """True if an execution of the text with the edits `made` does not reach what `edit` changes. Then it is also an
-        execution of the text with `edit` made."""
-        return all(self._never_at(execution, _now_at(one, made)) for one in (edit, *edit.more))
+    def passed_by(self, execution: Execution, edit: Edit, applied: Sequence[Edit] = ()) -> bool:
+        """True if an execution of the text with the edits `applied` does not reach what `edit` changes. Then it is also
+        an execution of the text with `edit` made."""
+        return all(self._never_at(execution, _now_at(change, applied)) for change in (edit, *edit.more))
 
     def _never_at(self, execution: Execution, place: tuple[object, ...]) -> bool:
         key = (id(execution), place)
@@ -140,7 +140,7 @@ class Carry:
         return self._passed[key][1]
 
     def alteration(
-        self, execution: Execution, made: Sequence[Edit], edit: Edit, known: Edit | None = None
+        self, execution: Execution, applied: Sequence[Edit], edit: Edit, known: Edit | None = None
     ) -> Alteration | None:
         """What one more edit does to an execution of the text with some edits made; None if that cannot be told.
 
@@ -149,17 +149,17 @@ class Carry:
         delta = self.delta(edit)
         if known is not None:
             delta = _raised(self.delta(known), delta)
-        return None if delta is None else alteration_by(execution, replace(delta, at=_shifted(delta.at, edit, made)))
+        return None if delta is None else alteration_by(execution, replace(delta, at=_shifted(delta.at, edit, applied)))
 
 
 def _raised(less: Delta | None, more: Delta | None) -> Delta | None:
     """What is left to change where the lesser of two changes of one instruction is made."""
     if less is None or more is None or less.inserted or more.inserted:
         return None
-    made, wanted = dict(less.labels), dict(more.labels)
-    if not made.keys() <= wanted.keys():
+    changed, wanted = dict(less.labels), dict(more.labels)
+    if not changed.keys() <= wanted.keys():
         return None
-    return replace(more, labels=tuple((made.get(old, old), new) for old, new in wanted.items()))
+    return replace(more, labels=tuple((changed.get(old, old), new) for old, new in wanted.items()))
 
 
 def _key(edit: Edit) -> object:
@@ -172,10 +172,10 @@ def _turn(edit: Edit) -> int:
     return edit.rank
 
 
-def shifted(at: tuple[int, int], made: Iterable[Edit]) -> tuple[int, int]:
+def shifted(at: tuple[int, int], applied: Iterable[Edit]) -> tuple[int, int]:
     """The place of an instruction after lines were put in front of it or of others before it, or were moved."""
     thread, index = at
-    return thread, index + sum(_added(one, thread, index) for edit in made for one in (edit, *edit.more))
+    return thread, index + sum(_added(part, thread, index) for edit in applied for part in (edit, *edit.more))
 
 
 def _added(edit: Edit, thread: int, index: int) -> int:
@@ -185,24 +185,24 @@ def _added(edit: Edit, thread: int, index: int) -> int:
     return edit.adds if at < index or (at == index and edit.adds > 0) else 0
 
 
-def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int, int]:
+def _shifted(at: tuple[int, int], edit: Edit, applied: Sequence[Edit]) -> tuple[int, int]:
     """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
-    ahead = [one for one in made if not (edit.adds > 0 and one.group[:2] == at and one.rank > edit.rank)]
+    ahead = [change for change in applied if not (edit.adds > 0 and change.group[:2] == at and change.rank > edit.rank)]
     return shifted(at, ahead)
 
 
-def _now_at(edit: Edit, made: Sequence[Edit]) -> tuple[object, ...]:
+def _now_at(edit: Edit, applied: Sequence[Edit]) -> tuple[object, ...]:
     """Where an edit is made once others are."""
     thread, index = edit.group[:2]
-    if not (made and isinstance(thread, int) and isinstance(index, int)):
+    if not (applied and isinstance(thread, int) and isinstance(index, int)):
         return edit.group[:2]
-    return _shifted((thread, index), edit, made)
+    return _shifted((thread, index), edit, applied)
 
 
 def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:
     """The one place where two texts differ."""
     for thread, (before, after) in enumerate(zip(old.test.threads, new.test.threads, strict=True)):
-        was, now = ([item.span.text for item in instructions(one)] for one in (before, after))
+        was, now = ([item.span.text for item in instructions(thread)] for thread in (before, after))
         if was == now:
             continue
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
@@ -233,7 +233,7 @@ def _anywhere(op: Emit) -> Label:
 
 def _all_data(lowered: LoweredTest) -> bool:
     """True if strong accesses may reach all memory that weak accesses of generic addresses may reach."""
-    return all(one.space in (Space.GENERIC, Space.GLOBAL, Space.SHARED) for one in lowered.test.variables)
+    return all(variable.space in (Space.GENERIC, Space.GLOBAL, Space.SHARED) for variable in lowered.test.variables)
 
 
 def _relabelled(old: object, new: object, alike: Set[Window]) -> Iterator[tuple[Label, Label] | None]:
@@ -243,9 +243,9 @@ def _relabelled(old: object, new: object, alike: Set[Window]) -> Iterator[tuple[
     elif type(old) is not type(new):
         yield None
     elif is_dataclass(old) and not isinstance(old, type):
-        for one in fields(old):
-            if one.compare:
-                yield from _relabelled(getattr(old, one.name), getattr(new, one.name), alike)
+        for field in fields(old):
+            if field.compare:
+                yield from _relabelled(getattr(old, field.name), getattr(new, field.name), alike)
     elif isinstance(old, tuple | list) and isinstance(new, tuple | list):
         if len(old) != len(new):
             yield None
@@ -273,12 +273,12 @@ def alteration_by(execution: Execution, delta: Delta) -> Alteration | None:
         changed = dict(delta.labels)
         return Alteration(
             tuple(
-                (event, one.name, getattr(changed[label], one.name))
+                (event, field.name, getattr(changed[label], field.name))
                 for events in runs.values()
                 for event in events
                 if (label := execution.events[event].label) in changed
-                for one in fields(label)
-                if getattr(label, one.name) != getattr(changed[label], one.name)
+                for field in fields(label)
+                if getattr(label, field.name) != getattr(changed[label], field.name)
             )
         )
     if not delta.inserted:
@@ -286,7 +286,7 @@ def alteration_by(execution: Execution, delta: Delta) -> Alteration | None:
     end = len(list(instructions(frame.lowered.test.threads[thread])))
     if runs:
         firsts = [min(events) for events in runs.values() if events]
-        return Alteration((), tuple(Inserted(one, label) for one in firsts for label in delta.inserted))
+        return Alteration((), tuple(Inserted(first, label) for first in firsts for label in delta.inserted))
     if at == end and frame.traces[thread].ending.end is End.REACHED and last:
         return Alteration((), tuple(Inserted(last[0], label, after=True) for label in delta.inserted))
     return Alteration() if _never_at(execution, delta.at) else None
@@ -318,8 +318,8 @@ def survives(against: Against, execution: Execution) -> bool:
         return False
     quick = quick_of(model)
     if not quick.chooses:
-        return any(quick.still_bad(one, against.flag) for one in _ordered(execution))
-    return any(_still_bad(against, Values(model, one, ground.ranks)) for one in _ordered(execution))
+        return any(quick.still_bad(execution, against.flag) for execution in _ordered(execution))
+    return any(_still_bad(against, Values(model, execution, ground.ranks)) for execution in _ordered(execution))
 
 
 def _ordered(execution: Execution) -> Iterator[Execution]:
@@ -346,9 +346,9 @@ def _times(execution: Execution) -> list[int]:
     times = [0] * len(rows)
     for turn in range(len(rows)):
         waiting = bits(left)
-        one = next((n for n in waiting if not before[n] & left & ~(1 << n)), waiting[0])
-        times[one] = turn
-        left &= ~(1 << one)
+        event = next((n for n in waiting if not before[n] & left & ~(1 << n)), waiting[0])
+        times[event] = turn
+        left &= ~(1 << event)
     return times
 
 

@@ -49,13 +49,13 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with the edits made; of one group the one with the highest level counts."""
     chosen: dict[tuple[object, ...], Edit] = {}
     for edit in edits:
-        for one in (edit, *edit.more):
-            known = chosen.get(one.group)
-            if known is None or known.level < one.level:
-                chosen[one.group] = one
+        for part in (edit, *edit.more):
+            known = chosen.get(part.group)
+            if known is None or known.level < part.level:
+                chosen[part.group] = part
     pieces: list[str] = []
     done = 0
-    for edit in sorted(chosen.values(), key=lambda one: (one.start, one.end, one.rank)):
+    for edit in sorted(chosen.values(), key=lambda edit: (edit.start, edit.end, edit.rank)):
         if edit.start < done:  # inside a piece that is gone
             pieces += [edit.text] if edit.start == edit.end else []
             continue

@@ -29,21 +29,21 @@ THREADS = ("threads",)
 def exchanges(lowered: LoweredTest) -> list[Edit]:
     """Instructions that may have to be others."""
     test = lowered.test
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
             at = (number, index, "name")
-            found += _arrive_by_commit(lowered, number, item, at)
-            found += _arrive_and_expect(thread, item, at)
-            found += _multicast(test, thread, item, at)
-    return [*found, *_all_multicast(lowered)]
+            edits += _arrive_by_commit(lowered, number, item, at)
+            edits += _arrive_and_expect(thread, item, at)
+            edits += _multicast(test, thread, item, at)
+    return [*edits, *_all_multicast(lowered)]
 
 
 def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
     """The same number put for the same number in all like instructions of a thread, or of all like threads."""
     text = lowered.test.source.text
     items = [list(instructions(thread)) for thread in lowered.test.threads]
-    bodies = [tuple(item.mnemonic for item in one) for one in items]
+    bodies = [tuple(item.mnemonic for item in body) for body in items]
     groups: dict[tuple[object, ...], list[Edit]] = {}
     for edit in numbers:
         thread, index = edit.group[:2]
@@ -52,17 +52,17 @@ def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
             groups.setdefault((thread, *said), []).append(edit)
             if bodies.count(bodies[thread]) > 1:
                 groups.setdefault((bodies[thread], *said), []).append(edit)
-    found: list[Edit] = []
-    widest = sorted(groups.items(), key=lambda group: -len({one.group[0] for one in group[1]}))
+    merged: list[Edit] = []
+    widest = sorted(groups.items(), key=lambda group: -len({edit.group[0] for edit in group[1]}))
     for (_, mnemonic, old, new), edits in widest:
         if len(edits) > 1:
             first, *more = edits
-            lines = ", ".join(str(text.count("\n", 0, one.start) + 1) for one in edits)
-            names = ", ".join(dict.fromkeys(one.what.partition(",")[0] for one in edits))
+            lines = ", ".join(str(text.count("\n", 0, edit.start) + 1) for edit in edits)
+            names = ", ".join(dict.fromkeys(edit.what.partition(",")[0] for edit in edits))
             what = f"{names}, lines {lines}: {old} -> {new} in {mnemonic}"
-            cost = sum(one.cost for one in edits)
-            found.append(replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more)))
-    return found
+            cost = sum(edit.cost for edit in edits)
+            merged.append(replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more)))
+    return merged
 
 
 def alike_waits(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edit]:
@@ -75,9 +75,9 @@ def alike_waits(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edit]:
             groups.setdefault((bodies[thread], index, name), []).append(edit)
     for first, *more in groups.values():
         if more:
-            named = {one.what.partition(",")[0]: None for one in more}
+            named = {edit.what.partition(",")[0]: None for edit in more}
             what = f"{first.what}; and in {', '.join(named)}"
-            cost = sum((one.cost for one in more), first.cost)
+            cost = sum((edit.cost for edit in more), first.cost)
             yield replace(first, what=what, cost=cost, group=(*first.group, *THREADS), more=tuple(more))
 
 
@@ -97,12 +97,12 @@ def waits_of_rounds(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edi
             for _, *places in rounds.values():
                 other = name.replace("parity 0", "parity 1")
                 waits = [known.get((number, at, (name, other)[turn % 2])) for turn, at in enumerate(places)]
-                found = [one for one in waits if one is not None]
-                if "parity 0" in name and len(found) == len(places) > 1:
+                edits = [edit for edit in waits if edit is not None]
+                if "parity 0" in name and len(edits) == len(places) > 1:
                     what = f"{thread.name}: {name.replace('for parity 0', 'in each round but the first')}"
-                    cost = sum(one.cost for one in found)
-                    group = (*found[0].group, *THREADS)
-                    yield replace(found[0], what=what, cost=cost, group=group, more=tuple(found[1:]))
+                    cost = sum(edit.cost for edit in edits)
+                    group = (*edits[0].group, *THREADS)
+                    yield replace(edits[0], what=what, cost=cost, group=group, more=tuple(edits[1:]))
 
 
 def _word(thread: Thread, item: Instruction, text: str, price: float, group: tuple[object, ...]) -> Edit:
@@ -134,7 +134,7 @@ def _arrive_and_expect(thread: Thread, item: Instruction, at: tuple[object, ...]
 
 def _multicast(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[object, ...]) -> Iterator[Edit]:
     """A commit that signals every CTA of the cluster."""
-    ctas = {one.place.cta for one in test.threads if one.place.cluster_id == thread.place.cluster_id}
+    ctas = {member.place.cta for member in test.threads if member.place.cluster_id == thread.place.cluster_id}
     if item.mnemonic.startswith("tcgen05.commit") and "multicast" not in item.mnemonic and len(ctas) > 1:
         mnemonic = item.mnemonic.replace(".b64", ".multicast::cluster.b64")
         operands = item.span.text[item.mnemonic_span.end - item.span.start :]
@@ -160,5 +160,5 @@ def _all_multicast(lowered: LoweredTest) -> Iterator[Edit]:
         counted = Edit(now[1], now[2], str(count), "", OTHER, (-1, variable.name, "number"))
         first, *more = edits
         what = f"every tcgen05.commit on {variable.name} to all CTAs, and its count {now[0]} -> {count}"
-        cost = sum(one.cost for one in edits) + OTHER
+        cost = sum(edit.cost for edit in edits) + OTHER
         yield replace(first, what=what, cost=cost, group=(*first.group, *ALIKE), more=(*more, counted))

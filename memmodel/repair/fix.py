@@ -30,7 +30,7 @@ from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
 from memmodel.repair.layout import Laid, laid
-from memmodel.repair.searching.ideas import makes_strong, told
+from memmodel.repair.searching.ideas import by_idea, makes_strong
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes, cost
@@ -116,19 +116,20 @@ def fix(
     from memmodel import api
     from memmodel.source import Source
 
-    given = laid(Source(name, text))
-    asked = api.questions(api.lowered(Source(name, given.blocks)))
+    layout = laid(Source(name, text))
+    asked = api.questions(api.lowered(Source(name, layout.blocks)))
     with together(options.budget):
-        found = _fixed(name, given.blocks, asked, models, options, most, seconds, progress)
-    repairs = tuple(_as_written(one, given) for one in found.repairs)
-    return replace(found, repairs=repairs, reason=given.said(found.reason))
+        fixed = _fixed(name, layout.blocks, asked, models, options, most, seconds, progress)
+    repairs = tuple(_as_written(repair, layout) for repair in fixed.repairs)
+    return replace(fixed, repairs=repairs, reason=layout.said(fixed.reason))
 
 
-def _as_written(one: Repair, given: Laid) -> Repair:
+def _as_written(repair: Repair, layout: Laid) -> Repair:
     changes, *others = (
-        tuple(replace(edit, what=given.said(edit.what)) for edit in edits) for edits in (one.changes, *one.others)
+        tuple(replace(edit, what=layout.said(edit.what)) for edit in edits)
+        for edits in (repair.changes, *repair.others)
     )
-    return Repair(changes, one.name, given.text, given.back(one.new), tuple(others))
+    return Repair(changes, repair.name, layout.text, layout.back(repair.new), tuple(others))
 
 
 def _fixed(
@@ -149,11 +150,11 @@ def _fixed(
     wrong = _wrong(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
-    first, ends = (lambda one: _first(name, one, options)), (lambda one: ended(name, one, models, options))
+    first, ends = (lambda text: _first(name, text, options)), (lambda text: ended(name, text, models, options))
     search = RepairSearch(text, before, progress, first, ends)
     search.small = before.engines == {"enumerate"}
     started = monotonic()
-    found: list[Changes] = []
+    known: list[Changes] = []
     reason, stopped = "", False
     stronger, others = strengthenings(asked[0]), _others(asked[0], before)
     aims = list(_aims(before))
@@ -170,21 +171,23 @@ def _fixed(
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
-            found = search.repairs(stronger, others, most)
-            if found and search.untried:
-                reason = "; ".join(one for one in (reason, "not every cheaper change was tried") if one)
+            known = search.repairs(stronger, others, most)
+            if known and search.untried:
+                reason = "; ".join(part for part in (reason, "not every cheaper change was tried") if part)
         except BudgetSpent as spent:
-            found, stopped = search.best, True
+            known, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs" if found else ""
-        if found:
+            reason += "; there may be cheaper repairs" if known else ""
+        if known:
             note = search.aim.note
             partly = _outcome_alone(search, aims[number:], Glance(name, models, options, frozenset(), outcomes=True))
-            reason = "; ".join(one for one in (note, reason, partly) if one)
+            reason = "; ".join(part for part in (note, reason, partly) if part)
             break
-    if not found:
+    if not known:
         reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
-    repairs = tuple(Repair(one, name, text, apply(text, one), tuple(others)) for one, others in told(found, most, text))
+    repairs = tuple(
+        Repair(edits, name, text, apply(text, edits), tuple(others)) for edits, others in by_idea(known, most, text)
+    )
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
 
 
@@ -207,8 +210,8 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
 
 def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:
     """The changes that do not only add order."""
-    found = [*replacements(lowered), *meetings(lowered, by_turns(before.against)[:MOST_MET])]
-    return [*found, *arrivals(lowered)] if ARRIVE & reasons(before.against) else found
+    edits = [*replacements(lowered), *meetings(lowered, by_turns(before.against)[:MOST_MET])]
+    return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.against) else edits
 
 
 def _none(before: Standing, search: RepairSearch) -> str:
@@ -216,7 +219,9 @@ def _none(before: Standing, search: RepairSearch) -> str:
     rules = alone(before.against)
     if rules:
         return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
-    if not before.findings and all(one[2] is Observation.ALWAYS for one in before.observations if _bad(one)):
+    if not before.findings and all(
+        observed[2] is Observation.ALWAYS for observed in before.observations if _bad(observed)
+    ):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
     missing = _beyond(search) or _missing(before)
     if search.left_out:
@@ -234,14 +239,14 @@ def _beyond(search: RepairSearch) -> str:
 
 def _missing(before: Standing) -> str:
     """What the explanation of an execution that is left says would do."""
-    told = list(dict.fromkeys(would_do(before.against)))
-    return f"; {'; '.join(told[:MOST_TOLD])}" if told else ""
+    hints = list(dict.fromkeys(would_do(before.against)))
+    return f"; {'; '.join(hints[:MOST_TOLD])}" if hints else ""
 
 
 def _wrong(standing: Standing) -> tuple[str, ...]:
     """What is wrong, in words."""
     outcome = "its outcome is allowed" if any(map(_bad, standing.observations)) else ""
-    return tuple(one for one in (outcome, *sorted(standing.findings)) if one)
+    return tuple(word for word in (outcome, *sorted(standing.findings)) if word)
 
 
 def _bad(observed: Observed) -> bool:
@@ -261,20 +266,20 @@ def _aims(before: Standing) -> Iterator[Aim]:
         pairs = zip(before.observations, now.observations, strict=True)
         return all(_as_good(old, new, strict=strict) for old, new in pairs)
 
-    bad = [one for one in before.observations if _bad(one)]
-    hangs = any(one[1] is None and one[2] is Observation.VACUOUS for one in before.observations)
-    always = any(one[0] is not Quantifier.FORALL and one[2] is Observation.ALWAYS for one in bad)
-    found = ", ".join(sorted(before.findings))
+    bad = [observed for observed in before.observations if _bad(observed)]
+    hangs = any(observed[1] is None and observed[2] is Observation.VACUOUS for observed in before.observations)
+    always = any(observed[0] is not Quantifier.FORALL and observed[2] is Observation.ALWAYS for observed in bad)
+    findings = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
         yield Aim(
             lambda now: not now.findings and kept(now, strict=True),
-            lambda flags, told: bool(flags) or any(map(_bad, told)),
+            lambda flags, observed: bool(flags) or any(map(_bad, observed)),
         )
     if bad and before.findings and not (hangs or always or HANG in before.findings):
-        note = f"no such change ends everything: what is found in executions without the outcome stays ({found})"
+        note = f"no such change ends everything: what is found in executions without the outcome stays ({findings})"
         yield Aim(
             lambda now: now.findings <= before.findings and kept(now, strict=True),
-            lambda flags, told: not flags <= before.findings or any(map(_bad, told)),
+            lambda flags, observed: not flags <= before.findings or any(map(_bad, observed)),
             findings=False,
             note=note,
         )

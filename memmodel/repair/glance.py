@@ -59,17 +59,17 @@ class Glance:
         self.found: list[Against] = []
         self.begun = begun
 
-    def begin(self, found: Sequence[Against]) -> None:
+    def begin(self, known: Sequence[Against]) -> None:
         """Executions of the test as it stands, to be tried first."""
-        self.found = [one for one in found if _choice(one) is not None][:KEPT]
+        self.found = [against for against in known if _choice(against) is not None][:KEPT]
 
     def again(self, text: str) -> Against | None:
         """The same, without an engine: one that was found before, as one of this text."""
         if self.known.get(text) is None:
             asked = parse(self.name, text)
-            found = None if asked is None else self._once_more(asked)
-            if found is not None:
-                self.known[text] = found
+            against = None if asked is None else self._once_more(asked)
+            if against is not None:
+                self.known[text] = against
         return self.known.get(text)
 
     def at(self, text: str) -> Against | None:
@@ -83,8 +83,8 @@ class Glance:
         """An execution in which this is found."""
         asked = parse(self.name, text)
         turns = [(model, [flag]) for model, _ in self.turns] if asked is not None else []
-        found = (_seen(asked[0], model, self.options, names, findings=True) for model, names in turns if asked)
-        return next((one for one in found if one is not None), None)
+        seen = (_seen(asked[0], model, self.options, names, findings=True) for model, names in turns if asked)
+        return next((against for against in seen if against is not None), None)
 
     def _seen(self, text: str) -> Against | None:
         asked = parse(self.name, text)
@@ -92,21 +92,21 @@ class Glance:
             return None
         for turn, (model, names) in enumerate(self.turns):
             for number, steps in enumerate(asked):
-                found = _seen(steps, model, self.options, names, findings=number == 0, begun=self.begun)
-                if found is not None:
+                against = _seen(steps, model, self.options, names, findings=number == 0, begun=self.begun)
+                if against is not None:
                     self.turns.insert(0, self.turns.pop(turn))
-                    self.found = [found, *self.found][:KEPT]
-                    return found
+                    self.found = [against, *self.found][:KEPT]
+                    return against
         return None
 
     def _once_more(self, asked: Sequence[LoweredTest]) -> Against | None:
         """An execution that was found before, as one of another text."""
-        for one in self.found[:TRIED]:
-            names = next((names for model, names in self.turns if model is one.model), None)
-            seen = None if names is None else once_more(one, asked, names)
+        for against in self.found[:TRIED]:
+            names = next((names for model, names in self.turns if model is against.model), None)
+            seen = None if names is None else once_more(against, asked, names)
             if seen is not None:
-                self.found.remove(one)
-                self.found.insert(0, one)
+                self.found.remove(against)
+                self.found.insert(0, against)
                 return seen
         return None
 
@@ -116,9 +116,9 @@ def once_more(against: Against, asked: Sequence[LoweredTest], names: Sequence[st
     execution, choice = execution_of(against.witness), _choice(against)
     if execution is None or choice is None:
         return None
-    steps = next((one for one in asked if one.test.finding is None), asked[0])
-    found = again(execution.frame.lowered, choice, steps, against.model, _consistent(against.model))
-    return None if found is None else _shown(found, against.model, names, steps)
+    steps = next((candidate for candidate in asked if candidate.test.finding is None), asked[0])
+    replay = again(execution.frame.lowered, choice, steps, against.model, _consistent(against.model))
+    return None if replay is None else _shown(replay, against.model, names, steps)
 
 
 def _consistent(model: Model) -> Wanted:
@@ -132,34 +132,34 @@ def _choice(against: Against) -> Choice | None:
     return choice if isinstance(choice, Choice) else None
 
 
-def _shown(found: Replay, model: Model, names: Sequence[str], steps: LoweredTest) -> Against | None:
+def _shown(replay: Replay, model: Model, names: Sequence[str], steps: LoweredTest) -> Against | None:
     """What is looked for, as far as an execution shows it."""
     wanted = steps.test.quantifier is not Quantifier.FORALL
     for name in names:
         if name == OUTCOME:
-            if steps.test.finding is None and not found.waits and found.ended and found.satisfies is wanted:
-                return Against(model, None, found.witness)
+            if steps.test.finding is None and not replay.waits and replay.ended and replay.satisfies is wanted:
+                return Against(model, None, replay.witness)
         elif name == HANG:
-            if found.waits and not any(kind_of(flag) is FindingKind.UNDEFINED for flag in found.flags):
-                return Against(model, HANG, found.witness, Finding(HANG, found.witness))
-        elif name in found.flags:
-            return Against(model, name, found.witness, _finding(found, name))
+            if replay.waits and not any(kind_of(flag) is FindingKind.UNDEFINED for flag in replay.flags):
+                return Against(model, HANG, replay.witness, Finding(HANG, replay.witness))
+        elif name in replay.flags:
+            return Against(model, name, replay.witness, _finding(replay, name))
     return None
 
 
-def _finding(found: Replay, name: str) -> Finding:
+def _finding(replay: Replay, name: str) -> Finding:
     """The first pair that a flag reports."""
-    execution, pairs = execution_of(found.witness), found.flags[name]
+    execution, pairs = execution_of(replay.witness), replay.flags[name]
     if execution is None or not pairs:
-        return Finding(name, found.witness)
-    first, second = (shown_event(execution, one) for one in (min(pairs[0]), max(pairs[0])))
-    return Finding(name, found.witness, first, second, found.rules.get(pairs[0][0], ""))
+        return Finding(name, replay.witness)
+    first, second = (shown_event(execution, end) for end in (min(pairs[0]), max(pairs[0])))
+    return Finding(name, replay.witness, first, second, replay.rules.get(pairs[0][0], ""))
 
 
 def names_of(model: Model, wrong: frozenset[str], *, outcomes: bool) -> list[str]:
     """What is looked for under a model."""
     hides = FindingKind.UNDEFINED if HANG in wrong else None
-    flags = [one.name for one in model.flags if one.name in wrong or kind_of(one.name) is hides]
+    flags = [check.name for check in model.flags if check.name in wrong or kind_of(check.name) is hides]
     names = [*([HANG] if HANG in wrong else []), *([OUTCOME] if outcomes else [])]
     return [*names, *flags]
 
@@ -168,7 +168,7 @@ def _seen(
     steps: LoweredTest, model: Model, options: Options, names: list[str], *, findings: bool, begun: Begun | None = None
 ) -> Against | None:
     """`findings`: also look for findings, which are those of the threads, whatever is asked of them."""
-    wanted = tuple(one for one in names if (findings if one != OUTCOME else steps.test.finding is None))
+    wanted = tuple(name for name in names if (findings if name != OUTCOME else steps.test.finding is None))
     if not wanted:
         return None
     sought = Sought(wanted, satisfied=steps.test.quantifier is not Quantifier.FORALL)

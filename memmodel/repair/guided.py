@@ -36,33 +36,33 @@ ALTERNATIVES = 10
 
 
 def asked_for(
-    against: Against, carry: Carry, made: Sequence[Edit], stronger: Sequence[Edit], others: Sequence[Edit]
+    against: Against, carry: Carry, applied: Sequence[Edit], stronger: Sequence[Edit], others: Sequence[Edit]
 ) -> list[frozenset[Edit]]:
     """Sets of changes that answer the explanation of an execution, the cheapest first; none if a part has no answer."""
-    execution, found = execution_of(against.witness), diagnosis(against)
-    if execution is None or found is None:
+    execution, explained = execution_of(against.witness), diagnosis(against)
+    if execution is None or explained is None:
         return []
-    groups = {edit.group for edit in made}
-    near = Nearby(execution, made, [edit for edit in (*stronger, *others) if edit.group not in groups])
+    groups = {edit.group for edit in applied}
+    near = Nearby(execution, applied, [edit for edit in (*stronger, *others) if edit.group not in groups])
     offered = sorted((edit for edit in stronger if edit.group not in groups), key=_price)
 
     def does(change: Change) -> Edit | None:
         """The cheapest change of the text that does to the execution what a change of the explanation does."""
         for edit in offered:
             if near.may_do(edit, change):
-                alteration = carry.alteration(execution, made, edit)
+                alteration = carry.alteration(execution, applied, edit)
                 if alteration is not None and _does(execution, alteration, change):
                     return edit
         return None
 
     answers: list[list[frozenset[Edit]]] = []
-    for change in found.changes:
+    for change in explained.changes:
         direct = does(change)
         strong = _strong(execution, change, does) if against.finding is not None else None
         some = [frozenset({direct})] if direct is not None else near.answers(change)
         answers.append(some[:ANSWERS] + ([strong] if strong else []))
     sets = dict.fromkeys(frozenset(edit for part in parts for edit in part) for parts in product(*answers))
-    return sorted(sets, key=lambda one: sum(map(_price, one)))[:ALTERNATIVES]
+    return sorted(sets, key=lambda edits: sum(map(_price, edits)))[:ALTERNATIVES]
 
 
 def _price(edit: Edit) -> float:
@@ -73,13 +73,13 @@ def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit 
     """Two accesses that nothing orders, made strong: then they do not race, whatever their order."""
     if change.reason is not Reason.NO_SYNCHRONIZATION or change.other is None:
         return None
-    ends = [execution.events[one] for one in (change.at, change.other)]
+    ends = [execution.events[event] for event in (change.at, change.other)]
     seats = [event.point.seat for event in ends]
     if not all(isinstance(event.label, Access) and not event.label.asynchronous for event in ends):
         return None
-    one, other = seats
-    assert one is not None and other is not None
-    scope = next(scope for scope in Scope if one.shares(scope, other) and other.shares(scope, one))
+    seat, other_seat = seats
+    assert seat is not None and other_seat is not None
+    scope = next(scope for scope in Scope if seat.shares(scope, other_seat) and other_seat.shares(scope, seat))
     chosen: set[Edit] = set()
     for number, event in zip((change.at, change.other), ends, strict=True):
         assert isinstance(event.label, Access)
@@ -87,20 +87,20 @@ def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit 
         if not weak and event.label.scope is not None and event.label.scope >= scope:
             continue
         fields = ((number, "scope", scope), *(((number, "sem", Sem.RELAXED),) if weak else ()))
-        found = does(Change(Reason.WEAK, Alteration(fields), number))
-        if found is None:
+        edit = does(Change(Reason.WEAK, Alteration(fields), number))
+        if edit is None:
             return None
-        chosen.add(found)
+        chosen.add(edit)
     return frozenset(chosen) or None
 
 
 class Nearby:
     """The changes beside the two events of a change that no single label answers: waits, commits, arrivals, numbers."""
 
-    def __init__(self, execution: Execution, made: Sequence[Edit], offered: Sequence[Edit]) -> None:
+    def __init__(self, execution: Execution, applied: Sequence[Edit], offered: Sequence[Edit]) -> None:
         self.execution = execution
         placed = ((edit, edit.group[:2]) for edit in offered)
-        self.at = {edit: shifted(place, made) for edit, place in placed if _is_place(place)}  # type: ignore[arg-type]
+        self.at = {edit: shifted(place, applied) for edit, place in placed if _is_place(place)}  # type: ignore[arg-type]
 
     def may_do(self, edit: Edit, change: Change) -> bool:
         """True if a change of the text may have the effect of an explanation's change, judged by kind and place."""
@@ -109,8 +109,8 @@ class Nearby:
             return False
         if wanted.fields:
             return edit.adds == 0 and any(self._place(event) == at for event, _, _ in wanted.fields)
-        for one in wanted.inserted:
-            beside = self._place(one.beside)
+        for inserted in wanted.inserted:
+            beside = self._place(inserted.beside)
             if edit.adds > 0 and beside is not None and beside[0] == at[0] and abs(beside[1] - at[1]) <= FAR:
                 return True
         return False
@@ -162,19 +162,19 @@ class Nearby:
         if second is None:
             return []
         start = first[1] if first is not None and first[0] == second[0] else -1
-        found = [
+        waits = [
             (not self._unheard(edit), second[1] - at[1], edit.cost, edit)
             for edit in self.at
             if edit.adds > 0 and edit.rank == 0
             for at in self._places(edit)
             if at[0] == second[0] and start < at[1] <= second[1]
         ]
-        return [edit for *_, edit in sorted(found, key=lambda one: one[:3])]
+        return [edit for *_, edit in sorted(waits, key=lambda entry: entry[:3])]
 
     def _places(self, edit: Edit) -> list[tuple[int, int]]:
         """Where a line is put, for all like threads if it is."""
         alike = edit.more if edit.group[3:] == THREADS else ()
-        return [self.at[edit], *(self.at[one] for one in alike if one in self.at)]
+        return [self.at[edit], *(self.at[like] for like in alike if like in self.at)]
 
     def _unheard(self, edit: Edit) -> bool:
         """True if the change concerns an object that no thread waits for."""
@@ -195,7 +195,9 @@ class Nearby:
         after = sorted(after, key=lambda edit: (edit.adds, self.at[edit][1] - first[1], edit.cost))[:ANSWERS]
         alone = [frozenset({edit}) for edit in after]
         waits = self._waits(first, second)[: 2 * ANSWERS]
-        both = [frozenset({one, wait}) for one in after for wait in waits if _object(one) == _object(wait) is not None]
+        both = [
+            frozenset({edit, wait}) for edit in after for wait in waits if _object(edit) == _object(wait) is not None
+        ]
         return [*alone[: ANSWERS // 2], *both]
 
     def _spellings(self, place: tuple[int, int] | None) -> list[Edit]:
@@ -210,19 +212,19 @@ class Nearby:
 
 
 def _is_place(group: tuple[object, ...]) -> bool:
-    return len(group) == 2 and all(isinstance(one, int) for one in group) and group[0] != -1
+    return len(group) == 2 and all(isinstance(part, int) for part in group) and group[0] != -1
 
 
 def _expects_more(edit: Edit) -> bool:
     """True if a change increases the bytes that a wait expects."""
-    found = re.search(r"(\d+) -> (\d+) in .*expect_tx", edit.what)
-    return found is not None and int(found[1]) < int(found[2])
+    match = re.search(r"(\d+) -> (\d+) in .*expect_tx", edit.what)
+    return match is not None and int(match[1]) < int(match[2])
 
 
 def _object(edit: Edit) -> str | None:
     """The mbarrier object that a commit or a wait names."""
-    found = re.search(r"mbarrier[^\[]*\[([^\]]*)\]", edit.text)
-    return None if found is None else found[1]
+    match = re.search(r"mbarrier[^\[]*\[([^\]]*)\]", edit.text)
+    return None if match is None else match[1]
 
 
 def diagnosis(against: Against) -> Diagnosis | None:
@@ -248,7 +250,7 @@ def _does(execution: Execution, alteration: Alteration, change: Change) -> bool:
     fields = {(event, name): value for event, name, value in alteration.fields}
     same = all(_reaches(fields.get((event, name)), value) for event, name, value in wanted.fields)
     return same and all(
-        any(_stands_for(execution, one, other) for one in alteration.inserted) for other in wanted.inserted
+        any(_stands_for(execution, inserted, other) for inserted in alteration.inserted) for other in wanted.inserted
     )
 
 
@@ -259,9 +261,9 @@ def _reaches(value: object, wanted: object) -> bool:
     return value == wanted
 
 
-def _stands_for(execution: Execution, one: Inserted, wanted: Inserted) -> bool:
+def _stands_for(execution: Execution, inserted: Inserted, wanted: Inserted) -> bool:
     """True if the inserted event is at the wanted place and at least as strong."""
-    return _at_least(one.label, wanted.label) and _place(execution, one) == _place(execution, wanted)
+    return _at_least(inserted.label, wanted.label) and _place(execution, inserted) == _place(execution, wanted)
 
 
 def _at_least(label: Label, wanted: Label) -> bool:
@@ -276,17 +278,17 @@ def _at_least(label: Label, wanted: Label) -> bool:
     return False
 
 
-def _place(execution: Execution, one: Inserted) -> tuple[int | None, int | None]:
+def _place(execution: Execution, inserted: Inserted) -> tuple[int | None, int | None]:
     """The thread, and the instruction that it executes next after what is put in."""
-    point = execution.events[one.beside].point
-    here = _instruction(execution, one.beside)
-    if not one.after or point.order is None:
-        return point.thread, here
+    point = execution.events[inserted.beside].point
+    instruction = _instruction(execution, inserted.beside)
+    if not inserted.after or point.order is None:
+        return point.thread, instruction
     later = [
-        (other.point.order, found)
+        (other.point.order, next_instruction)
         for number, other in enumerate(execution.events)
         if other.point.thread == point.thread and other.point.order is not None and other.point.order > point.order
-        if (found := _instruction(execution, number)) is not None and found != here
+        if (next_instruction := _instruction(execution, number)) is not None and next_instruction != instruction
     ]
     return point.thread, min(later)[1] if later else None
 

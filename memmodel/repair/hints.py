@@ -72,30 +72,34 @@ BY_ITSELF = frozenset(
 
 def reasons(known: Sequence[Against]) -> frozenset[Reason]:
     """Why the executions can be, by the explanations of all of them."""
-    return frozenset(reason for reason, _ in _told(known))
+    return frozenset(reason for reason, _ in _reasons(known))
 
 
 def lines(known: Sequence[Against]) -> frozenset[int]:
     """The lines that the explanations and the findings name."""
-    findings = [one.finding for one in known if one.finding is not None]
-    ends = [end for one in findings for end in (one.first, one.second) if end is not None]
-    named = {line for _, line in _told(known)} | {end.span.line for end in ends if end.span is not None}
+    findings = [against.finding for against in known if against.finding is not None]
+    ends = [end for finding in findings for end in (finding.first, finding.second) if end is not None]
+    named = {line for _, line in _reasons(known)} | {end.span.line for end in ends if end.span is not None}
     return frozenset(line for line in named if line is not None)
 
 
-def _told(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
+def _reasons(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
     """The reasons of the explanations, each with the lines that it is about."""
-    return (told for one in by_turns(known)[:MOST_EXPLAINED] for told in _of(one))
+    return (reason for against in by_turns(known)[:MOST_EXPLAINED] for reason in _of(against))
 
 
 @lru_cache(maxsize=4 * MOST_EXPLAINED)
-def _of(one: Against) -> tuple[tuple[Reason, int | None], ...]:
-    if one.flag == HANG:
-        waiting = stuck(one.witness).waiting
+def _of(against: Against) -> tuple[tuple[Reason, int | None], ...]:
+    if against.flag == HANG:
+        waiting = stuck(against.witness).waiting
         return tuple((each.reason, None if each.span is None else each.span.line) for each in waiting)
-    by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
-    told = [(each.reason, line) for each in (by.obstacles if by else ()) for line in (None, *_lines_of(each))]
-    return tuple(told)
+    by = (
+        finding_story(against.model, against.finding, "")
+        if against.finding
+        else outcome_story(against.model, against.witness)
+    )
+    found_reasons = [(each.reason, line) for each in (by.obstacles if by else ()) for line in (None, *_lines_of(each))]
+    return tuple(found_reasons)
 
 
 def _lines_of(obstacle: Obstacle) -> list[int | None]:
@@ -105,36 +109,40 @@ def _lines_of(obstacle: Obstacle) -> list[int | None]:
 def by_turns(known: Sequence[Against]) -> list[Against]:
     """The executions, the first of each flag before the second of any."""
     turns: dict[str | None, int] = {}
-    told = []
-    for one in known:
-        turns[one.flag] = turns.get(one.flag, 0) + 1
-        told.append((turns[one.flag], one))
-    return [one for _, one in sorted(told, key=lambda turn: turn[0])]
+    numbered = []
+    for against in known:
+        turns[against.flag] = turns.get(against.flag, 0) + 1
+        numbered.append((turns[against.flag], against))
+    return [against for _, against in sorted(numbered, key=lambda turn: turn[0])]
 
 
 def would_do(known: Sequence[Against]) -> Iterator[str]:
     """What is missing, in the words of the explanations."""
-    for one in known:
-        if one.flag == HANG:
-            for waiting in stuck(one.witness).waiting:
+    for against in known:
+        if against.flag == HANG:
+            for waiting in stuck(against.witness).waiting:
                 what = waiting.text.partition(": ")[2]
                 yield f"{waiting.thread} waits for {what}, and would go on with {waiting.goes_on}"
             continue
-        by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
+        by = (
+            finding_story(against.model, against.finding, "")
+            if against.finding
+            else outcome_story(against.model, against.witness)
+        )
         for obstacle in by.obstacles if by is not None else ():
             yield f"{obstacle.text}" + (f" (would do: {obstacle.repair})" if obstacle.repair else "")
 
 
 def alone(known: Sequence[Against]) -> tuple[str, ...]:
     """The rules that single instructions break, whatever the others do."""
-    told = (one for one in known if one.finding is not None and one.flag in BY_ITSELF)
-    return tuple(dict.fromkeys(_rule(one).rstrip(".") for one in told))
+    by_itself = (against for against in known if against.finding is not None and against.flag in BY_ITSELF)
+    return tuple(dict.fromkeys(_rule(against).rstrip(".") for against in by_itself))
 
 
 def _rule(against: Against) -> str:
     """The rule that a finding is about."""
     assert against.finding is not None and against.flag is not None
-    doc = next((one.doc for one in against.model.flags if one.name == against.flag), "")
+    doc = next((check.doc for check in against.model.flags if check.name == against.flag), "")
     return against.finding.rule or doc or against.flag
 
 

@@ -87,7 +87,7 @@ def standing(
     `order`: in which they are asked. The first under which all is `lost` is the last, and comes first the next time.
     """
     observed: dict[tuple[int, int], Observed] = {}
-    found: set[str] = set()
+    flags: set[str] = set()
     engines: set[str] = set()
     complete = True
     against: list[Against] = []
@@ -101,14 +101,18 @@ def standing(
             first = first if place else answer
             engines.add(answer.engine)
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
-            found |= {one for one in answer.flags if one == HANG or is_told(one)}
+            flags |= {flag for flag in answer.flags if flag == HANG or is_told(flag)}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
                 against.append(Against(model, None, shown))
-            against += [Against(model, one.flag, one.witness, one) for one in answer.findings if one.flag in found]
-            ends += [one for one in (answer.witness, answer.counter) if one is not None]
+            against += [
+                Against(model, finding.flag, finding.witness, finding)
+                for finding in answer.findings
+                if finding.flag in flags
+            ]
+            ends += [witness for witness in (answer.witness, answer.counter) if witness is not None]
             complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
-        if lost is not None and turn + 1 < len(order) and lost(frozenset(found), list(observed.values())):
+        if lost is not None and turn + 1 < len(order) and lost(frozenset(flags), list(observed.values())):
             order.insert(0, order.pop(turn))
             complete = False
             break
@@ -117,7 +121,7 @@ def standing(
         for place, steps in enumerate(asked)
         for number in range(len(models))
     )
-    return Standing(observations, frozenset(found), complete, tuple(against), tuple(ends), frozenset(engines))
+    return Standing(observations, frozenset(flags), complete, tuple(against), tuple(ends), frozenset(engines))
 
 
 def _judged(
@@ -146,13 +150,13 @@ Judge = Callable[[str], Standing | None]
 def ended(name: str, text: str, models: tuple[Model, ...], options: Options) -> tuple[Witness, ...]:
     """For each model an execution of the text in which every thread ends."""
     asked = parse(name, text)
-    found: list[Witness] = []
+    witnesses: list[Witness] = []
     for model in models if asked is not None else ():
         assert asked is not None
         test = replace(asked[0].test, finding=None, quantifier=Quantifier.EXISTS, condition=Always())
         answer = api.judge(replace(asked[0], test=test), model, options, findings=False)
-        found += [one for one in (answer.witness, answer.counter) if one is not None]
-    return tuple(found)
+        witnesses += [witness for witness in (answer.witness, answer.counter) if witness is not None]
+    return tuple(witnesses)
 
 
 def looking_for(
@@ -167,7 +171,9 @@ def looking_for(
         replace(
             model,
             checks=tuple(
-                one for one in model.checks if not one.flag or one.name in wrong or kind_of(one.name) is undefined
+                check
+                for check in model.checks
+                if not check.flag or check.name in wrong or kind_of(check.name) is undefined
             ),
         )
         for model in models

@@ -42,7 +42,7 @@ class Laid:
         for table, thread in zip(self.test.threads, old.threads, strict=False):
             if len(table.body) == len(thread.body):
                 lines |= {a.span.line: b.span.line for a, b in zip(thread.body, table.body, strict=True)}
-        return _LINE.sub(lambda found: f"line {lines[int(found[1])]}" if int(found[1]) in lines else "a line", what)
+        return _LINE.sub(lambda match: f"line {lines[int(match[1])]}" if int(match[1]) in lines else "a line", what)
 
     def back(self, new: str) -> str:
         """Changed blocks, in the layout that the test had if that can say them."""

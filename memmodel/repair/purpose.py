@@ -25,7 +25,7 @@ from memmodel.why.stuck import stuck
 
 def keeps_phases(before: Standing, after: Sequence[Witness], edits: Sequence[Edit]) -> bool:
     """True if the changed test still waits for all that the test waited for. `after`: its terminating executions."""
-    now = [execution for one in after if (execution := execution_of(one)) is not None]
+    now = [execution for witness in after if (execution := execution_of(witness)) is not None]
     parities = [edit for edit in edits if edit.group[2] == "number" and "parity" in edit.what]
     first = _deadlocked(before)
     ahead = {edit.group[0] for edit in parities if edit.group[0] in first or "wait.parity" not in edit.what}
@@ -38,20 +38,22 @@ def keeps_phases(before: Standing, after: Sequence[Witness], edits: Sequence[Edi
     }
     if places and any(_idle(execution, places) for execution in now):
         return False
-    hangs = [execution_of(one.witness) for one in before.against if one.flag == HANG]
+    hangs = [execution_of(against.witness) for against in before.against if against.flag == HANG]
     return not any(_fewer(old, new) for old in hangs if old is not None for new in now)
 
 
 def _deadlocked(before: Standing) -> set[object]:
     """The threads that wait for one that waits for them: one of them may have to go first, and wait for nothing."""
-    found: set[object] = set()
-    for one in before.against:
-        if one.flag == HANG:
-            waiting = {told.thread for told in stuck(one.witness).waiting if told.reason is Reason.DEADLOCK}
-            execution = execution_of(one.witness)
+    deadlocked: set[object] = set()
+    for against in before.against:
+        if against.flag == HANG:
+            waiting = {
+                stopped.thread for stopped in stuck(against.witness).waiting if stopped.reason is Reason.DEADLOCK
+            }
+            execution = execution_of(against.witness)
             threads = () if execution is None else execution.frame.lowered.test.threads
-            found |= {number for number, thread in enumerate(threads) if thread.name in waiting}
-    return found
+            deadlocked |= {number for number, thread in enumerate(threads) if thread.name in waiting}
+    return deadlocked
 
 
 def _consumes(execution: Execution, threads: set[object]) -> bool:
@@ -68,8 +70,13 @@ def _consumes(execution: Execution, threads: set[object]) -> bool:
 
 def progress(standing: Standing | None) -> int:
     """How much is done before a thread waits for ever, in the execution that gets least far."""
-    hangs = [execution_of(one.witness) for one in (standing.against if standing else ()) if one.flag == HANG]
-    return min((sum(len(trace.records) for trace in one.frame.traces) for one in hangs if one is not None), default=0)
+    hangs = [
+        execution_of(against.witness) for against in (standing.against if standing else ()) if against.flag == HANG
+    ]
+    return min(
+        (sum(len(trace.records) for trace in execution.frame.traces) for execution in hangs if execution is not None),
+        default=0,
+    )
 
 
 def _place(edit: Edit, edits: Sequence[Edit]) -> tuple[int, int]:
@@ -115,12 +122,12 @@ def _fewer(old: Execution, new: Execution) -> bool:
 def _arrivals(execution: Execution) -> dict[str, list[int]]:
     """For each mbarrier object, how many arrivals each phase had that is over."""
     frame = execution.frame
-    found: dict[str, list[int]] = {}
+    arrivals: dict[str, list[int]] = {}
     for uses in Assembly(frame).objects:
         walk = uses.chosen(execution.relation("mbar"))
         counts = [0] * (walk.counts[-1].over + 1)
         for number, use in enumerate(walk.order):
             if walk.counted(number) and use.record.action is Action.ARRIVE:
                 counts[walk.counts[number].over] += use.record.count
-        found[spell_cell(frame.lowered.space, uses.cell)] = counts[:-1]
-    return found
+        arrivals[spell_cell(frame.lowered.space, uses.cell)] = counts[:-1]
+    return arrivals

@@ -7,29 +7,29 @@ from memmodel.repair.fix import Fixed, Repair
 from memmodel.repair.weaken import Weaker
 
 
-def fix_record(found: Fixed) -> dict[str, object]:
+def fix_record(fixed: Fixed) -> dict[str, object]:
     """The repairs of a test."""
-    repairs = tuple(_repair(one) for one in found.repairs)
+    repairs = tuple(_repair(repair) for repair in fixed.repairs)
     return FixRecord(
-        file=found.name, wrong=found.wrong, repairs=repairs, reason=found.reason, tried=found.tried
+        file=fixed.name, wrong=fixed.wrong, repairs=repairs, reason=fixed.reason, tried=fixed.tried
     ).json_values()
 
 
-def _repair(one: Repair) -> RepairRecord:
-    instead = tuple(map(tuple, one.instead))
+def _repair(repair: Repair) -> RepairRecord:
+    instead = tuple(map(tuple, repair.instead))
     return RepairRecord(
-        cost=one.cost, changes=tuple(edit.what for edit in one.changes), diff=one.diff(), instead=instead
+        cost=repair.cost, changes=tuple(edit.what for edit in repair.changes), diff=repair.diff(), instead=instead
     )
 
 
-def weaken_record(found: Weaker) -> dict[str, object]:
+def weaken_record(weaker: Weaker) -> dict[str, object]:
     """What a test does not need."""
     return WeakenRecord(
-        file=found.name,
-        saves=found.saves,
-        changes=tuple(edit.what for edit in found.changes),
-        diff=found.diff(),
-        reason=found.reason,
-        cheapest=found.best,
-        tried=found.tried,
+        file=weaker.name,
+        saves=weaker.saves,
+        changes=tuple(edit.what for edit in weaker.changes),
+        diff=weaker.diff(),
+        reason=weaker.reason,
+        cheapest=weaker.best,
+        tried=weaker.tried,
     ).json_values()

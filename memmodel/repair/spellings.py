@@ -56,10 +56,14 @@ def is_fence(lowered: LoweredTest, thread: int, index: int) -> bool:
 
 def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
     """Mnemonics that order less, with their spellings."""
-    found = read_instruction(item, test)
-    words = dict(found.words)
-    for changed in (*_scopes(found, words, down=True), *_sems(found, words, WEAKER), *_fence_forms(found, words)):
-        yield from _legal(item, test, found, changed)
+    spelling = read_instruction(item, test)
+    words = dict(spelling.words)
+    for changed in (
+        *_scopes(spelling, words, down=True),
+        *_sems(spelling, words, WEAKER),
+        *_fence_forms(spelling, words),
+    ):
+        yield from _legal(item, test, spelling, changed)
 
 
 def narrowest(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
@@ -78,20 +82,20 @@ def narrowest(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelli
 
 def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterator[tuple[str, Spelling]]:
     """Mnemonics that order more, with their spellings; a scope that is not in the instruction is one of `scopes`."""
-    found = read_instruction(item, test)
-    words = dict(found.words)
-    changed = [*_scopes(found, words, down=False, among=scopes), *_sems(found, words, STRONGER, scopes)]
-    changed += _written_out(found, words, scopes)
-    if "restrict" in words and found.head == "fence":
+    read = read_instruction(item, test)
+    words = dict(read.words)
+    changed = [*_scopes(read, words, down=False, among=scopes), *_sems(read, words, STRONGER, scopes)]
+    changed += _written_out(read, words, scopes)
+    if "restrict" in words and read.head == "fence":
         plain = {name: word for name, word in words.items() if name != "restrict"}
         changed += [plain, *({**plain, "sem": sem} for sem in STRONGER.get(words.get("sem", ""), ()))]
-    if found.head == "fence.proxy.async" and "space" in words:
+    if read.head == "fence.proxy.async" and "space" in words:
         changed.append({name: word for name, word in words.items() if name != "space"})
-    if words.get("read") and "wait_group" in found.head:
+    if words.get("read") and "wait_group" in read.head:
         changed.append({name: word for name, word in words.items() if name != "read"})
     seen: set[str] = set()
-    for one in changed:
-        for mnemonic, spelling in _legal(item, test, found, one):
+    for form in changed:
+        for mnemonic, spelling in _legal(item, test, read, form):
             if mnemonic not in seen:
                 seen.add(mnemonic)
                 yield mnemonic, spelling
@@ -99,11 +103,11 @@ def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterat
 
 def other_spaces(item: Instruction, test: LitmusTest) -> Iterator[str]:
     """The same proxy fence for another state space."""
-    found = read_instruction(item, test)
-    words = dict(found.words)
-    if found.head == "fence.proxy.async" and "space" in words:
+    spelling = read_instruction(item, test)
+    words = dict(spelling.words)
+    if spelling.head == "fence.proxy.async" and "space" in words:
         for space in PROXY_SPACES:
-            yield from (mnemonic for mnemonic, _ in _legal(item, test, found, {**words, "space": space}))
+            yield from (mnemonic for mnemonic, _ in _legal(item, test, spelling, {**words, "space": space}))
 
 
 RESTRICTED = {
@@ -115,24 +119,24 @@ RESTRICTED = {
 
 def apart(item: Instruction, test: LitmusTest) -> tuple[str, str, Spelling] | None:
     """The semantics of a release or an acquire of the cluster, its relaxed mnemonic and spelling; None for others."""
-    found = read_instruction(item, test)
-    words = dict(found.words)
-    sem = words.get("sem") or _unwritten(found.head)
-    scope = words.get("scope") or ("cluster" if found.head.startswith("barrier.cluster") else "cta")
-    if sem not in RESTRICTED or scope != "cluster" or found.head.startswith("fence"):
+    spelling = read_instruction(item, test)
+    words = dict(spelling.words)
+    sem = words.get("sem") or _unwritten(spelling.head)
+    scope = words.get("scope") or ("cluster" if spelling.head.startswith("barrier.cluster") else "cta")
+    if sem not in RESTRICTED or scope != "cluster" or spelling.head.startswith("fence"):
         return None
-    relaxed = next(_legal(item, test, found, {**words, "sem": "relaxed"}), None)
+    relaxed = next(_legal(item, test, spelling, {**words, "sem": "relaxed"}), None)
     return None if relaxed is None else (sem, *relaxed)
 
 
 def _legal(
-    item: Instruction, test: LitmusTest, found: Spelling, words: dict[str, str]
+    item: Instruction, test: LitmusTest, read: Spelling, words: dict[str, str]
 ) -> Iterator[tuple[str, Spelling]]:
     from dataclasses import replace
 
     from memmodel.errors import InputError
 
-    mnemonic = spelled(found, words)
+    mnemonic = spelled(read, words)
     if mnemonic == item.mnemonic:
         return
     try:
@@ -143,33 +147,42 @@ def _legal(
 
 
 def _scopes(
-    found: Spelling, words: dict[str, str], *, down: bool, among: frozenset[str] = frozenset(SCOPES)
+    spelling: Spelling, words: dict[str, str], *, down: bool, among: frozenset[str] = frozenset(SCOPES)
 ) -> Iterator[dict[str, str]]:
     if "level" in words:
         at = LEVELS.index(words["level"]) if words["level"] in LEVELS else 0
         yield from ({**words, "level": level} for level in (LEVELS[:at] if down else LEVELS[at + 1 :]))
     if words.get("scope") in SCOPES:
         at = SCOPES.index(words["scope"])
-        yield from ({**words, "scope": one} for one in (SCOPES[:at] if down else SCOPES[at + 1 :]) if one in among)
+        yield from (
+            {**words, "scope": scope} for scope in (SCOPES[:at] if down else SCOPES[at + 1 :]) if scope in among
+        )
 
 
-def _written_out(found: Spelling, words: dict[str, str], among: frozenset[str]) -> Iterator[dict[str, str]]:
+def _written_out(spelling: Spelling, words: dict[str, str], among: frozenset[str]) -> Iterator[dict[str, str]]:
     """Wider scopes of an operation on an mbarrier object that names none, which is then .cta."""
-    slots = {slot.name for slot in found.row.slots}
-    if "mbarrier" in found.head and {"sem", "scope"} <= slots and not {"sem", "scope"} & words.keys():
-        yield from ({**words, "sem": _unwritten(found.head), "scope": one} for one in SCOPES[1:] if one in among)
+    slots = {slot.name for slot in spelling.row.slots}
+    if "mbarrier" in spelling.head and {"sem", "scope"} <= slots and not {"sem", "scope"} & words.keys():
+        yield from (
+            {**words, "sem": _unwritten(spelling.head), "scope": scope} for scope in SCOPES[1:] if scope in among
+        )
 
 
 def _sems(
-    found: Spelling, words: dict[str, str], order: dict[str, tuple[str, ...]], among: frozenset[str] = frozenset(SCOPES)
+    spelling: Spelling,
+    words: dict[str, str],
+    order: dict[str, tuple[str, ...]],
+    among: frozenset[str] = frozenset(SCOPES),
 ) -> Iterator[dict[str, str]]:
-    slot = next((slot for slot in found.row.slots if slot.name == "sem"), None)
+    slot = next((slot for slot in spelling.row.slots if slot.name == "sem"), None)
     if slot is None:
         return
-    sem = words.get("sem") or _unwritten(found.head)
+    sem = words.get("sem") or _unwritten(spelling.head)
     now = words.get("scope") or ("sys" if sem == "volatile" else "")
     up = order is STRONGER
-    scopes = [one for one in SCOPES if one == now or (one in among and (not now or (up and _reaches(one, now))))]
+    scopes = [
+        scope for scope in SCOPES if scope == now or (scope in among and (not now or (up and _reaches(scope, now))))
+    ]
     for other in order.get(sem, ()):
         if other not in slot.words:
             continue
@@ -194,10 +207,10 @@ def _unwritten(head: str) -> str:
     return "relaxed" if head in ("atom", "red") else "weak"
 
 
-def _fence_forms(found: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
+def _fence_forms(spelling: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
     """fence.proxy.async for one state space; fences of the cluster for shared memory only."""
-    if found.head == "fence.proxy.async" and "space" not in words:
+    if spelling.head == "fence.proxy.async" and "space" not in words:
         yield from ({**words, "space": space} for space in PROXY_SPACES)
-    if found.head == "fence" and "restrict" not in words and words.get("scope") != "cta":
+    if spelling.head == "fence" and "restrict" not in words and words.get("scope") != "cta":
         yield {"sem": "acquire", "restrict": "sync_restrict::shared::cluster", "scope": "cluster"}
         yield {"sem": "release", "restrict": "sync_restrict::shared::cta", "scope": "cluster"}

@@ -39,10 +39,10 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
     test = lowered.test
     scopes = frozenset(widths([thread.place for thread in test.threads]))
     lines = Lines(lowered)
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
-            found += _spellings(test, thread, item, (number, index), scopes)
+            edits += _spellings(test, thread, item, (number, index), scopes)
         for gap in gaps(lowered, number):
             for line in lines.at(gap):
                 group = (number, gap.index, line.name)
@@ -50,8 +50,8 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
                 what = f"{_at(thread, gap.item)}: {line.name} {gap.where}"
                 start, text = gap.put(test.source, line.text)
                 price = line.price + LINE
-                found.append(Edit(start, start, text, what, price, group, 0, implied, line.length, line.rank))
-    return [*found, *alike_waits(lowered, found), *waits_of_rounds(lowered, found)]
+                edits.append(Edit(start, start, text, what, price, group, 0, implied, line.length, line.rank))
+    return [*edits, *alike_waits(lowered, edits), *waits_of_rounds(lowered, edits)]
 
 
 def _spellings(
@@ -77,18 +77,18 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
     """Other parities, counts, byte counts, state spaces and tensor maps; fences in another place of their thread."""
     test = lowered.test
     sizes = _sizes(lowered)
-    found: list[Edit] = list(_declared(lowered))
+    edits: list[Edit] = list(_declared(lowered))
     for number, thread in enumerate(test.threads):
         body = list(instructions(thread))
         for index, item in enumerate(body):
             at = (number, index)
-            found += _numbers(thread, item, at, sizes)
-            found += _phases(thread, body, item, at)
-            found += _expected(thread, item, at, sizes)
-            found += _names(test, thread, item, at)
+            edits += _numbers(thread, item, at, sizes)
+            edits += _phases(thread, body, item, at)
+            edits += _expected(thread, item, at, sizes)
+            edits += _names(test, thread, item, at)
             if _movable(lowered, number, index):
-                found += _moves(lowered, number, body, index)
-    return [*found, *alike(lowered, found), *exchanges(lowered)]
+                edits += _moves(lowered, number, body, index)
+    return [*edits, *alike(lowered, edits), *exchanges(lowered)]
 
 
 def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
@@ -106,7 +106,7 @@ def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list
             others = [size for size in sizes if size != value]
         elif head.startswith(("mbarrier.init", "mbarrier.arrive", "bar.", "barrier.cta", "barrier.sync")):
             step = 32 if head.startswith("bar") else 1
-            others = [one for one in (value - step, value + step, value + 2 * step) if one > 0 and place > 0]
+            others = [number for number in (value - step, value + step, value + 2 * step) if number > 0 and place > 0]
         for other in others:
             what = f"{_at(thread, item)}: {value} -> {other} in {item.mnemonic}"
             yield Edit(operand.span.start, operand.span.end, str(other), what, NUMBER, (*at, "number", place))
@@ -117,7 +117,7 @@ def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tupl
     if item.parts[0] != "mov" or len(item.operands) != 2:
         return
     register, value = item.operands
-    waits = (one.operands[2:3] for one in body if "wait.parity" in one.mnemonic)
+    waits = (instruction.operands[2:3] for instruction in body if "wait.parity" in instruction.mnemonic)
     if isinstance(value, Imm) and value.value in (0, 1) and value.span is not None and (register,) in waits:
         other = 1 - value.value
         what = f"{_at(thread, item)}: {value.value} -> {other} in {item.mnemonic}, for a parity"
@@ -127,10 +127,10 @@ def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tupl
 def _declared(lowered: LoweredTest) -> Iterator[Edit]:
     """Other arrive counts of objects that are initialised where they are declared."""
     for variable in lowered.test.variables:
-        found = count_of(lowered, variable.name) if variable.mbarrier is not None else None
-        if found is None:
+        count = count_of(lowered, variable.name) if variable.mbarrier is not None else None
+        if count is None:
             continue
-        now, start, end = found
+        now, start, end = count
         for other in (now - 1, now + 1, now + 2):
             if other > 0:
                 what = f"line {variable.span.line}: count of {variable.name}: {now} -> {other}"
@@ -153,7 +153,7 @@ def _expected(thread: Thread, item: Instruction, at: tuple[int, int], sizes: lis
 
 def _sizes(lowered: LoweredTest) -> list[int]:
     """Numbers of bytes that the test's copies and stores move, and what several of them make together."""
-    found = {
+    sizes = {
         operand.value
         for thread in lowered.test.threads
         for item in instructions(thread)
@@ -165,14 +165,18 @@ def _sizes(lowered: LoweredTest) -> list[int]:
         for item in instructions(thread):
             if item.mnemonic.startswith(("st.async", "red.async")):
                 vector = next((int(word[1]) for word in item.parts if word in ("v2", "v4")), 1)
-                found |= {vector * int(word[1:]) // 8 for word in item.parts if re.fullmatch(r"[busf](32|64)", word)}
+                sizes |= {vector * int(word[1:]) // 8 for word in item.parts if re.fullmatch(r"[busf](32|64)", word)}
             elif "try_cancel" in item.mnemonic:
-                found.add(16)
+                sizes.add(16)
             elif item.mnemonic.startswith("cp.async.bulk.tensor"):
-                found |= {4 * one.length for one in lowered.test.variables if one.length > 1 and one.mbarrier is None}
-    sums = {one + other for one in found for other in found} | {one // 2 for one in found if one % 2 == 0}
-    ordered = [*sorted(found), *sorted(sums - found)]
-    return [one for one in ordered if one > 0][:MOST_SIZES]
+                sizes |= {
+                    4 * variable.length
+                    for variable in lowered.test.variables
+                    if variable.length > 1 and variable.mbarrier is None
+                }
+    sums = {size + other for size in sizes for other in sizes} | {size // 2 for size in sizes if size % 2 == 0}
+    ordered = [*sorted(sizes), *sorted(sums - sizes)]
+    return [size for size in ordered if size > 0][:MOST_SIZES]
 
 
 def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
@@ -224,8 +228,8 @@ def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: in
     source = test.source
     start, end = whole(source, moved)
     line = moved.span.text + ";"
-    there = [gap for gap in gaps(lowered, number) if gap.index not in (index, index + 1)]
-    earlier, later = ([gap for gap in there if (gap.index < index) is side] for side in (True, False))
+    openings = [gap for gap in gaps(lowered, number) if gap.index not in (index, index + 1)]
+    earlier, later = ([gap for gap in openings if (gap.index < index) is side] for side in (True, False))
     for gap in (*earlier[-NEAR:], *later[:NEAR]):
         if gap.last and is_fence(lowered, number, index):
             continue

@@ -67,13 +67,13 @@ def weaken(
     from memmodel import api
     from memmodel.source import Source
 
-    given = laid(Source(name, text))
-    asked = api.questions(api.lowered(Source(name, given.blocks)))
+    layout = laid(Source(name, text))
+    asked = api.questions(api.lowered(Source(name, layout.blocks)))
     try:
         with together(options.budget):
-            found = _weaker(name, given.blocks, asked, models, options, progress)
-        changes = tuple(replace(edit, what=given.said(edit.what)) for edit in found.changes)
-        return replace(found, old=text, new=given.back(found.new) if changes else text, changes=changes)
+            weaker = _weaker(name, layout.blocks, asked, models, options, progress)
+        changes = tuple(replace(edit, what=layout.said(edit.what)) for edit in weaker.changes)
+        return replace(weaker, old=text, new=layout.back(weaker.new) if changes else text, changes=changes)
     except BudgetSpent as spent:
         return Weaker(name, text, text, (), 1, f"not decided: {spent}")
 
@@ -148,16 +148,16 @@ class _Judges:
         for number, steps in enumerate(parse(self.name, text) or ()):
             for model in self.models:
                 states = None if steps.test.finding is not None else next(known)
-                found = self._seen(steps, model, states, findings=number == 0)
-                if found is not None:
-                    return found
+                against = self._seen(steps, model, states, findings=number == 0)
+                if against is not None:
+                    return against
         return None
 
     def _seen(
         self, steps: LoweredTest, model: Model, states: frozenset[State] | None, *, findings: bool
     ) -> Against | None:
         names = self.names[model.name]
-        wanted = tuple(one for one in names if (findings if one != OUTCOME else states is not None))
+        wanted = tuple(name for name in names if (findings if name != OUTCOME else states is not None))
         seen = engine.seek(steps, model, self.options, Sought(wanted, known=states)) if wanted else None
         if seen is None:
             return None
@@ -170,7 +170,7 @@ class _Judges:
         now = self.judge(text)
         if now is None or not now.complete or not now.findings <= self.before.findings:
             return False
-        if [one[2] for one in now.observations] != [one[2] for one in self.before.observations]:
+        if [observed[2] for observed in now.observations] != [observed[2] for observed in self.before.observations]:
             return False
         asked = parse(self.name, text)
         states = None if asked is None else _states(asked, self.models, self.options)
@@ -179,14 +179,14 @@ class _Judges:
 
 def _new(model: Model, before: Standing) -> list[str]:
     """The flags of a model whose findings a test is judged by, and has not."""
-    return [one.name for one in model.flags if is_told(one.name) and one.name not in before.findings]
+    return [check.name for check in model.flags if is_told(check.name) and check.name not in before.findings]
 
 
 def _states(
     asked: tuple[LoweredTest, ...], models: tuple[Model, ...], options: Options
 ) -> list[frozenset[State]] | None:
     """The final states for each question and model; None if one list is not complete."""
-    found: list[frozenset[State]] = []
+    states: list[frozenset[State]] = []
     for steps in asked:
         if steps.test.finding is not None:
             continue
@@ -194,5 +194,5 @@ def _states(
             outcomes = engine.outcomes(steps, model, options)
             if not outcomes.complete:
                 return None
-            found.append(frozenset(state.values for state in outcomes.states))
-    return found
+            states.append(frozenset(state.values for state in outcomes.states))
+    return states

@@ -37,8 +37,8 @@ def because(report: Report) -> AbstractContextManager[None]:
 
 def because_findings(report: Report, style: Style) -> dict[int, list[str]]:
     """For the first findings of an answer, by their identity, why."""
-    told = stories_of_findings(report)
-    return {one: brief_story(story, style) if says(story) else [] for one, story in told.items()}
+    stories = stories_of_findings(report)
+    return {key: brief_story(story, style) if says(story) else [] for key, story in stories.items()}
 
 
 def stories_of_findings(report: Report) -> dict[int, Story]:
@@ -46,14 +46,14 @@ def stories_of_findings(report: Report) -> dict[int, Story]:
     subject = report.subject
     if subject is None:
         return {}
-    told: dict[int, Story] = {}
-    for one in first_findings(report.answer, 1)[:STORIES]:
-        if kind_of(one.flag) is FindingKind.MIXED:
+    stories: dict[int, Story] = {}
+    for finding in first_findings(report.answer, 1)[:STORIES]:
+        if kind_of(finding.flag) is FindingKind.MIXED:
             continue
-        story = finding_story(subject.model, one, report.rule(one.flag))
+        story = finding_story(subject.model, finding, report.rule(finding.flag))
         if story is not None:
-            told[id(one)] = story
-    return told
+            stories[id(finding)] = story
+    return stories
 
 
 def because_outcome(report: Report, style: Style) -> list[str]:
@@ -80,13 +80,15 @@ def says(story: Story) -> bool:
 
 def _told(report: Report, findings: tuple[Finding, ...]) -> bool:
     """True if a finding of the execution shown relates two events."""
-    return any(one.witness == report.execution and one.second not in (None, one.first) for one in findings)
+    return any(
+        finding.witness == report.execution and finding.second not in (None, finding.first) for finding in findings
+    )
 
 
 def because_never(report: Report) -> list[str]:
     """The cycle by which the first axiom forbids the outcome."""
-    found = first_contradiction(report)
-    return brief_contradiction(found) if found is not None else []
+    contradiction = first_contradiction(report)
+    return brief_contradiction(contradiction) if contradiction is not None else []
 
 
 def first_contradiction(report: Report) -> Contradiction | None:

@@ -15,19 +15,19 @@ from memmodel.why.story import outcome_story
 
 def dependences(report: ReadingsReport, load: Callable[[str], Model]) -> tuple[Dependence, ...]:
     """The readings that make a difference. `load`: a model by its name."""
-    found = []
-    for one in report.depends:
-        side = one.side
-        if one.verdict is Verdict.ALLOWED:
-            name, model, witness = one.name, side.model, one.answer.witness
+    listed = []
+    for reading in report.depends:
+        side = reading.side
+        if reading.verdict is Verdict.ALLOWED:
+            name, model, witness = reading.name, side.model, reading.answer.witness
         else:
             name, model, witness = "the default", report.model, report.answer.witness
         story = outcome_story(load(model), witness) if witness is not None and model is not None else None
         obstacles = () if story is None else story.obstacles
-        decision = one.decision
-        found.append(
+        decision = reading.decision
+        listed.append(
             Dependence(
-                one.name, decision.question, decision.default.answer, side.answer, name, obstacles, decision.source
+                reading.name, decision.question, decision.default.answer, side.answer, name, obstacles, decision.source
             )
         )
-    return tuple(found)
+    return tuple(listed)

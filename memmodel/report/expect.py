@@ -73,17 +73,17 @@ def is_called(flag: str, word: str) -> bool:
 
 def about_finding(word: str, model: Model, answer: Answer) -> Answer:
     """The answer to `exists race` and its like, from the answer about all executions; its witness is the finding's."""
-    found = next((finding for finding in answer.findings if is_called(finding.flag, word)), None)
-    told = word == HANG or any(is_called(flag.name, word) for flag in model.flags)
-    if found is not None:
+    finding = next((finding for finding in answer.findings if is_called(finding.flag, word)), None)
+    reported = word == HANG or any(is_called(flag.name, word) for flag in model.flags)
+    if finding is not None:
         observation, reason = Observation.SOMETIMES, ""
-    elif not told:
+    elif not reported:
         observation, reason = Observation.UNDECIDED, f"{model.name} has no rule for this finding"
     elif answer.unsearched:
         observation, reason = Observation.UNDECIDED, answer.unsearched
     else:
         observation, reason = Observation.NEVER, "no execution has it"
-    witness = None if found is None else found.witness
+    witness = None if finding is None else finding.witness
     return replace(
         answer, observation=observation, witness=witness, counter=None, axioms=(), reason=reason, with_condition=None
     )

@@ -34,24 +34,26 @@ class _Group:
     findings: list[Finding] = field(default_factory=list)
 
 
-def finding_lines(report: Report, style: Style, told: Mapping[int, list[str]]) -> list[str]:
+def finding_lines(report: Report, style: Style, because: Mapping[int, list[str]]) -> list[str]:
     """Every finding, above the execution that has it; those of the execution that settles the question come last.
 
-    `told`: for findings by their identity, why.
+    `because`: the reasons for each finding, by its identity.
     """
     lines: list[str] = []
     known: set[str] = set()
     for group in sorted(_groups(report), key=lambda group: group.witness == report.execution):
-        for one in group.findings:
-            unsaid: list[str] | None = None if report.subject is None or kind_of(one.flag) is FindingKind.MIXED else []
-            why = told.get(id(one), unsaid)
-            lines += _finding(one, style, why, labelled=group.printed)
-            lines += _about_flag(report, one.flag) if one.flag not in known else ()
-            known.add(one.flag)
+        for finding in group.findings:
+            unsaid: list[str] | None = (
+                None if report.subject is None or kind_of(finding.flag) is FindingKind.MIXED else []
+            )
+            why = because.get(id(finding), unsaid)
+            lines += _finding(finding, style, why, labelled=group.printed)
+            lines += _about_flag(report, finding.flag) if finding.flag not in known else ()
+            known.add(finding.flag)
         if group.printed and group.witness != report.execution:
             lines.append(f"    an execution with {'it' if len(group.findings) == 1 else 'all of these'}:")
             lines += [f"      {line}" for line in execution_lines(group.witness, style)]
-    for flag, number in Counter(one.flag for one in report.answer.findings).items():
+    for flag, number in Counter(finding.flag for finding in report.answer.findings).items():
         if number > MAX_LISTED:
             lines.append(f"  … and {number - MAX_LISTED} more: {style(word_of(flag), 'warning')}")
     return lines
@@ -61,26 +63,28 @@ def _groups(report: Report) -> list[_Group]:
     """What is listed of each execution, a hang before the rest; the first execution of every flag is printed."""
     listed: Counter[str] = Counter()
     groups: list[_Group] = []
-    for one in sorted(report.answer.findings, key=lambda one: (one.witness != report.execution, one.flag != HANG)):
-        listed[one.flag] += 1
-        if listed[one.flag] > MAX_LISTED:
+    for finding in sorted(
+        report.answer.findings, key=lambda finding: (finding.witness != report.execution, finding.flag != HANG)
+    ):
+        listed[finding.flag] += 1
+        if listed[finding.flag] > MAX_LISTED:
             continue
-        group = next((group for group in groups if group.witness == one.witness), None)
+        group = next((group for group in groups if group.witness == finding.witness), None)
         if group is None:
-            group = _Group(one.witness, one.witness == report.execution)
+            group = _Group(finding.witness, finding.witness == report.execution)
             groups.append(group)
-        group.printed |= listed[one.flag] == 1
-        group.findings.append(one)
+        group.printed |= listed[finding.flag] == 1
+        group.findings.append(finding)
     return groups
 
 
-def _finding(finding: Finding, style: Style, told: list[str] | None, *, labelled: bool) -> list[str]:
+def _finding(finding: Finding, style: Style, because: list[str] | None, *, labelled: bool) -> list[str]:
     word = style(word_of(finding.flag), "warning")
     if finding.flag == HANG:
         return [f"  {word}: {sentence}" for sentence in finding.witness.waits]
     lines = [f"  {word}{_ends(finding, labelled=labelled)}"]
-    if told is not None:
-        lines += [f"    {line}" for line in told]
+    if because is not None:
+        lines += [f"    {line}" for line in because]
     elif why := why_unordered(finding if labelled else _unlabelled(finding)):
         lines.append(f"    {why}")
     return lines
@@ -97,9 +101,9 @@ def _unlabelled(finding: Finding) -> Finding:
 def _about_flag(report: Report, flag: str) -> list[str]:
     """What is said once of all findings of a flag."""
     lines = []
-    told = report.answer.with_condition
-    if flag != HANG and told is not None and report.answer.observation is Observation.SOMETIMES:
-        both = "in some" if flag in told else "in none"
+    with_condition = report.answer.with_condition
+    if flag != HANG and with_condition is not None and report.answer.observation is Observation.SOMETIMES:
+        both = "in some" if flag in with_condition else "in none"
         lines.append(f"    this happens {both} of the executions that satisfy the condition")
     if kind_of(flag) is FindingKind.UNDEFINED and report.rule(flag):
         lines.append(f"    rule: {report.rule(flag)} [{flag}]")

@@ -46,11 +46,11 @@ def shown_edges(witness: Witness) -> tuple[Edge, ...]:
     order = {event.uid: index for index, event in enumerate(witness.events)}
     pairs_of = {name: reduced(name, witness) for name in witness.edges if name not in UNSHOWN}
     pairs_of["co"] = {pair for pair in pairs_of.get("co", ()) if pair[0] not in initial}
-    told = {pair for name in ORDERING for pair in witness.edges.get(name, ())}
+    ordered = {pair for name in ORDERING for pair in witness.edges.get(name, ())}
     derived = [name for name in pairs_of if name not in BASIC + GIVEN]
     for name in sorted(derived, key=lambda name: (len(pairs_of[name]), name)):
-        pairs_of[name] -= told
-        told |= pairs_of[name]
+        pairs_of[name] -= ordered
+        ordered |= pairs_of[name]
     edges: list[Edge] = []
     for name in sorted(pairs_of, key=lambda name: (BASIC.index(name) if name in BASIC else len(BASIC), name)):
         known = (pair for pair in pairs_of[name] if pair[0] in order and pair[1] in order and pair[0] != pair[1])
@@ -63,7 +63,7 @@ def merged(edges: Iterable[Edge]) -> tuple[Edge, ...]:
     names: dict[Pair, list[str]] = {}
     for edge in edges:
         names.setdefault((edge.first, edge.second), []).append(edge.name)
-    return tuple(Edge(JOIN.join(dict.fromkeys(found)), *ends) for ends, found in names.items())
+    return tuple(Edge(JOIN.join(dict.fromkeys(labels)), *ends) for ends, labels in names.items())
 
 
 def reduced(name: str, witness: Witness) -> set[Pair]:
@@ -82,7 +82,7 @@ def transitive_reduction(pairs: Iterable[Pair]) -> set[Pair]:
     for first, second in edges:
         after.setdefault(first, set()).add(second)
     reach = {first: _reach(first, after) for first in after}
-    if any(first in found for first, found in reach.items()):
+    if any(first in reached for first, reached in reach.items()):
         return edges
     return {(a, c) for a, c in edges if not any(c in reach.get(b, ()) for b in after[a])}
 

@@ -80,15 +80,19 @@ class ReadingsReport:
         asked = test.finding or f"({print_condition(test.condition)})"
         question = f"{test.quantifier.value} {asked}"
         readings = (
-            ReadingAnswer(one, side, answers[side.model or model]) for one in decisions() for side in one.readings
+            ReadingAnswer(decision, side, answers[side.model or model])
+            for decision in decisions()
+            for side in decision.readings
         )
         return ReadingsReport(test.name, path, model, question, answers[model], tuple(readings))
 
     def __repr__(self) -> str:
-        groups = [(decision, tuple(found)) for decision, found in groupby(self.depends, lambda one: one.decision)]
+        groups = [
+            (decision, tuple(answers)) for decision, answers in groupby(self.depends, lambda reading: reading.decision)
+        ]
         open_ones = f"undecided under {', '.join(self.undecided)}" if self.undecided else ""
-        told = f"{self.test} under {self.model} and its readings: {self.verdict.value}"
-        return shown("ReadingsReport", told, *(self._sides(*group) for group in groups), open_ones)
+        text = f"{self.test} under {self.model} and its readings: {self.verdict.value}"
+        return shown("ReadingsReport", text, *(self._sides(*group) for group in groups), open_ones)
 
     @property
     def default(self) -> Verdict:
@@ -105,7 +109,7 @@ class ReadingsReport:
     def undecided(self) -> tuple[str, ...]:
         """The readings (and the default, by the model's name) that could not tell."""
         own = (self.model,) if self.default is Verdict.UNDECIDED else ()
-        return (*own, *(one.name for one in self.readings if one.verdict is Verdict.UNDECIDED))
+        return (*own, *(reading.name for reading in self.readings if reading.verdict is Verdict.UNDECIDED))
 
     @property
     def verdict(self) -> Verdict:
@@ -118,16 +122,18 @@ class ReadingsReport:
         """The report as text for a person: the verdict in a line, then each decision that it depends on."""
         role = {Verdict.DEPENDS: "warning", Verdict.UNDECIDED: "undecided"}.get(self.verdict, "name")
         head = f"{style(self.test, 'title')} under {self.model} and its readings: {style(self.verdict.value, role)}"
-        groups = [(decision, tuple(found)) for decision, found in groupby(self.depends, lambda one: one.decision)]
+        groups = [
+            (decision, tuple(answers)) for decision, answers in groupby(self.depends, lambda reading: reading.decision)
+        ]
         lines = [": ".join((head, "; ".join(self._sides(*group) for group in groups))) if groups else head]
         lines.append(f"  {self.question}")
         lines += [f"  {line}" for warning in self.warnings for line in warning.splitlines()]
         if self.answer.reason:
             lines += [f"  {line}" for line in self.answer.reason.splitlines()]
-        for decision, found in groups:
+        for decision, answers in groups:
             lines.append(f"  {style(decision.number, 'name')}: {decision.question}")
             sides = [(f"{decision.default.name} (default)", self.default, decision.default.answer)]
-            sides += [(reading.side.name, reading.verdict, reading.side.answer) for reading in found]
+            sides += [(reading.side.name, reading.verdict, reading.side.answer) for reading in answers]
             width = max(len(name) for name, *_ in sides)
             for name, verdict, answer in sides:
                 lines += _wrapped(f"{name:<{width}}  {verdict.value:<9}  ", answer)
@@ -136,11 +142,11 @@ class ReadingsReport:
             lines.append(f"  {style('undecided', 'undecided')} under {', '.join(self.undecided)}")
         return "\n".join(lines)
 
-    def _sides(self, decision: Decision, found: tuple[ReadingAnswer, ...]) -> str:
+    def _sides(self, decision: Decision, answers: tuple[ReadingAnswer, ...]) -> str:
         """`forbidden under D2 path (default), allowed under D2 accessor`."""
-        others = " and ".join(reading.name for reading in found)
+        others = " and ".join(reading.name for reading in answers)
         default = f"{self.default.value} under {decision.number} {decision.default.name} (default)"
-        return f"{default}, {found[0].verdict.value} under {others}"
+        return f"{default}, {answers[0].verdict.value} under {others}"
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON values, keys in the order of docs/json.md."""

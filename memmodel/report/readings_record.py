@@ -19,8 +19,8 @@ def record(report: ReadingsReport) -> dict[str, object]:
         model=report.model,
         verdict=report.verdict.value,
         default=DefaultAnswer(verdict=report.default.value, observation=report.answer.observation.value),
-        readings=tuple(_reading(one) for one in report.readings),
-        depends=tuple(_dependence(report, one) for one in report.depends),
+        readings=tuple(_reading(reading) for reading in report.readings),
+        depends=tuple(_dependence(report, reading) for reading in report.depends),
         undecided=report.undecided,
         question=report.question,
         reason=report.answer.reason,
@@ -28,24 +28,24 @@ def record(report: ReadingsReport) -> dict[str, object]:
     ).json_values()
 
 
-def _reading(one: ReadingAnswer) -> ReadingRecord:
+def _reading(reading: ReadingAnswer) -> ReadingRecord:
     return ReadingRecord(
-        decision=one.decision.number,
-        reading=one.side.name,
-        model=one.side.model,
-        verdict=one.verdict.value,
-        observation=one.answer.observation.value,
-        reason=one.answer.reason,
+        decision=reading.decision.number,
+        reading=reading.side.name,
+        model=reading.side.model,
+        verdict=reading.verdict.value,
+        observation=reading.answer.observation.value,
+        reason=reading.answer.reason,
     )
 
 
-def _dependence(report: ReadingsReport, one: ReadingAnswer) -> DependenceRecord:
+def _dependence(report: ReadingsReport, reading: ReadingAnswer) -> DependenceRecord:
     return DependenceRecord(
-        decision=one.decision.number,
-        question=one.decision.question,
-        default=_side(one.decision.default, report.default),
-        other=_side(one.side, one.verdict),
-        source=one.decision.source,
+        decision=reading.decision.number,
+        question=reading.decision.question,
+        default=_side(reading.decision.default, report.default),
+        other=_side(reading.side, reading.verdict),
+        source=reading.decision.source,
     )
 
 

@@ -11,42 +11,50 @@ from memmodel.source import Span
 from memmodel.why.records import At, Obstacle, PathStep, Waiting
 
 
-def obstacle(one: Obstacle) -> ObstacleRecord:
+def obstacle(missing: Obstacle) -> ObstacleRecord:
     """A reason with its places."""
-    return ObstacleRecord(reason=one.reason, text=one.text, repair=one.repair, events=tuple(map(place, one.events)))
+    return ObstacleRecord(
+        reason=missing.reason, text=missing.text, repair=missing.repair, events=tuple(map(place, missing.events))
+    )
 
 
-def step(one: PathStep) -> StepRecord:
+def step(path_step: PathStep) -> StepRecord:
     """A step with what it is derived from."""
     return StepRecord(
-        first=place(one.first),
-        second=place(one.second),
-        relation=one.relation,
-        clause=one.clause,
-        parts=tuple(map(step, one.parts)),
-        holds=one.holds,
+        first=place(path_step.first),
+        second=place(path_step.second),
+        relation=path_step.relation,
+        clause=path_step.clause,
+        parts=tuple(map(step, path_step.parts)),
+        holds=path_step.holds,
     )
 
 
-def waiting(one: Waiting) -> WaitingRecord:
+def waiting(stopped: Waiting) -> WaitingRecord:
     """A thread that waits for ever."""
-    file, line, column = _where(one.span)
+    file, line, column = _where(stopped.span)
     return WaitingRecord(
-        thread=one.thread, text=one.text, reason=one.reason, goes_on=one.goes_on, file=file, line=line, column=column
-    )
-
-
-def place(one: At) -> AtRecord:
-    """A place on a path."""
-    file, line, column = _where(one.span)
-    return AtRecord(
-        label=one.label,
-        text=one.text,
-        thread=one.thread,
+        thread=stopped.thread,
+        text=stopped.text,
+        reason=stopped.reason,
+        goes_on=stopped.goes_on,
         file=file,
         line=line,
         column=column,
-        missing=one.missing,
+    )
+
+
+def place(at: At) -> AtRecord:
+    """A place on a path."""
+    file, line, column = _where(at.span)
+    return AtRecord(
+        label=at.label,
+        text=at.text,
+        thread=at.thread,
+        file=file,
+        line=line,
+        column=column,
+        missing=at.missing,
     )
 
 

@@ -37,7 +37,7 @@ Values = dict[str, object]
 def record(report: Report, known_difference: str = "", *, explained: bool = False) -> Values:
     """One object for one question of a test under one model; `explained`: with the reasons, which take some time."""
     answer = report.answer
-    hangs = [one.witness for one in answer.findings if one.flag == HANG]
+    hangs = [hang.witness for hang in answer.findings if hang.flag == HANG]
     stories = stories_of_findings(report) if explained else {}
     outcome = story_of_outcome(report) if explained else None
     cycle = first_contradiction(report) if explained else None
@@ -67,7 +67,7 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
         hanging=execution(hangs[0]) if hangs else None,
         unsearched=answer.unsearched,
         status=report.status.value,
-        hangs=tuple(_hang(one, explained=explained and report.subject is not None) for one in hangs),
+        hangs=tuple(_hang(witness, explained=explained and report.subject is not None) for witness in hangs),
         notices=report.notices,
         known_difference=known_difference,
         because=_because(outcome),
@@ -76,7 +76,7 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
 
 
 def _findings(report: Report, stories: dict[int, Story], *kinds: FindingKind) -> tuple[FindingRecord, ...]:
-    return tuple(finding(report, one, stories.get(id(one))) for one in report.found(*kinds))
+    return tuple(finding(report, reported, stories.get(id(reported))) for reported in report.found(*kinds))
 
 
 def _because(story: Story | None) -> tuple[ObstacleRecord, ...]:
@@ -84,22 +84,22 @@ def _because(story: Story | None) -> tuple[ObstacleRecord, ...]:
 
 
 def _hang(witness: Witness, *, explained: bool) -> HangRecord:
-    told = stuck(witness).waiting if explained else ()
-    return HangRecord(waits=witness.waits, witness=execution(witness), because=tuple(map(waiting, told)))
+    stopped = stuck(witness).waiting if explained else ()
+    return HangRecord(waits=witness.waits, witness=execution(witness), because=tuple(map(waiting, stopped)))
 
 
-def finding(report: Report, found: Finding, story: Story | None = None) -> FindingRecord:
+def finding(report: Report, reported: Finding, story: Story | None = None) -> FindingRecord:
     """Two events that a flag relates; `second` is `first` again where the flag is about one event.
 
     The labels are those of `witness`, the execution in which it was found.
     """
     return FindingRecord(
-        flag=found.flag,
-        first=event(found.first) if found.first else None,
-        second=event(found.second) if found.second else None,
-        rule=found.rule or report.rule(found.flag),
-        why=why_unordered(found),
-        witness=execution(found.witness),
+        flag=reported.flag,
+        first=event(reported.first) if reported.first else None,
+        second=event(reported.second) if reported.second else None,
+        rule=reported.rule or report.rule(reported.flag),
+        why=why_unordered(reported),
+        witness=execution(reported.witness),
         because=_because(story),
     )
 
@@ -150,15 +150,15 @@ def _place(place: Place) -> PlaceRecord:
     return PlaceRecord(gpu=place.gpu, grid=place.grid, cluster=place.cluster, cta=place.cta, warp=place.warp)
 
 
-def states(found: Outcomes, path: str = "", model: str = "") -> Values:
+def states(outcomes: Outcomes, path: str = "", model: str = "") -> Values:
     """All final states of a test."""
-    shown = tuple(StateRecord(values=dict(state.values), satisfies=state.satisfies) for state in found.states)
+    shown = tuple(StateRecord(values=dict(state.values), satisfies=state.satisfies) for state in outcomes.states)
     return OutcomesRecord(
         states=shown,
-        complete=found.complete,
-        engine=found.engine,
-        reason=found.reason,
+        complete=outcomes.complete,
+        engine=outcomes.engine,
+        reason=outcomes.reason,
         path=path,
         model=model,
-        left_out=found.left_out,
+        left_out=outcomes.left_out,
     ).json_values()

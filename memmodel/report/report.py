@@ -90,7 +90,7 @@ class Report:
         question = f"{test.quantifier.value} {asked}"
         warnings = (*test.warnings, *legality_warnings(lowered), *without_rules(lowered, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
-        notices = tuple(render("warning", one.message, one.span, one.hint) for one in model.notices)
+        notices = tuple(render("warning", notice.message, notice.span, notice.hint) for notice in model.notices)
         return Report(
             test=test.name,
             path=path,
@@ -147,7 +147,9 @@ class Report:
 
     def found(self, *kinds: FindingKind) -> tuple[Finding, ...]:
         """The findings of flags of these kinds."""
-        return tuple(one for one in self.answer.findings if one.flag != HANG and kind_of(one.flag) in kinds)
+        return tuple(
+            finding for finding in self.answer.findings if finding.flag != HANG and kind_of(finding.flag) in kinds
+        )
 
     def rule(self, flag: str) -> str:
         """What a flag is about, in the words of the model's file; empty where they are missing."""

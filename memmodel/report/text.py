@@ -26,8 +26,8 @@ def explain(report: Report, style: Style = plain) -> str:
 def _explained(report: Report, style: Style) -> list[str]:
     lines = [verdict(report, style)]
     for warning in report.warnings:
-        told = warning.replace(": warning:", f": {style('warning', 'warning')}:", 1)
-        lines += [f"  {line}" for line in told.splitlines()]
+        styled = warning.replace(": warning:", f": {style('warning', 'warning')}:", 1)
+        lines += [f"  {line}" for line in styled.splitlines()]
     answer = report.answer
     if answer.reason:
         lines += [f"  {line}" for line in answer.reason.splitlines()]
@@ -58,20 +58,20 @@ def verdict(report: Report, style: Style = plain) -> str:
     return f"{line}; {style('as expected', 'good') if report.ok else style(f'expected {report.expected}', 'bad')}"
 
 
-def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
+def outcomes_lines(outcomes: Outcomes, style: Style = plain) -> list[str]:
     """One line a final state, those that satisfy the condition marked with a star; a summary last."""
     lines = []
-    for state in found.states:
+    for state in outcomes.states:
         values = "  ".join(f"{name} = {value}" for name, value in state.values) or "(no registers or locations to show)"
         lines.append(f"{style('*', 'good') if state.satisfies else ' '} {values}")
-    count = len(found.states)
-    satisfying = sum(state.satisfies for state in found.states)
+    count = len(outcomes.states)
+    satisfying = sum(state.satisfies for state in outcomes.states)
     lines.append(f"{count} final state{'' if count == 1 else 's'}, {satisfying} satisfying the condition (marked *)")
-    if found.left_out:
+    if outcomes.left_out:
         hint = "name the elements that count in the condition, or in `locations [...]`"
-        lines.append(f"not shown: {', '.join(found.left_out)}; {hint}")
-    if not found.states and found.complete:
+        lines.append(f"not shown: {', '.join(outcomes.left_out)}; {hint}")
+    if not outcomes.states and outcomes.complete:
         lines.append("no execution reaches the end of every thread; check says what waits")
-    if not found.complete:
-        lines.append(f"{style('undecided', 'undecided')}: there may be more: {found.reason or 'the budget ran out'}")
+    if not outcomes.complete:
+        lines.append(f"{style('undecided', 'undecided')}: there may be more: {outcomes.reason or 'the budget ran out'}")
     return lines

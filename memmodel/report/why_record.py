@@ -19,56 +19,56 @@ from memmodel.report.record import execution
 from memmodel.why.records import Contradiction, Dependence, Explanation, HangTold, Story
 
 
-def explained(told: Explanation) -> dict[str, object]:
+def explained(explanation: Explanation) -> dict[str, object]:
     """An explanation as one JSON object."""
     return ExplanationRecord(
-        test=told.test,
-        path=told.path,
-        model=told.model,
-        question=told.question,
-        observation=Observation(told.observation).value,
-        stories=tuple(map(_story, told.stories)),
-        contradictions=tuple(map(_contradiction, told.contradictions)),
-        stuck=None if told.stuck is None else _stuck(told.stuck),
-        depends=tuple(map(_decision, told.depends)),
-        note=told.note,
+        test=explanation.test,
+        path=explanation.path,
+        model=explanation.model,
+        question=explanation.question,
+        observation=Observation(explanation.observation).value,
+        stories=tuple(map(_story, explanation.stories)),
+        contradictions=tuple(map(_contradiction, explanation.contradictions)),
+        stuck=None if explanation.stuck is None else _stuck(explanation.stuck),
+        depends=tuple(map(_decision, explanation.depends)),
+        note=explanation.note,
     ).json_values()
 
 
-def _story(one: Story) -> StoryRecord:
+def _story(story: Story) -> StoryRecord:
     return StoryRecord(
-        about=one.about,
-        first=None if one.first is None else place(one.first),
-        second=None if one.second is None else place(one.second),
-        obstacles=tuple(map(obstacle, one.obstacles)),
-        steps=tuple(map(step, one.steps)),
-        axiom=one.axiom,
-        rule=one.rule,
-        witness=execution(one.witness),
+        about=story.about,
+        first=None if story.first is None else place(story.first),
+        second=None if story.second is None else place(story.second),
+        obstacles=tuple(map(obstacle, story.obstacles)),
+        steps=tuple(map(step, story.steps)),
+        axiom=story.axiom,
+        rule=story.rule,
+        witness=execution(story.witness),
     )
 
 
-def _contradiction(one: Contradiction) -> ContradictionRecord:
+def _contradiction(contradiction: Contradiction) -> ContradictionRecord:
     return ContradictionRecord(
-        axiom=one.axiom,
-        rule=one.rule,
-        steps=tuple(map(step, one.steps)),
-        rests_on=tuple(map(place, one.rests_on)),
-        witness=execution(one.witness),
+        axiom=contradiction.axiom,
+        rule=contradiction.rule,
+        steps=tuple(map(step, contradiction.steps)),
+        rests_on=tuple(map(place, contradiction.rests_on)),
+        witness=execution(contradiction.witness),
     )
 
 
-def _stuck(one: HangTold) -> StuckRecord:
-    return StuckRecord(waiting=tuple(map(waiting, one.waiting)), witness=execution(one.witness))
+def _stuck(hang: HangTold) -> StuckRecord:
+    return StuckRecord(waiting=tuple(map(waiting, hang.waiting)), witness=execution(hang.witness))
 
 
-def _decision(one: Dependence) -> DecisionRecord:
+def _decision(dependence: Dependence) -> DecisionRecord:
     return DecisionRecord(
-        decision=one.decision,
-        question=one.question,
-        default=one.default,
-        other=one.other,
-        allowed_by=one.allowed_by,
-        obstacles=tuple(map(obstacle, one.obstacles)),
-        source=one.source,
+        decision=dependence.decision,
+        question=dependence.question,
+        default=dependence.default,
+        other=dependence.other,
+        allowed_by=dependence.allowed_by,
+        obstacles=tuple(map(obstacle, dependence.obstacles)),
+        source=dependence.source,
     )

@@ -30,20 +30,20 @@ WORDS = {
 def brief_story(story: Story, style: Style = plain) -> list[str]:
     """`because …`: the first things that are missing, a line each."""
     lines = []
-    for number, one in enumerate(story.obstacles[:2]):
+    for number, obstacle in enumerate(story.obstacles[:2]):
         head = "because " if number == 0 else "and "
-        lines.append(f"{head}{one.text} [{style(one.reason.value, 'name')}]")
+        lines.append(f"{head}{obstacle.text} [{style(obstacle.reason.value, 'name')}]")
     if len(story.obstacles) > 2:
         lines[-1] += f", and {len(story.obstacles) - 2} more"
     return lines
 
 
-def brief_contradiction(one: Contradiction) -> list[str]:
+def brief_contradiction(contradiction: Contradiction) -> list[str]:
     """`because …`: the two accesses that a cycle closes on, and the way between them."""
-    rest = [step for step in one.steps if step.relation in ("rf", "fr", "co", "rf^-1")]
-    way = one.steps[1:] if len(rest) == 1 and rest[0] is one.steps[0] else one.steps
+    rest = [step for step in contradiction.steps if step.relation in ("rf", "fr", "co", "rf^-1")]
+    way = contradiction.steps[1:] if len(rest) == 1 and rest[0] is contradiction.steps[0] else contradiction.steps
     links = "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in way if step.relation != "po")
-    if way is one.steps and rest:
+    if way is contradiction.steps and rest:
         return _wrapped("because of a cycle: ", links)
     head = f"because {_bare(way[0].first)} comes before {_bare(way[-1].second)}"
     return _wrapped(head, f": {links}" if links else " in program order")
@@ -60,27 +60,29 @@ def _words(step: PathStep, first: str, second: str) -> str:
     return WORDS.get(step.relation, f"{{0}} {step.relation} {{1}}").format(first, second)
 
 
-def lines_of(told: Explanation, style: Style = plain) -> list[str]:
+def lines_of(explanation: Explanation, style: Style = plain) -> list[str]:
     """The whole explanation."""
-    head = f"{style(told.test, 'title')} under {told.model}: {told.question}: {style(told.observation, 'name')}"
-    lines = [head]
-    for number, story in enumerate(told.stories):
-        lines += _story(story, told.stories[:number], style)
-        if all(later.witness != story.witness for later in told.stories[number + 1 :]):
+    title, observation = style(explanation.test, "title"), style(explanation.observation, "name")
+    lines = [f"{title} under {explanation.model}: {explanation.question}: {observation}"]
+    for number, story in enumerate(explanation.stories):
+        lines += _story(story, explanation.stories[:number], style)
+        if all(later.witness != story.witness for later in explanation.stories[number + 1 :]):
             lines.append("    the execution:")
             lines += [f"      {line}" for line in execution_lines(story.witness, style)]
-    if told.contradictions:
-        names = ", ".join(style(one.axiom, "name") for one in told.contradictions)
-        needed = "all of them are needed" if len(told.contradictions) > 1 else "without it the outcome could be seen"
+    if explanation.contradictions:
+        names = ", ".join(style(contradiction.axiom, "name") for contradiction in explanation.contradictions)
+        needed = (
+            "all of them are needed" if len(explanation.contradictions) > 1 else "without it the outcome could be seen"
+        )
         lines.append(f"  forbidden by {names}; {needed}")
-    for one in told.contradictions:
-        lines += _contradiction(one, style)
-    if told.stuck is not None:
-        lines += _stuck(told.stuck, style)
-    for dependence in told.depends:
+    for contradiction in explanation.contradictions:
+        lines += _contradiction(contradiction, style)
+    if explanation.stuck is not None:
+        lines += _stuck(explanation.stuck, style)
+    for dependence in explanation.depends:
         lines += _dependence(dependence, style)
-    if told.note:
-        lines += [f"  {line}" for line in told.note.splitlines()]
+    if explanation.note:
+        lines += [f"  {line}" for line in explanation.note.splitlines()]
     if len(lines) == 1:
         lines.append("  nothing to explain: nothing is found, and no outcome is forbidden or asked for")
     return lines
@@ -96,7 +98,7 @@ def _story(story: Story, before: tuple[Story, ...], style: Style) -> list[str]:
         lines[0] += f": {story.first}"
     if story.rule and story.obstacles[0].text != story.rule:
         lines += _wrapped("    rule: ", story.rule)
-    if any(one.obstacles == story.obstacles and one.witness == story.witness for one in before):
+    if any(earlier.obstacles == story.obstacles and earlier.witness == story.witness for earlier in before):
         return [*lines, "    for the same reason"]
     lines += _obstacles(story.obstacles, style)
     if story.steps:
@@ -109,13 +111,13 @@ def _story(story: Story, before: tuple[Story, ...], style: Style) -> list[str]:
 
 def _obstacles(obstacles: tuple[Obstacle, ...], style: Style) -> list[str]:
     lines = []
-    for one in obstacles:
-        if one.reason is Reason.NOTHING_MISSING:
-            lines += _wrapped("    ", one.text)
+    for obstacle in obstacles:
+        if obstacle.reason is Reason.NOTHING_MISSING:
+            lines += _wrapped("    ", obstacle.text)
             continue
-        lines += _wrapped(f"    because {style(one.reason.value, 'bad')}: ", one.text)
-        if one.repair:
-            lines += _wrapped("      would do: ", one.repair)
+        lines += _wrapped(f"    because {style(obstacle.reason.value, 'bad')}: ", obstacle.text)
+        if obstacle.repair:
+            lines += _wrapped("      would do: ", obstacle.repair)
     return lines
 
 
@@ -150,37 +152,37 @@ def _link(step: PathStep) -> str:
     return WORDS.get(step.relation, step.relation).format(first, second)
 
 
-def _contradiction(one: Contradiction, style: Style) -> list[str]:
-    lines = [f"  {style(one.axiom, 'name')}: in an execution that only this axiom forbids"]
-    if one.rule:
-        lines += _wrapped("    ", one.rule)
-    lines += _steps(one.steps, style, "      ")
-    rests = "; ".join(f"{place.text} ({place.where})" for place in one.rests_on)
+def _contradiction(contradiction: Contradiction, style: Style) -> list[str]:
+    lines = [f"  {style(contradiction.axiom, 'name')}: in an execution that only this axiom forbids"]
+    if contradiction.rule:
+        lines += _wrapped("    ", contradiction.rule)
+    lines += _steps(contradiction.steps, style, "      ")
+    rests = "; ".join(f"{place.text} ({place.where})" for place in contradiction.rests_on)
     lines += _wrapped("    it rests on ", rests)
     return lines
 
 
-def _stuck(one: HangTold, style: Style) -> list[str]:
+def _stuck(hang: HangTold, style: Style) -> list[str]:
     lines = [f"  {style('hang', 'warning')}"]
-    for waiting in one.waiting:
+    for waiting in hang.waiting:
         lines.append(f"    {waiting.text}")
         lines.append(f"      because {style(waiting.reason.value, 'bad')}")
         if waiting.goes_on:
             lines += _wrapped("      would go on with ", waiting.goes_on)
     lines.append("    the execution so far:")
-    lines += [f"      {line}" for line in execution_lines(one.witness, style) if line not in one.witness.waits]
+    lines += [f"      {line}" for line in execution_lines(hang.witness, style) if line not in hang.witness.waits]
     return lines
 
 
-def _dependence(one: Dependence, style: Style) -> list[str]:
-    lines = [f"  it depends on {style(one.decision, 'name')}: {one.question}"]
-    lines += _wrapped("    default: ", one.default)
-    lines += _wrapped(f"    {one.decision}: ", one.other)
-    lines.append(f"    the outcome can be seen under {one.allowed_by}")
-    lines += _wrapped("    left open by ", one.source)
-    if one.obstacles:
+def _dependence(dependence: Dependence, style: Style) -> list[str]:
+    lines = [f"  it depends on {style(dependence.decision, 'name')}: {dependence.question}"]
+    lines += _wrapped("    default: ", dependence.default)
+    lines += _wrapped(f"    {dependence.decision}: ", dependence.other)
+    lines.append(f"    the outcome can be seen under {dependence.allowed_by}")
+    lines += _wrapped("    left open by ", dependence.source)
+    if dependence.obstacles:
         lines.append("    it would not matter with")
-        for obstacle in one.obstacles:
+        for obstacle in dependence.obstacles:
             lines += _wrapped("      ", obstacle.repair or obstacle.text)
     return lines
 

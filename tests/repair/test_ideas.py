@@ -7,7 +7,7 @@ from memmodel.answer import Budget
 from memmodel.engine import Options
 from memmodel.repair.edits import Edit
 from memmodel.repair.fix import Fixed, fix
-from memmodel.repair.searching.ideas import FORMS, does_more, has_all, idea, told
+from memmodel.repair.searching.ideas import FORMS, by_idea, does_more, has_all, idea
 from memmodel.repair.searching.turns import Changes
 
 LITMUS = ROOT / "litmus"
@@ -47,12 +47,12 @@ def test_what_orders_more_than_a_cheaper_repair_is_no_idea_of_its_own() -> None:
     assert does_more(idea([BOTH]), idea([FENCE])) and does_more(idea([BOTH]), idea([RELEASE]))
     assert not has_all(idea([BOTH]), idea([FENCE, RELEASE])) and not does_more(idea([FENCE]), idea([BOTH]))
     assert does_more(idea([FENCE, RELEASE]), idea([LATER]))
-    assert told([(FENCE,), (BOTH,)], 6) == [((FENCE,), [])]
+    assert by_idea([(FENCE,), (BOTH,)], 6) == [((FENCE,), [])]
 
 
 def test_a_few_forms_of_an_idea_are_told_and_others_count() -> None:
     forms: list[Changes] = [(put(0, at, "fence.acquire.cta;"),) for at in range(6)]
-    (first, others), (second, none) = told([*forms, (put(1, 1, "fence.acquire.cta;", 2.0),)], 2)
+    (first, others), (second, none) = by_idea([*forms, (put(1, 1, "fence.acquire.cta;", 2.0),)], 2)
     assert first == forms[0] and others == forms[1:FORMS]
     assert second[0].cost == 2.0 and none == []
 

@@ -35,12 +35,12 @@ def moved_accesses(lowered: LoweredTest) -> list[Edit]:
     test = lowered.test
     if any(variable.alias_of is not None for variable in test.variables):
         return []
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
             if _movable(item) and index not in {*waiting(lowered, number), *_labels(thread).values()}:
-                found += _moves(lowered, number, thread, index)
-    return found
+                edits += _moves(lowered, number, thread, index)
+    return edits
 
 
 def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Iterator[Edit]:
@@ -74,7 +74,7 @@ def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:
     """True if no jump enters or leaves these instructions. `labels`: the labels among them."""
     for at, item in enumerate(items):
         if item.parts[0] in BRANCHES:
-            targets = {one.name for one in item.operands if isinstance(one, Sym)}
+            targets = {operand.name for operand in item.operands if isinstance(operand, Sym)}
             if targets & labels if at not in over else not targets or targets - labels:
                 return False
     return True
@@ -82,18 +82,18 @@ def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:
 
 def _labels(thread: Thread) -> dict[str, int]:
     """The labels, each with the instruction that it stands before."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     index = 0
     for item in thread.body:
         if isinstance(item, Label):
-            found[item.name] = index
+            numbers[item.name] = index
         else:
             index += 1
-    return found
+    return numbers
 
 
 def _movable(item: Instruction) -> bool:
-    places = [one for one in item.operands if isinstance(one, Mem)]
+    places = [operand for operand in item.operands if isinstance(operand, Mem)]
     plain = item.parts[0] in ACCESSES and not set(item.parts) & set(ORDERED) and item.guard is None
     return plain and len(places) == 1 and isinstance(places[0].base, Sym)
 
@@ -104,17 +104,17 @@ def _passes(moved: Instruction, other: Instruction, *, spins: bool) -> bool:
         return False
     if _registers(moved) & _registers(other):
         return False
-    place = next(one for one in moved.operands if isinstance(one, Mem))
+    place = next(operand for operand in moved.operands if isinstance(operand, Mem))
     assert isinstance(place.base, Sym)
     if re.search(rf"(?<![\w%]){re.escape(place.base.name)}\b", other.span.text):
         return False
-    brackets = [one for one in other.operands if isinstance(one, Mem | TensorOperand)]
-    return not any(_named(one) for one in brackets)
+    brackets = [operand for operand in other.operands if isinstance(operand, Mem | TensorOperand)]
+    return not any(_named(operand) for operand in brackets)
 
 
 def _registers(item: Instruction) -> set[str]:
     guard = set() if item.guard is None else {item.guard.register}
-    return guard.union(*(_named(one) for one in item.operands))
+    return guard.union(*(_named(operand) for operand in item.operands))
 
 
 def _named(operand: Operand) -> set[str]:
@@ -124,10 +124,10 @@ def _named(operand: Operand) -> set[str]:
             return {name}
         case Mem(base=base):
             return _named(base)
-        case Negated(operand=one):
-            return _named(one)
+        case Negated(operand=register):
+            return _named(register)
         case Pair(first=first, second=second):
             return _named(first) | _named(second)
         case Vector(items=items) | TensorOperand(items=items):
-            return set().union(*(_named(one) for one in items))
+            return set().union(*(_named(item) for item in items))
     return set()

@@ -28,19 +28,21 @@ CLUSTER_BARRIER = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
 
 def arrivals(lowered: LoweredTest) -> list[Edit]:
     """Arrivals on the objects of a test, and at its barriers."""
-    found: list[Edit] = []
-    counts = {one.name: _one_more(lowered, one.name) for one in lowered.test.variables if one.length == 1}
+    edits: list[Edit] = []
+    counts = {
+        variable.name: _one_more(lowered, variable.name) for variable in lowered.test.variables if variable.length == 1
+    }
     for number, thread in enumerate(lowered.test.threads):
-        there = gaps(lowered, number)
-        for gap in there:
+        openings = gaps(lowered, number)
+        for gap in openings:
             if not gap.past or not isinstance(gap.past[-1], Emit):
-                found += _on_objects(lowered, thread, gap, counts)
-                found += _commits(lowered, thread, gap, counts)
+                edits += _on_objects(lowered, thread, gap, counts)
+                edits += _commits(lowered, thread, gap, counts)
             if not any(counts.values()):
-                found += _new_object(lowered, thread, gap)
+                edits += _new_object(lowered, thread, gap)
         for line, price in _missed(lowered, number):
-            found += (_edit(lowered, thread, gap, line, price, line.replace("\n", " ")) for gap in there)
-    return found
+            edits += (_edit(lowered, thread, gap, line, price, line.replace("\n", " ")) for gap in openings)
+    return edits
 
 
 def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
@@ -108,8 +110,8 @@ def count_of(lowered: LoweredTest, name: str) -> tuple[int, int, int] | None:
     test = lowered.test
     for variable in test.variables:
         if variable.name == name and variable.mbarrier is not None and variable.space is Space.SHARED:
-            found = re.compile(r"[^;\n]*?mbarrier\(\s*(\d+)\s*\)").match(test.source.text, variable.span.start)
-            return None if found is None else (variable.mbarrier, found.start(1), found.end(1))
+            match = re.compile(r"[^;\n]*?mbarrier\(\s*(\d+)\s*\)").match(test.source.text, variable.span.start)
+            return None if match is None else (variable.mbarrier, match.start(1), match.end(1))
     for thread in test.threads:
         for item in instructions(thread):
             if item.mnemonic.startswith("mbarrier.init") and f"[{name}]" in item.span.text:
@@ -121,10 +123,10 @@ def count_of(lowered: LoweredTest, name: str) -> tuple[int, int, int] | None:
 
 def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
     """The arrive count of an object, larger by one."""
-    found = count_of(lowered, name)
-    if found is None:
+    count = count_of(lowered, name)
+    if count is None:
         return None
-    now, start, end = found
+    now, start, end = count
     return Edit(start, end, str(now + 1), f"count of {name} {now} -> {now + 1}", OTHER, (-1, name, "number"))
 
 
@@ -132,15 +134,15 @@ def _missed(lowered: LoweredTest, number: int) -> Iterator[tuple[str, float]]:
     """Barriers that other threads of the CTA or the cluster have, and this one has not, with their prices."""
     thread = lowered.test.threads[number]
     mine = {text for text, _ in _barriers(lowered, number)}
-    found: dict[str, float] = {}
-    for other, there in enumerate(lowered.test.threads):
+    missed: dict[str, float] = {}
+    for other, other_thread in enumerate(lowered.test.threads):
         for text, of_cluster in _barriers(lowered, other):
-            if of_cluster and there.place.cluster_id == thread.place.cluster_id:
-                if not any(one.startswith("barrier.cluster") for one in mine):
-                    found[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
-            elif not of_cluster and there.place.cta_id == thread.place.cta_id and text not in mine:
-                found[f"{text};"] = WAIT + OTHER
-    yield from found.items()
+            if of_cluster and other_thread.place.cluster_id == thread.place.cluster_id:
+                if not any(barrier.startswith("barrier.cluster") for barrier in mine):
+                    missed[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
+            elif not of_cluster and other_thread.place.cta_id == thread.place.cta_id and text not in mine:
+                missed[f"{text};"] = WAIT + OTHER
+    yield from missed.items()
 
 
 def _barriers(lowered: LoweredTest, number: int) -> Iterator[tuple[str, bool]]:

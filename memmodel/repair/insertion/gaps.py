@@ -47,7 +47,7 @@ class Opening:
         indent = source.text[begin : self.item.span.start]
         if indent.strip():
             return self.start, f" {line}" if self.last else f"{line} "
-        lines = [one if one.endswith(":") else indent + one for one in line.split("\n")]
+        lines = [part if part.endswith(":") else indent + part for part in line.split("\n")]
         text = "\n".join(lines)
         if self.last:
             return self.start, f"\n{text}"
@@ -61,14 +61,14 @@ def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
     inside, heads, rounds = _loops(program)
     items = list(instructions(thread))
     labels = _labels(thread)
-    found: list[Opening] = []
+    openings: list[Opening] = []
     for index, item in enumerate(items):
         if not visible(lowered, number, index):
             continue
         start, label = item.span.start, False
         if index in inside:
             head = heads[index]
-            if any(gap.label and gap.index == head for gap in found):
+            if any(gap.label and gap.index == head for gap in openings):
                 continue
             label = head in labels and _alone(source, labels[head])
             if label:
@@ -76,12 +76,12 @@ def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
             elif head != index:
                 continue
         past, ahead = _around(program, rounds, index)
-        found.append(Opening(number, index, item, start, past, ahead, label))
-    if found:
+        openings.append(Opening(number, index, item, start, past, ahead, label))
+    if openings:
         everything = tuple(step.op for step in program.steps)
         end = source.text.index(";", items[-1].span.end) + 1
-        found.append(Opening(number, len(items), items[-1], end, everything, (), last=True))
-    return found
+        openings.append(Opening(number, len(items), items[-1], end, everything, (), last=True))
+    return openings
 
 
 def waiting(lowered: LoweredTest, number: int) -> set[int]:

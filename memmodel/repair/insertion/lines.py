@@ -69,7 +69,7 @@ class Lines:
         self.proxies = _proxies(lowered)
         self.spaces = {variable.space for variable in test.variables}
         self.alias = any(variable.alias_of is not None for variable in test.variables)
-        self.maps = [one for one in test.variables if one.maps and one.space is Space.GLOBAL]
+        self.maps = [variable for variable in test.variables if variable.maps and variable.space is Space.GLOBAL]
         self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
         self.text = test.source.text
         self.phases = Phases(lowered, self.objects)
@@ -111,7 +111,7 @@ class Lines:
 
     def _proxy(self, before: Op, after: Op) -> Iterator[Addition]:
         if Proxy.ASYNC in self.proxies:
-            spaces = [name for name, there in (("global", self._has(Space.GLOBAL)), ("shared::cta", True)) if there]
+            spaces = [name for name, present in (("global", self._has(Space.GLOBAL)), ("shared::cta", True)) if present]
             if self.clusters:
                 spaces.append("shared::cluster")
             names = tuple(f"fence.proxy.async.{space}" for space in spaces)
@@ -132,14 +132,14 @@ class Lines:
         """The two halves of the fence between the generic and the tensormap proxy."""
         half = "fence.proxy.tensormap::generic"
         beside = [op.label for op in (*past[-1:], *ahead[:1]) if isinstance(op, Emit)]
-        there = [one.half for one in beside if isinstance(one, ProxyFence) and one.proxy is Proxy.TENSORMAP]
+        halves = [fence.half for fence in beside if isinstance(fence, ProxyFence) and fence.proxy is Proxy.TENSORMAP]
         for scope in self.widths if self.maps else ():
-            if past and Sem.RELEASE not in there:
+            if past and Sem.RELEASE not in halves:
                 name = f"{half}.release.{scope}"
                 yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["release"], 3)
             if any(isinstance(op, IssueAsync) for op in ahead):
-                for one in self.maps:
-                    name = f"{half}.acquire.{scope} [{one.name}], 128"
+                for variable in self.maps:
+                    name = f"{half}.acquire.{scope} [{variable.name}], 128"
                     yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["acquire"], 5)
 
     def _tcgen05(self, past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
@@ -232,11 +232,11 @@ _GROUPED = (
 
 def widths(places: list[Place]) -> list[str]:
     """The scopes that just include two threads of the test; .cta for a test of one thread."""
-    found = {
-        next(scope for scope in Scope if one.shares(scope, other) and other.shares(scope, one))
-        for one, other in combinations(places, 2)
+    scopes = {
+        next(scope for scope in Scope if place.shares(scope, other) and other.shares(scope, place))
+        for place, other in combinations(places, 2)
     }
-    return [scope.name.lower() for scope in sorted(found or {Scope.CTA})]
+    return [scope.name.lower() for scope in sorted(scopes or {Scope.CTA})]
 
 
 def _proxies(lowered: LoweredTest) -> set[Proxy]:
@@ -300,9 +300,9 @@ def _is_proxy_fence(op: Op, proxy: Proxy | None) -> bool:
 def _weaker(sem: Sem, scope: str) -> tuple[str, ...]:
     """The names of the fences that add nothing beside one."""
     scopes = list(SCOPE_COST)
-    sems = [one.value for one in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC) if _orders(sem, one)]
-    names = [f"fence.{one}.{narrow}" for narrow in scopes[: scopes.index(scope) + 1] for one in sems]
-    restricted = [text for one, text in RESTRICTED.items() if one in sems and scope != "cta"]
+    sems = [weaker.value for weaker in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC) if _orders(sem, weaker)]
+    names = [f"fence.{word}.{narrow}" for narrow in scopes[: scopes.index(scope) + 1] for word in sems]
+    restricted = [text for word, text in RESTRICTED.items() if word in sems and scope != "cta"]
     return (*(name for name in names if name != f"fence.{sem.value}.{scope}"), *restricted)
 
 

@@ -35,20 +35,20 @@ LAST = 7
 
 def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
     """For each pair of accesses that a finding names: a barrier after the one and before the other."""
-    found: dict[frozenset[tuple[int, str]], Edit] = {}
+    edits: dict[frozenset[tuple[int, str]], Edit] = {}
     for against in known:
-        for one, other in _pairs(against):
-            for first, second in _around(against.witness, one, other):
+        for shown_event, other in _pairs(against):
+            for first, second in _around(against.witness, shown_event, other):
                 for edit in _between(lowered, first, second):
-                    found.setdefault(frozenset((one.start, one.text) for one in (edit, *edit.more)), edit)
-                if len(found) >= MOST_PAIRS:
-                    return list(found.values())[:MOST_PAIRS]
-    return list(found.values())
+                    edits.setdefault(frozenset((part.start, part.text) for part in (edit, *edit.more)), edit)
+                if len(edits) >= MOST_PAIRS:
+                    return list(edits.values())[:MOST_PAIRS]
+    return list(edits.values())
 
 
-def _around(witness: Witness, one: ShownEvent, other: ShownEvent) -> list[tuple[ShownEvent, ShownEvent]]:
+def _around(witness: Witness, event: ShownEvent, other: ShownEvent) -> list[tuple[ShownEvent, ShownEvent]]:
     """Between what a barrier would order two accesses: the two, then others to which or from which a way leads."""
-    direct = [(one, other), (other, one)]
+    direct = [(event, other), (other, event)]
     execution = execution_of(witness)
     if execution is None:
         return direct
@@ -62,14 +62,14 @@ def _around(witness: Witness, one: ShownEvent, other: ShownEvent) -> list[tuple[
 
 def _heard(flow: Flow, shown: dict[int, ShownEvent], event: int, *, back: bool = False) -> list[ShownEvent]:
     """The event itself, and of each other thread the first to which a way leads from it, or (`back`) the last back."""
-    found: dict[int | None, int] = {flow.thread(event): event} if not (flow.is_async(event) and not back) else {}
+    by_thread: dict[int | None, int] = {flow.thread(event): event} if not (flow.is_async(event) and not back) else {}
     for number in sorted(shown, key=lambda n: (flow.events[n].point.order or 0) * (-1 if back else 1)):
         point = flow.events[number].point
         if point.thread is None or point.order is None or flow.is_async(number):
             continue
         if flow.leads(number, event) if back else flow.leads(event, number):
-            found.setdefault(point.thread, number)
-    return [shown[number] for number in found.values()]
+            by_thread.setdefault(point.thread, number)
+    return [shown[number] for number in by_thread.values()]
 
 
 def _pairs(against: Against) -> list[tuple[ShownEvent, ShownEvent]]:
@@ -78,27 +78,29 @@ def _pairs(against: Against) -> list[tuple[ShownEvent, ShownEvent]]:
     if finding is not None:
         return [] if finding.first is None or finding.second is None else [(finding.first, finding.second)]
     shown = {event.uid: event for event in against.witness.events}
-    found = diagnosis(against)
-    changes = () if found is None else found.changes
-    return [(shown[one.at], shown[one.other]) for one in changes if one.at in shown and one.other in shown]
+    explained = diagnosis(against)
+    changes = () if explained is None else explained.changes
+    return [
+        (shown[change.at], shown[change.other]) for change in changes if change.at in shown and change.other in shown
+    ]
 
 
 def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Iterator[Edit]:
-    here, there = _place(lowered, first), _place(lowered, second)
-    if here is None or there is None or here[0] == there[0]:
+    from_place, to_place = _place(lowered, first), _place(lowered, second)
+    if from_place is None or to_place is None or from_place[0] == to_place[0]:
         return
-    barrier = _barrier(lowered, here[0], there[0])
+    barrier = _barrier(lowered, from_place[0], to_place[0])
     if barrier is None:
         return
     line, price = barrier
     relaxed = line.replace(".arrive;", ".arrive.relaxed;")
-    seams = _seam(lowered, here, after=True), _seam(lowered, there, after=False)
+    seams = _seam(lowered, from_place, after=True), _seam(lowered, to_place, after=False)
     if None not in seams:
         for what, cost in dict.fromkeys(((relaxed, price - RELEASES * (relaxed != line)), barrier)):
             yield from _meeting(lowered, seams, what, cost)  # type: ignore[arg-type]
-    after = [gap for gap in gaps(lowered, here[0]) if gap.index > here[1]]
+    after = [gap for gap in gaps(lowered, from_place[0]) if gap.index > from_place[1]]
     begin = next((gap for gap in after if not (gap.ahead and _in_between(gap.ahead[0]))), None)
-    before = [gap for gap in gaps(lowered, there[0]) if gap.index <= there[1] and not gap.last]
+    before = [gap for gap in gaps(lowered, to_place[0]) if gap.index <= to_place[1] and not gap.last]
     end = before[-1] if before else None
     for gap in reversed(before[:-1]):
         if not _in_between(gap.ahead[0]):
@@ -112,23 +114,23 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
 
 def _meeting(lowered: LoweredTest, places: tuple[Opening, Opening], line: str, price: float) -> Iterator[Edit]:
     inserted = [_edit(lowered, place, line, price) for place in places]
-    one, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
-    group = (*one.group, *other.group)
-    yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+    edit, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
+    group = (*edit.group, *other.group)
+    yield replace(edit, what=f"{edit.what}; {other.what}", cost=edit.cost + other.cost, group=group, more=(other,))
 
 
 def _seam(lowered: LoweredTest, at: tuple[int, int], *, after: bool) -> Opening | None:
     """The nearest gap between a fence that releases and one that acquires, where a relaxed barrier is enough."""
     thread, index = at
     names = [item.mnemonic for item in instructions(lowered.test.threads[thread])]
-    found = [
+    openings = [
         gap
         for gap in gaps(lowered, thread)
         if not gap.last and gap.index > 0 and (gap.index > index if after else gap.index <= index)
         if "fence" in names[gap.index - 1] and ".acquire" not in names[gap.index - 1]
         if "fence" in names[gap.index] and ".release" not in names[gap.index]
     ]
-    return None if not found else found[0] if after else found[-1]
+    return None if not openings else openings[0] if after else openings[-1]
 
 
 def _in_between(op: Op) -> bool:
@@ -156,12 +158,12 @@ def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
 def _barrier(lowered: LoweredTest, first: int, second: int) -> tuple[str, float] | None:
     """What the two threads may meet at, and its price for each."""
     places = [thread.place for thread in lowered.test.threads]
-    here, there = places[first], places[second]
-    if here.cta_id == there.cta_id:
-        others = sum(place.cta_id == here.cta_id for place in places)
-        used = {int(one) for one in re.findall(r"\bbar(?:rier)?[\w.:]*\s+(\d+)", lowered.test.source.text)}
+    start, end = places[first], places[second]
+    if start.cta_id == end.cta_id:
+        others = sum(place.cta_id == start.cta_id for place in places)
+        used = {int(number) for number in re.findall(r"\bbar(?:rier)?[\w.:]*\s+(\d+)", lowered.test.source.text)}
         free = next(number for number in range(len(used) + 1) if number not in used)
         return (f"bar.sync {free};" if others == 2 else f"bar.sync {free}, {2 * WARP};"), WAIT + 1
-    if here.cluster_id == there.cluster_id and sum(place.cluster_id == here.cluster_id for place in places) == 2:
+    if start.cluster_id == end.cluster_id and sum(place.cluster_id == start.cluster_id for place in places) == 2:
         return "barrier.cluster.arrive;\nbarrier.cluster.wait;", WAIT + SCOPE_COST["cluster"]
     return None

@@ -25,7 +25,7 @@ class Phases:
     def __init__(self, lowered: LoweredTest, objects: list[str]) -> None:
         self.threads = [list(instructions(thread)) for thread in lowered.test.threads]
         self.objects = objects
-        self.addresses = [_addresses(thread, {one.partition("+")[0] for one in objects}) for thread in self.threads]
+        self.addresses = [_addresses(thread, {name.partition("+")[0] for name in objects}) for thread in self.threads]
         self.parities = [_parities(thread) for thread in self.threads]
         self.waits = [_waits(thread) for thread in self.threads]
         self.straight = [all(loop.spins for loop in find_loops(program).values()) for program in lowered.programs]
@@ -88,14 +88,14 @@ class Phases:
 
 def _waits(items: list[Instruction]) -> list[tuple[int, str, int]]:
     """The waits for a parity that is a number: where, for what, which."""
-    found: list[tuple[int, str, int]] = []
+    waits: list[tuple[int, str, int]] = []
     for index, item in enumerate(items):
-        parities = [one.value for one in item.operands if isinstance(one, Imm)]
+        parities = [operand.value for operand in item.operands if isinstance(operand, Imm)]
         if "wait.parity" in item.mnemonic and parities:
             for place in _places(item.operands):
                 if isinstance(place.base, Sym):
-                    found.append((index, place.base.name + (f"+{place.offset}" if place.offset else ""), parities[0]))
-    return found
+                    waits.append((index, place.base.name + (f"+{place.offset}" if place.offset else ""), parities[0]))
+    return waits
 
 
 def _signals(item: Instruction) -> bool:
@@ -113,7 +113,7 @@ def _places(operands: tuple[Operand, ...]) -> Iterator[Mem]:
 
 def _addresses(items: list[Instruction], objects: set[str]) -> dict[str, tuple[str, int]]:
     """Registers that hold the address of an object, or of one in its array: the object, and where it is worked out."""
-    found: dict[str, tuple[str, int]] = {}
+    addresses: dict[str, tuple[str, int]] = {}
     for index, item in enumerate(items):
         if not item.operands or "[" in item.span.text:
             continue
@@ -121,12 +121,12 @@ def _addresses(items: list[Instruction], objects: set[str]) -> dict[str, tuple[s
         if not isinstance(register, Reg):
             continue
         if item.parts[0] == "mov" and len(rest) == 1 and isinstance(rest[0], Sym) and rest[0].name in objects:
-            found[register.name] = rest[0].name, index
-        elif item.parts[0] in ("add", "mad") and register in rest and register.name in found:
-            found[register.name] = found[register.name][0], index
+            addresses[register.name] = rest[0].name, index
+        elif item.parts[0] in ("add", "mad") and register in rest and register.name in addresses:
+            addresses[register.name] = addresses[register.name][0], index
         else:
-            found.pop(register.name, None)
-    return found
+            addresses.pop(register.name, None)
+    return addresses
 
 
 def _parities(items: list[Instruction]) -> dict[str, int]:
@@ -139,7 +139,7 @@ def _parities(items: list[Instruction]) -> dict[str, int]:
         register, *rest = item.operands
         if not isinstance(register, Reg):
             continue
-        if item.parts[0] == "mov" and any(isinstance(one, Imm) and one.value in (0, 1) for one in rest):
+        if item.parts[0] == "mov" and any(isinstance(operand, Imm) and operand.value in (0, 1) for operand in rest):
             first.setdefault(register.name, index)
         elif item.parts[0] == "xor" and register in rest:
             turned.add(register.name)

@@ -33,16 +33,16 @@ def idea(changes: Iterable[Edit]) -> Idea:
     return Counter(map(_kind, changes))
 
 
-def does_more(one: Idea, other: Idea) -> bool:
-    """True if the first idea includes the second and is not equal to it."""
-    return one != other and has_all(one, other)
+def does_more(first: Idea, other: Idea) -> bool:
+    """True if the first idea includes the other and is not equal to it."""
+    return first != other and has_all(first, other)
 
 
-def has_all(one: Idea, other: Idea) -> bool:
-    """True if the first idea has, for each change of the second, the same change or one that orders more."""
-    left = {kind: number - other.get(kind, 0) for kind, number in one.items()}
+def has_all(first: Idea, other: Idea) -> bool:
+    """True if the first idea has, for each change of the other, the same change or one that orders more."""
+    left = {kind: number - other.get(kind, 0) for kind, number in first.items()}
     for kind, number in other.items():
-        missing = number - one.get(kind, 0)
+        missing = number - first.get(kind, 0)
         for more in stronger(kind) if missing > 0 else ():
             taken = min(missing, max(0, left.get(more, 0)))
             missing -= taken
@@ -75,7 +75,7 @@ def _kind(edit: Edit) -> Hashable:
         return thread, _line(f"{edit.text};")
     if what == "spelling":
         old, _, new = edit.what.partition(" -> ")
-        sems = [found[1] if (found := _SEM.search(one)) else "" for one in (old, new)]
+        sems = [match[1] if (match := _SEM.search(text)) else "" for text in (old, new)]
         if sems[0] != sems[1] and sems[1] != "relaxed":
             return thread, sems[1]
     return edit
@@ -84,8 +84,8 @@ def _kind(edit: Edit) -> Hashable:
 def makes_strong(edit: Edit) -> bool:
     """True if the change makes a weak access relaxed, and orders nothing else."""
     old, _, new = edit.what.partition(" -> ")
-    found = _SEM.search(new)
-    return edit.group[2] == "spelling" and found is not None and found[1] == "relaxed" and not _SEM.search(old)
+    match = _SEM.search(new)
+    return edit.group[2] == "spelling" and match is not None and match[1] == "relaxed" and not _SEM.search(old)
 
 
 def _line(text: str) -> Hashable:
@@ -99,11 +99,11 @@ def _line(text: str) -> Hashable:
     return text
 
 
-def _turn(found: Changes) -> tuple[float, bool]:
-    return cost(found), any(edit.group[2] == "move" and ": move bar" in edit.what for edit in found)
+def _turn(edits: Changes) -> tuple[float, bool]:
+    return cost(edits), any(edit.group[2] == "move" and ": move bar" in edit.what for edit in edits)
 
 
-def told(found: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:
+def by_idea(repairs: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:
     """The repairs, the cheapest of each idea first, at most so many; each with others of its idea.
 
     What does more than a cheaper one is left out, and so is what makes the same of the `text` as another: of a fence
@@ -111,16 +111,16 @@ def told(found: Sequence[Changes], most: int, text: str = "") -> list[tuple[Chan
     """
     groups: list[tuple[Idea, list[Changes]]] = []
     seen: set[str] = set()
-    for one in sorted(found, key=_turn):
-        new = " ".join(apply(text, one).split())
+    for edits in sorted(repairs, key=_turn):
+        new = " ".join(apply(text, edits).split())
         if text and new in seen:
             continue
         seen.add(new)
-        mine = idea(one)
+        mine = idea(edits)
         if not any(does_more(mine, known) for known, _ in groups):
             same = next((its for known, its in groups if known == mine), None)
             if same is None:
-                groups.append((mine, [one]))
+                groups.append((mine, [edits]))
             else:
-                same.append(one)
+                same.append(edits)
     return [(first, others[: FORMS - 1]) for _, (first, *others) in groups[:most]]

@@ -50,15 +50,17 @@ class Quick:
             self._plans[flag] = self._planned(flag)
         axioms, flags = self._plans[flag]
         values, shape, sets = [0] * len(self.code.stage), Shape(len(execution.events)), self.code.is_set
-        if not all(one.holds(execution, values, shape, sets) for one in axioms):
+        if not all(check.holds(execution, values, shape, sets) for check in axioms):
             return False
-        raised = any(one.holds(execution, values, shape, sets) for one in flags)
+        raised = any(check.holds(execution, values, shape, sets) for check in flags)
         return not raised if flag == HANG else raised or flag is None
 
     def _planned(self, flag: str | None) -> tuple[list[QuickCheck], list[QuickCheck]]:
         undefined = flag == HANG
-        flags = [one for one in self.model.flags if one.name == flag or (undefined and _undefined(one))]
-        bodies = [self.code.slot(one.body) for one in (*self.model.axioms, *flags)]  # then all base names have slots
+        flags = [check for check in self.model.flags if check.name == flag or (undefined and _undefined(check))]
+        bodies = [
+            self.code.slot(check.body) for check in (*self.model.axioms, *flags)
+        ]  # then all base names have slots
         done = 0
         read: set[str] = set()
         plan: list[QuickCheck] = []

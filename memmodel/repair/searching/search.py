@@ -80,25 +80,27 @@ class RepairSearch(Trials):
         self.slow = 2 if self.instructions() > LARGE else 1
         why = reasons(known)
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
-        numbers.sort(key=lambda one: one.group[3:] != ALIKE)
+        numbers.sort(key=lambda edit: edit.group[3:] != ALIKE)
         asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
         self.best += [asked] if asked else []
-        told = [edit for edit in stronger if not edit.more and edit.adds <= 1]
-        if self._hopeless(known, [edit for edit in told if _serves(edit, why)]) and not self._hopeless(known, told):
+        predictable = [edit for edit in stronger if not edit.more and edit.adds <= 1]
+        if self._hopeless(known, [edit for edit in predictable if _serves(edit, why)]) and not self._hopeless(
+            known, predictable
+        ):
             why |= {Reason.NO_FENCE_SC}
-        told = [edit for edit in told if _serves(edit, why)]
-        first = set(told)
-        self.order = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
+        predictable = [edit for edit in predictable if _serves(edit, why)]
+        first = set(predictable)
+        self.order = [edit for edit in predictable if self.carry.legal(edit) and not self.risky(edit)]
         self.vain.clear()
         self.untried = False
         self.shown.clear()
-        hopeless = self._hopeless(known, told)
+        hopeless = self._hopeless(known, predictable)
         if not hopeless:
-            self._singles(told, set(stronger), why, most)
+            self._singles(predictable, set(stronger), why, most)
             if not self._single(asked):
                 hopeless = not self.best and self._all_in_vain()
                 if not hopeless:
-                    self._sets(told, why, most, told=True)
+                    self._sets(predictable, why, most, predictable=True)
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
         if not self._single(asked) and not (hopeless and alone(known)) and not (self.best and self.slow > 1):
             offered = [edit for edit in (*stronger, *others) if not moves_a_fence(edit)]
@@ -106,13 +108,13 @@ class RepairSearch(Trials):
                 reached = [edit for edit in offered if not self._passed_over(edit)]
                 live = self._live(reached)
                 if any(map(self.risky, live)):
-                    self._sets(live, why, most, told=False)
+                    self._sets(live, why, most, predictable=False)
                 if not self.best and HANG in self.before.findings:
                     self._pairs([edit for edit in numbers if answers(edit, why)])
                 if not self.best:
                     self._blind([edit for edit in reached if self.risky(edit)], most)
             else:
-                self._sets(offered, why, most, told=False)
+                self._sets(offered, why, most, predictable=False)
         if not self.best and self.aim.outcomes and self.aim.findings:
             self._singles(self.accesses, set(), why, most)
         self.best.sort(key=cost)
@@ -127,14 +129,14 @@ class RepairSearch(Trials):
         return hopeless
 
     def _survivors(self, known: list[Against], legal: Changes) -> tuple[list[Against], bool]:
-        first = {one.flag: one for one in reversed(known)}.values()
-        survivors = [one for one in first if self.survives(one, (), legal)]
+        first = {against.flag: against for against in reversed(known)}.values()
+        survivors = [against for against in first if self.survives(against, (), legal)]
         some = by_turns(known)[:MOST_CARRIED]
-        return survivors, bool(survivors) or any(self.survives(one, (), legal) for one in some)
+        return survivors, bool(survivors) or any(self.survives(against, (), legal) for against in some)
 
     def _passed_over(self, edit: Edit) -> bool:
         """True if an execution that survives all added order does not reach what a change concerns."""
-        return self.risky(edit) and any(self.passed_by(one, edit) for one in self.survivors)
+        return self.risky(edit) and any(self.passed_by(against, edit) for against in self.survivors)
 
     def _all_in_vain(self, *more: Edit) -> bool:
         """True if the test is still wrong with `more` and all changes that only add order: no set of these suffices."""
@@ -152,7 +154,9 @@ class RepairSearch(Trials):
     def _live(self, offered: list[Edit]) -> list[Edit]:
         """Those that only add order, and of the others those of which it is not known that they are in vain."""
         shown = self.shown.items()
-        self.vain |= {edit for edit, found in shown if any(self.survives(one, (edit,), self.order) for one in found)}
+        self.vain |= {
+            edit for edit, seen in shown if any(self.survives(against, (edit,), self.order) for against in seen)
+        }
         others = [edit for edit in offered if self.risky(edit) and edit not in self.vain and self.carry.legal(edit)]
         if len(others) <= FEW_LIVE:
             self.vain |= {edit for edit in others if self._all_in_vain(edit) or self._hangs(edit)}
@@ -168,20 +172,21 @@ class RepairSearch(Trials):
 
     def _idle(self, edit: Edit, more: Edit) -> bool:
         """True if a counterexample of one change does not reach what the other change concerns."""
-        return any(self.passed_by(one, more, (edit,)) for one in self.shown.get(edit, ()))
+        return any(self.passed_by(against, more, (edit,)) for against in self.shown.get(edit, ()))
 
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""
         sets = Sets(self, risky, frozenset(Reason))
         self.left_out = (
-            sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND // self.slow, told=False) or self.left_out
+            sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND // self.slow, predictable=False)
+            or self.left_out
         )
 
     def _single(self, asked: Changes) -> bool:
         """True if a single change is known to be a repair, other than the one that the explanations asked for."""
-        return any(len(one) == 1 and one != asked for one in self.best)
+        return any(len(repair) == 1 and repair != asked for repair in self.best)
 
-    def _sets(self, everything: list[Edit], why: frozenset[Reason], most: int, *, told: bool) -> None:
+    def _sets(self, everything: list[Edit], why: frozenset[Reason], most: int, *, predictable: bool) -> None:
         """Sets of changes that suffice: first of those that answer the reasons, then of all."""
         known = self.speaking(self.before)
         while True:
@@ -189,23 +194,25 @@ class RepairSearch(Trials):
             likely = [edit for edit in everything if turns.turn(edit) <= RELEVANT]
             if self.best and len(likely) > MANY:
                 likely = [edit for edit in likely if turns.turn(edit) <= NEARBY]
-            more = self._hitting(likely, most, why, told=told)
+            more = self._hitting(likely, most, why, predictable=predictable)
             if self.best or more <= why:
                 break
             why |= more
         serving = [edit for edit in everything if _serves(edit, why)]
         if not self.best and not alone(known) and len(likely) < len(serving):
-            self._hitting(serving, most, frozenset(Reason), told=told)
+            self._hitting(serving, most, frozenset(Reason), predictable=predictable)
 
-    def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason], *, told: bool) -> frozenset[Reason]:
+    def _hitting(
+        self, offered: list[Edit], most: int, why: frozenset[Reason], *, predictable: bool
+    ) -> frozenset[Reason]:
         """Sets of some changes; the reasons of an execution that is left, where these are others."""
         sets = Sets(self, offered, why)
         if not self.best and not sets.beyond <= why:
             return sets.beyond
-        few = len(offered) > MANY or not (told or self.small)
-        found = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
-        most_sets = MOST_SETS // self.slow if told or self.small else FEW_BLIND
-        gave_up = sets.search(most, lambda: found if self.best else most_sets, told=told)
+        few = len(offered) > MANY or not (predictable or self.small)
+        patience = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
+        most_sets = MOST_SETS // self.slow if predictable or self.small else FEW_BLIND
+        gave_up = sets.search(most, lambda: patience if self.best else most_sets, predictable=predictable)
         self.left_out = self.left_out or (gave_up and not self.best)
         return sets.beyond
 
@@ -214,11 +221,13 @@ class RepairSearch(Trials):
     def _singles(self, offered: Iterable[Edit], adding: set[Edit], why: frozenset[Reason], most: int) -> None:
         """All single changes that suffice and are cheap enough to be listed. `adding`: those that only add order."""
         known = self.speaking(self.before)
-        pool: list[tuple[Against, Changes]] = [(one, ()) for one in by_turns(known)[:MOST_CARRIED]]
+        pool: list[tuple[Against, Changes]] = [(against, ()) for against in by_turns(known)[:MOST_CARRIED]]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
         first, last, since = self.looked, self.tried, 0
-        for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
+        for edit in sorted(
+            offered, key=lambda edit: (turns.turn(edit), edit.group[3:] != ALIKE, edit.cost, edit.start)
+        ):
             since += 1
             if not (self.small or self.best) and self.looked - first >= MOST_SINGLES // self.slow:
                 self.left_out = True
@@ -238,11 +247,11 @@ class RepairSearch(Trials):
                 continue
             if self.good((edit,)):
                 last, since = self.tried, 0
-                self.best = [one for one in self.best if not covers(one, (edit,))]
+                self.best = [repair for repair in self.best if not covers(repair, (edit,))]
                 self.best.append((edit,))
             elif not self.risky(edit):
                 if edit in adding and len(pool) < POOL:
-                    pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
+                    pool += [(against, (edit,)) for against in self.speaking(self.failed)[:1]]
             elif self.skips:
                 self.vain.add(edit)
             else:
@@ -253,12 +262,12 @@ class RepairSearch(Trials):
         if not self.carry.legal(edit):
             return True
         if self.risky(edit):
-            known = [against for against, made in pool if not made]
+            known = [against for against, applied in pool if not applied]
             return self.waits_in_vain((edit,)) or any(
-                self.passed_by(one, edit) or self.moved_in_vain(one, edit) for one in known
+                self.passed_by(speaking, edit) or self.moved_in_vain(speaking, edit) for speaking in known
             )
-        for number, (against, made) in enumerate(pool):
-            if self.survives(against, made, (edit,)):
+        for number, (against, applied) in enumerate(pool):
+            if self.survives(against, applied, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
                 return True
         return False
@@ -268,10 +277,10 @@ class RepairSearch(Trials):
         todo: list[tuple[Changes, Standing | None]] = [((), self.before)]
         seen: set[Changes] = set()
         while todo and len(seen) < GUIDED:
-            made, now = todo.pop()
+            applied, now = todo.pop()
             further: list[tuple[Changes, Standing | None]] = []
-            for more in self._asked(now, made, stronger, others):
-                edits = in_order({*made, *more})
+            for more in self._asked(now, applied, stronger, others):
+                edits = in_order({*applied, *more})
                 if edits in seen or len(edits) > MOST_CHANGES:
                     continue
                 seen.add(edits)
@@ -279,42 +288,44 @@ class RepairSearch(Trials):
                     return self._cheaper(self.needed(edits), stronger)
                 further.append((edits, self.failed))
                 for other in self._earlier(more, stronger) if _left(self.failed) < _left(now) else ():
-                    edits = in_order({*made, *other})
+                    edits = in_order({*applied, *other})
                     if edits not in seen:
                         seen.add(edits)
                         if self.good(edits, fully=True):
                             return self._cheaper(self.needed(edits), stronger)
                         further.append((edits, self.failed))
-            todo += reversed(sorted(further, key=lambda one: _left(one[1])))
+            todo += reversed(sorted(further, key=lambda step: _left(step[1])))
         return ()
 
     def _asked(
-        self, now: Standing | None, made: Changes, stronger: list[Edit], others: list[Edit]
+        self, now: Standing | None, applied: Changes, stronger: list[Edit], others: list[Edit]
     ) -> list[frozenset[Edit]]:
         """Sets of changes that answer an explanation each; first those whose effect is known."""
-        speaking = {one.flag: one for one in reversed(self.speaking(now))}
+        speaking = {against.flag: against for against in reversed(self.speaking(now))}
         asked = [
-            more for one in reversed(speaking.values()) for more in asked_for(one, self.carry, made, stronger, others)
+            more
+            for against in reversed(speaking.values())
+            for more in asked_for(against, self.carry, applied, stronger, others)
         ]
-        heard = [more for more in dict.fromkeys(asked) if not self.waits_in_vain((*made, *more))]
-        return sorted(heard, key=lambda one: any(map(self.risky, one)))
+        heard = [more for more in dict.fromkeys(asked) if not self.waits_in_vain((*applied, *more))]
+        return sorted(heard, key=lambda edits: any(map(self.risky, edits)))
 
     def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
         """The same with a wait further up in its thread."""
-        found: list[frozenset[Edit]] = []
+        sets: list[frozenset[Edit]] = []
         for edit in edits:
             thread, index, name = edit.group[:3]
             if edit.rank == 0 and edit.adds > 0 and isinstance(index, int):
-                same = [one for one in offered if one.group[0] == thread and one.group[2] == name]
-                above = [one for one in same if isinstance(at := one.group[1], int) and at < index]
-                found += (edits - {edit} | {one} for one in sorted(above, key=lambda one: -one.start)[:UP])
-        return found
+                same = [edit for edit in offered if edit.group[0] == thread and edit.group[2] == name]
+                above = [edit for edit in same if isinstance(at := edit.group[1], int) and at < index]
+                sets += (edits - {edit} | {higher} for higher in sorted(above, key=lambda higher: -higher.start)[:UP])
+        return sets
 
     def _cheaper(self, edits: Changes, offered: list[Edit]) -> Changes:
         """A repair with cheaper fences and spellings where those are enough."""
-        for edit in sorted(edits, key=lambda one: -one.cost):
-            rest = tuple(one for one in edits if one is not edit)
-            for other in sorted(offered, key=lambda one: one.cost):
+        for edit in sorted(edits, key=lambda edit: -edit.cost):
+            rest = tuple(kept for kept in edits if kept is not edit)
+            for other in sorted(offered, key=lambda edit: edit.cost):
                 less = other.group in edit.implies or (other.group == edit.group and other.level < edit.level)
                 if less and other.cost < edit.cost and self.good((*rest, other)):
                     return self._cheaper(in_order((*rest, other)), offered)
@@ -322,27 +333,29 @@ class RepairSearch(Trials):
 
     def _onward(self, numbers: list[Edit]) -> Changes:
         """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
-        made: Changes = ()
+        applied: Changes = ()
         now = self.before
         for _ in range(MOST_NUMBERS):
             why = reasons(self.speaking(now))
-            alike = [edit for edit in numbers if made and kind(edit) == kind(made[0])]
+            alike = [edit for edit in numbers if applied and kind(edit) == kind(applied[0])]
             others = [edit for edit in numbers if edit not in alike and answers(edit, why)]
-            step = self._step(made, alike, now) or self._step(made, others, now)
+            step = self._step(applied, alike, now) or self._step(applied, others, now)
             if step is None or not step[1]:
                 return () if step is None else self.needed(step[0])
-            made, now = step[0], step[1]
+            applied, now = step[0], step[1]
         return ()
 
-    def _step(self, made: Changes, numbers: list[Edit], now: Standing) -> tuple[Changes, Standing | None] | None:
+    def _step(self, applied: Changes, numbers: list[Edit], now: Standing) -> tuple[Changes, Standing | None] | None:
         """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
         best: tuple[Changes, Standing] | None = None
         far = progress(now)
-        stuck = [one for one in self.speaking(now) if one.flag == HANG]
+        stuck = [against for against in self.speaking(now) if against.flag == HANG]
         for edit in numbers:
-            if edit.group in {one.group for one in made} or any(self.passed_by(one, edit) for one in stuck):
+            if edit.group in {change.group for change in applied} or any(
+                self.passed_by(against, edit) for against in stuck
+            ):
                 continue
-            more = in_order((*made, edit))
+            more = in_order((*applied, edit))
             if self.good(more):
                 return more, None
             if self.failed is not None and self.failed.hangs and progress(self.failed) > far:

@@ -84,17 +84,17 @@ class Masks:
     def choices(self, mask: int) -> list[tuple[int, Edit, int]]:
         """The changes of a set, the dearest first: each with its bit, and those of its group."""
         if mask not in self._choices:
-            edits = sorted(self.edits(mask), key=lambda one: (-one.cost, one.start, one.what))
+            edits = sorted(self.edits(mask), key=lambda edit: (-edit.cost, edit.start, edit.what))
             self._choices[mask] = [(self._bits[edit], edit, self._groups[edit.group]) for edit in edits]
         return self._choices[mask]
 
     def covering(self, known: Iterable[Edit]) -> list[int]:
         """For each change of a repair, those that do it too: a set with one of each does all that the repair does."""
-        return [self.where(lambda one, other=other: covers((one,), (other,))) for other in known]  # type: ignore[misc]
+        return [self.where(lambda edit, other=other: covers((edit,), (other,))) for other in known]  # type: ignore[misc]
 
     def having(self, known: Idea) -> list[int]:
         """For each kind of change of an idea, the changes of that kind or a stronger one."""
-        return [sum(self._kinds.get(one, 0) for one in {kind_, *stronger(kind_)}) for kind_ in known]
+        return [sum(self._kinds.get(alternative, 0) for alternative in {kind_, *stronger(kind_)}) for kind_ in known]
 
 
 def _all_in(chosen: int, ways: list[int]) -> bool:
@@ -109,39 +109,39 @@ class Sets:
 
     def __init__(self, trials: Trials, offered: Iterable[Edit], why: frozenset[Reason]) -> None:
         self.trials = trials
-        self.ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, one.cost, one.start))
+        self.ordered = sorted(offered, key=lambda edit: ("fence.sc" in edit.text, edit.cost, edit.start))
         self.risky = frozenset(edit for edit in self.ordered if trials.risky(edit))
-        self.told = [edit for edit in self.ordered if edit not in self.risky]
+        self.predictable = [edit for edit in self.ordered if edit not in self.risky]
         self.why = why
         self.beyond: frozenset[Reason] = frozenset()
         self._explained = 0
         self._cut = False
         self._answers = trials.answers
-        first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
+        first = {against.flag: against for against in reversed(trials.speaking(trials.before))}
         self._masks = Masks(self.ordered)
         self._fit: dict[int, int] = {}
-        self._needs = [Demand(0, self._among(one, ())) for one in first.values()]
-        self._done = [self._masks.covering(one) for one in trials.best]
+        self._needs = [Demand(0, self._among(against, ())) for against in first.values()]
+        self._done = [self._masks.covering(edits) for edits in trials.best]
 
-    def search(self, most: int, patience: Callable[[], int], *, told: bool) -> bool:
+    def search(self, most: int, patience: Callable[[], int], *, predictable: bool) -> bool:
         """Add minimal repairs to those known until nothing new comes up in `patience` programs; whether it was that.
 
-        `told`: only of changes whose effect on an execution is known. Stops where `beyond` goes beyond `why`.
+        `predictable`: only changes whose effect on an execution is known. Stops where `beyond` goes beyond `why`.
         """
         trials = self.trials
         last, looked = trials.tried, trials.looked
         while trials.tried - last < patience() and trials.looked - looked < self._looks() * patience():
-            hit = self._cheapest(frozenset(self.told) if told else None)
+            hit = self._cheapest(frozenset(self.predictable) if predictable else None)
             if hit is None or trials.enough(cost(tuple(hit)), most):
                 return hit is None and self._cut
             dearer = bool(trials.best) and cost(tuple(hit)) > min(map(cost, trials.best))
             if dearer and trials.tried - last >= patience() // trials.slow:
                 return True
             if trials.good(hit):
-                found = self._needed(in_order(hit))
-                self._done.append(self._masks.covering(found))
+                edits = self._needed(in_order(hit))
+                self._done.append(self._masks.covering(edits))
                 ideas = len(trials.ideas())
-                trials.best.append(found)
+                trials.best.append(edits)
                 if len(trials.ideas()) > ideas:  # another form of what is known is nothing new
                     last, looked = trials.tried, trials.looked
                 continue
@@ -155,70 +155,70 @@ class Sets:
 
     def _needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need; what meets all needs is judged to know."""
-        for edit in sorted(edits, key=lambda one: -one.cost):
-            rest = tuple(one for one in edits if one is not edit)
+        for edit in sorted(edits, key=lambda edit: -edit.cost):
+            rest = tuple(kept for kept in edits if kept is not edit)
             if rest and not self._open(self._masks.of(rest)) and self.trials.good(rest):
                 return self._needed(rest)
         return edits
 
     def _open(self, chosen: int) -> list[Demand]:
         """The needs that a set does not meet."""
-        return [one for one in self._needs if not (one.given & ~chosen or one.among & chosen)]
+        return [demand for demand in self._needs if not (demand.given & ~chosen or demand.among & chosen)]
 
     def _learnt(self, hit: frozenset[Edit]) -> list[Demand]:
         """What a set that does not suffice says of those that do."""
-        trials, given, of = self.trials, hit & self.risky, self._masks.of
-        found = []
-        for one in islice(trials.speaking(trials.failed, new=True), EACH):
-            new = one.flag if trials.is_new(one) else None
-            found.append(Demand(of(given if new is None else hit), self._among(one, in_order(hit)) & ~of(hit)))
-            if new is not None and given < hit:  # what is not told may do it by itself
-                earlier = trials.flagged(given, new)
-                found += (
-                    [] if earlier is None else [Demand(of(given), self._among(earlier, in_order(given)) & ~of(given))]
+        trials, known, of = self.trials, hit & self.risky, self._masks.of
+        demands = []
+        for against in islice(trials.speaking(trials.failed, new=True), EACH):
+            new = against.flag if trials.is_new(against) else None
+            demands.append(Demand(of(known if new is None else hit), self._among(against, in_order(hit)) & ~of(hit)))
+            if new is not None and known < hit:  # an unpredictable change may do it by itself
+                earlier = trials.flagged(known, new)
+                demands += (
+                    [] if earlier is None else [Demand(of(known), self._among(earlier, in_order(known)) & ~of(known))]
                 )
-        return found or [Demand(of(hit), self._masks.all & ~of(hit))]
+        return demands or [Demand(of(hit), self._masks.all & ~of(hit))]
 
-    def _among(self, against: Against, made: Changes) -> int:
+    def _among(self, against: Against, applied: Changes) -> int:
         """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
-        told = [one for one in self.told if one not in made]
-        kept = self._as_before(against, made, told)
+        predictable = [edit for edit in self.predictable if edit not in applied]
+        kept = self._as_before(against, applied, predictable)
         if kept is None:
-            kept = self._survived(against, made, told)
-            answers = frozenset(told) - frozenset(kept)
+            kept = self._survived(against, applied, predictable)
+            answers = frozenset(predictable) - frozenset(kept)
             self._answers.insert(0, answers)
             if not answers and not self.trials.best and self.beyond <= self.why < frozenset(Reason):
                 self._explained += 1
                 self.beyond |= reasons([against]) if self._explained <= EXPLAINED else frozenset()
-        past = {one for one in self.risky if one not in made and self.trials.passed_by(against, one, made)}
-        return self._masks.all & ~self._masks.of({*kept, *made, *past})
+        past = {edit for edit in self.risky if edit not in applied and self.trials.passed_by(against, edit, applied)}
+        return self._masks.all & ~self._masks.of({*kept, *applied, *past})
 
-    def _as_before(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit] | None:
+    def _as_before(self, against: Against, applied: Changes, predictable: list[Edit]) -> list[Edit] | None:
         """All changes but those that end another execution, if this one survives them."""
         for number, answers in enumerate(self._answers[:KNOWN]):
-            rest = [one for one in told if one not in answers]
-            if len(rest) < len(told) and self.trials.survives(against, made, rest):
+            rest = [edit for edit in predictable if edit not in answers]
+            if len(rest) < len(predictable) and self.trials.survives(against, applied, rest):
                 self._answers.insert(0, self._answers.pop(number))
                 return rest
         return None
 
-    def _survived(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit]:
+    def _survived(self, against: Against, applied: Changes, predictable: list[Edit]) -> list[Edit]:
         """As many changes as the execution survives together: all that it survives part by part, if it can."""
-        parts = self._parted(against, made, told, together=False)
-        if self.trials.survives(against, made, parts):
+        parts = self._parted(against, applied, predictable, together=False)
+        if self.trials.survives(against, applied, parts):
             return parts
-        return self._parted(against, made, parts, together=True)
+        return self._parted(against, applied, parts, together=True)
 
-    def _parted(self, against: Against, made: Changes, told: list[Edit], *, together: bool) -> list[Edit]:
+    def _parted(self, against: Against, applied: Changes, predictable: list[Edit], *, together: bool) -> list[Edit]:
         """The changes that the execution survives; what is stronger than one that ends it is not tried."""
         kept: list[Edit] = []
         ending: set[tuple[object, ...]] = set()
-        todo = [told]
+        todo = [predictable]
         while todo:
-            chunk = [one for one in todo.pop() if one.group not in ending and not one.implies & ending]
+            chunk = [edit for edit in todo.pop() if edit.group not in ending and not edit.implies & ending]
             if not chunk:
                 continue
-            if self.trials.survives(against, made, (*kept, *chunk) if together else chunk):
+            if self.trials.survives(against, applied, (*kept, *chunk) if together else chunk):
                 kept += chunk
             elif len(chunk) > 1:
                 middle = len(chunk) // 2
@@ -270,10 +270,10 @@ class Sets:
         masks = self._masks
         if not numbers:
             return masks.all
-        kinds = {kind(one) for one in masks.edits(numbers)} - {"move"}
+        kinds = {kind(edit) for edit in masks.edits(numbers)} - {"move"}
         if HANG not in self.trials.before.findings or numbers.bit_count() > 1 or not kinds:
             return masks.all & ~masks.numbers
-        return masks.all & ~masks.numbers | masks.where(lambda one: about_numbers(one) and kind(one) in kinds)
+        return masks.all & ~masks.numbers | masks.where(lambda edit: about_numbers(edit) and kind(edit) in kinds)
 
 
 def _choices(need: Demand) -> int:

@@ -22,7 +22,7 @@ from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
 from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
-from memmodel.repair.searching.ideas import FORMS, has_all, idea, told
+from memmodel.repair.searching.ideas import FORMS, by_idea, has_all, idea
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
 from memmodel.why.story import execution_of
 
@@ -98,7 +98,7 @@ class Trials:
     def instructions(self) -> int:
         """How many the test has."""
         base = self.carry.base
-        return 0 if base is None else sum(len(list(instructions(one))) for one in base.test.threads)
+        return 0 if base is None else sum(len(list(instructions(thread))) for thread in base.test.threads)
 
     def good(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
         """True if the test is right with these changes. Raises BudgetSpent when time is up.
@@ -107,8 +107,8 @@ class Trials:
         """
         self.in_time()
         self.skips = False
-        made = in_order(edits)
-        text = apply(self.text, made)
+        ordered = in_order(edits)
+        text = apply(self.text, ordered)
         seen = None if fully else self._refuted(text) or self._again(text)
         if seen is None:
             self.tried += 1
@@ -118,17 +118,17 @@ class Trials:
         if seen is not None:
             self._bad.setdefault(text, []).append(seen)
             self.failed = Standing((), frozenset((seen.flag,) if seen.flag else ()), complete=False, against=(seen,))
-            self._ends_a_hang(made)
+            self._ends_a_hang(ordered)
             return False
         for judge in (self.look, self.judge) if fully else (self.judge,):
             self.failed = judge(text)
             if not self._passes(self.failed):
-                self._ends_a_hang(made)
+                self._ends_a_hang(ordered)
                 return False
         assert self.failed is not None
-        if HANG not in self.before.findings and not any(map(about_numbers, made)):
+        if HANG not in self.before.findings and not any(map(about_numbers, ordered)):
             return True
-        self.skips = not keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+        self.skips = not keeps_phases(self.before, self.failed.shown or self.ended(text), ordered)
         return not self.skips
 
     def seen(self, edits: Iterable[Edit]) -> Against | None:
@@ -151,7 +151,7 @@ class Trials:
 
     def _refuted(self, text: str) -> Against | None:
         """An execution that was found under another aim, and speaks against the text under this one as well."""
-        return next((one for one in self._bad.get(text, ()) if self._speaks(one)), None)
+        return next((against for against in self._bad.get(text, ()) if self._speaks(against)), None)
 
     def _speaks(self, against: Against) -> bool:
         if against.flag is None:
@@ -173,11 +173,11 @@ class Trials:
         if monotonic() > self.until:
             raise BudgetSpent
 
-    def _ends_a_hang(self, made: Changes) -> None:
+    def _ends_a_hang(self, applied: Changes) -> None:
         """Keep the first changes with which a hang ends, and then one thread breaks a rule by itself."""
         if self.beyond is None and HANG in self.before.findings and self.failed and HANG not in self.failed.findings:
             rules = alone(self.failed.against)
-            self.beyond = (made, rules) if rules else None
+            self.beyond = (applied, rules) if rules else None
 
     def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
@@ -186,46 +186,46 @@ class Trials:
         """The executions of a standing that no repair may have; with `new` those of new findings are among them."""
         if now is None:
             return []
-        found = [one for one in now.against if self._speaks(one) and (new or not self.is_new(one))]
-        return [one for one in found if execution_of(one.witness) is not None]
+        againsts = [against for against in now.against if self._speaks(against) and (new or not self.is_new(against))]
+        return [against for against in againsts if execution_of(against.witness) is not None]
 
-    def survives(self, against: Against, made: Changes, edits: Iterable[Edit]) -> bool:
-        """True if an execution of the text with the changes `made` also exists, and is still bad, with `edits` made."""
+    def survives(self, against: Against, applied: Changes, edits: Iterable[Edit]) -> bool:
+        """True if an execution of the text with the changes `applied` still exists, and is bad, with `edits` made."""
         self.in_time()
         execution, more = execution_of(against.witness), tuple(edits)
         counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, more))
         if execution is None or (counted and against.flag == "undefined-instruction"):
             return False
         chosen = frozenset(more)
-        lived, died = self._survived.setdefault((against, tuple(made)), ([], []))
+        lived, died = self._survived.setdefault((against, tuple(applied)), ([], []))
         if any(chosen <= known for known in lived):
             return True
         if any(known <= chosen for known in died):  # with more order it stays so
             return False
-        changed = self.carry.carried(execution, made, more)
-        found = changed is not None and survives(against, changed)
-        (lived if found else died).append(chosen)
-        return found
+        changed = self.carry.carried(execution, applied, more)
+        survived = changed is not None and survives(against, changed)
+        (lived if survived else died).append(chosen)
+        return survived
 
-    def passed_by(self, against: Against, edit: Edit, made: Changes = ()) -> bool:
-        """True if an execution of the text with the changes `made` does not reach what `edit` concerns."""
+    def passed_by(self, against: Against, edit: Edit, applied: Changes = ()) -> bool:
+        """True if an execution of the text with the changes `applied` does not reach what `edit` concerns."""
         execution = execution_of(against.witness)
-        return execution is not None and self.carry.passed_by(execution, edit, made)
+        return execution is not None and self.carry.passed_by(execution, edit, applied)
 
     def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
         """True if a wait is inserted for an arrival that cannot happen before it, and none of the changes adds one."""
-        made = tuple(edits)
-        texts = [one.text for edit in made for one in (edit, *edit.more)]
-        if any(edit.group[2] == "move" for edit in made) or any(re.search(r"arrive|commit", text) for text in texts):
+        changes = tuple(edits)
+        texts = [part.text for edit in changes for part in (edit, *edit.more)]
+        if any(edit.group[2] == "move" for edit in changes) or any(re.search(r"arrive|commit", text) for text in texts):
             return False
-        return any(self._unheard(edit) for edit in made if edit.adds > 0 and edit.rank == 0)
+        return any(self._unheard(edit) for edit in changes if edit.adds > 0 and edit.rank == 0)
 
     def _unheard(self, edit: Edit) -> bool:
-        found, place = re.search(r"wait\.parity[^\[]*\[([^\]]*)\]", edit.text), edit.group[:2]
-        if found is None or self.phases is None or found[1] not in self.phases.objects:
+        match, place = re.search(r"wait\.parity[^\[]*\[([^\]]*)\]", edit.text), edit.group[:2]
+        if match is None or self.phases is None or match[1] not in self.phases.objects:
             return False
         thread, index = place
-        return isinstance(thread, int) and isinstance(index, int) and self.phases.unheard(thread, index, found[1])
+        return isinstance(thread, int) and isinstance(index, int) and self.phases.unheard(thread, index, match[1])
 
     def moved_in_vain(self, against: Against, edit: Edit) -> bool:
         """True if a fence is moved and the execution survives the fence at its new place, with the old fence kept."""
@@ -244,24 +244,24 @@ class Trials:
 
     def enough(self, price: float, most: int) -> bool:
         """True if `most` repairs of different ideas are known that cost no more."""
-        return sum(cost(one[0]) <= price for one in self.ideas()) >= most
+        return sum(cost(group[0]) <= price for group in self.ideas()) >= most
 
     def ideas(self) -> list[list[Changes]]:
         """The repairs that are known, those of one idea together, the cheapest first."""
         if self._ideas[0] != self.best:
             self._ideas = (
                 list(self.best),
-                [[first, *others] for first, others in told(self.best, len(self.best), self.text)],
+                [[first, *others] for first, others in by_idea(self.best, len(self.best), self.text)],
             )
         return self._ideas[1]
 
     def shown_already(self, edits: Iterable[Edit]) -> bool:
         """True if the idea of these changes properly includes that of a known repair that costs no more, or equals it
         and FORMS forms of it are known."""
-        made = tuple(edits)
-        price = cost(made)
-        cheaper = [(one[0], len(one)) for one in self.ideas() if cost(one[0]) <= price]
-        mine = idea(made) if cheaper else {}
+        changes = tuple(edits)
+        price = cost(changes)
+        cheaper = [(group[0], len(group)) for group in self.ideas() if cost(group[0]) <= price]
+        mine = idea(changes) if cheaper else {}
         return any(
             has_all(mine, known) and (mine != known or forms >= FORMS)
             for known, forms in ((idea(first), forms) for first, forms in cheaper)
@@ -269,8 +269,8 @@ class Trials:
 
     def needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need."""
-        for edit in sorted(edits, key=lambda one: -one.cost):
-            rest = tuple(one for one in edits if one is not edit)
+        for edit in sorted(edits, key=lambda edit: -edit.cost):
+            rest = tuple(kept for kept in edits if kept is not edit)
             if rest and self.good(rest):
                 return self.needed(rest)
         return edits

@@ -35,7 +35,7 @@ class Turns:
         if not relevant(edit, self.why):
             return RELEVANT + 1
         places = (edit, *edit.more) if meets(edit) else (edit,)
-        lines = [bisect_right(self.starts, one.start) for one in places]
+        lines = [bisect_right(self.starts, edit.start) for edit in places]
         declares = edit.group[0] == -1  # what all lines that name it are about
         near = declares or any(abs(line - other) <= NEAR for line in lines for other in self.named)
         if answers(edit, self.why):
@@ -45,7 +45,7 @@ class Turns:
 
 def in_order(edits: Iterable[Edit]) -> Changes:
     """Changes in the order of the text."""
-    return tuple(sorted(edits, key=lambda one: (one.start, one.end, one.rank, one.what)))
+    return tuple(sorted(edits, key=lambda edit: (edit.start, edit.end, edit.rank, edit.what)))
 
 
 def cost(edits: Sequence[Edit]) -> float:
@@ -55,11 +55,13 @@ def cost(edits: Sequence[Edit]) -> float:
 
 def covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
     """True if each change of a known repair is among these or implied by one of them."""
-    made = tuple(edits)
+    changes = tuple(edits)
     return all(
         any(
-            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
-            for one in made
+            change == other
+            or (change.group == other.group and change.level >= other.level)
+            or other.group in change.implies
+            for change in changes
         )
         for other in known
     )

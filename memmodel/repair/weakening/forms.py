@@ -25,7 +25,7 @@ ONLY_SHARED = "only shared memory is handed over"
 def sites(lowered: LoweredTest) -> list[list[Edit]]:
     """For every instruction that may be narrowed, its cheaper forms, the cheapest first."""
     test = lowered.test
-    found: list[list[Edit]] = []
+    sites: list[list[Edit]] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
             now = cost(read_instruction(item, test))
@@ -43,8 +43,8 @@ def sites(lowered: LoweredTest) -> list[list[Edit]]:
                     site.append(Edit(span.start, span.end, mnemonic, what, -saved, group))
             site += _apart(lowered, number, index, item, now)
             if site:
-                found.append(sorted(site, key=lambda edit: edit.cost))
-    return found
+                sites.append(sorted(site, key=lambda edit: edit.cost))
+    return sites
 
 
 def _why(old: Spelling, new: Spelling) -> str:
@@ -64,16 +64,16 @@ def _why(old: Spelling, new: Spelling) -> str:
 def _apart(lowered: LoweredTest, number: int, index: int, item: Instruction, now: float) -> Iterator[Edit]:
     """A relaxed operation, and a fence for shared memory alone in front of a release or after an acquire."""
     test, thread = lowered.test, lowered.test.threads[number]
-    found = apart(item, test)
-    if found is None:
+    parts = apart(item, test)
+    if parts is None:
         return
-    sem, mnemonic, spelling = found
+    sem, mnemonic, spelling = parts
     fence = RESTRICTED[sem]
-    there = [gap for gap in gaps(lowered, number) if not gap.last]
+    openings = [gap for gap in gaps(lowered, number) if not gap.last]
     if sem == "release":
-        gap = next((gap for gap in there if gap.index == index), None)
+        gap = next((gap for gap in openings if gap.index == index), None)
     else:
-        gap = next((gap for gap in there if gap.index > index), None)
+        gap = next((gap for gap in openings if gap.index > index), None)
     saved = now - cost(spelling) - OTHER - SCOPE_COST["cta"] * SEM_FACTOR[sem]
     if gap is None or saved <= 0:
         return

@@ -62,15 +62,15 @@ class Raised:
             forms = [0] * len(self.sites)
             forms[site] = form
             changed = self._parse(self.made(tuple(forms)))
-            told = self._base is not None and changed is not None
-            self._deltas[site, form] = difference(self._base, changed) if told else None  # type: ignore[arg-type]
+            comparable = self._base is not None and changed is not None
+            self._deltas[site, form] = difference(self._base, changed) if comparable else None  # type: ignore[arg-type]
         return self._deltas[site, form]
 
-    def no_more(self, site: int, one: int, other: int) -> bool:
+    def no_more(self, site: int, form: int, other_form: int) -> bool:
         """True if one form of a site is known to order no more than another form of it."""
-        if one == other or other == self.top[site]:
+        if form == other_form or other_form == self.top[site]:
             return True
-        less, more = (Delta((0, 0)) if form == 0 else self.delta(site, form) for form in (one, other))
+        less, more = (Delta((0, 0)) if form == 0 else self.delta(site, form) for form in (form, other_form))
         if less is None or more is None or len(less.inserted) > len(more.inserted):
             return False
         inserted = zip(less.inserted, more.inserted, strict=False)
@@ -108,11 +108,11 @@ class Raised:
         """How many lines stand before a place of the base where the sites have some forms."""
         count = 0
         for other, form in enumerate(forms):
-            found = self.delta(other, form) if form and other != site else None
-            if found is None or not found.inserted or found.at[0] != delta.at[0]:
+            raised = self.delta(other, form) if form and other != site else None
+            if raised is None or not raised.inserted or raised.at[0] != delta.at[0]:
                 continue
-            here, there = (found.at[1], self._start(other)), (delta.at[1], self._start(site))
-            count += here < there if delta.inserted else here[0] <= there[0]
+            start, limit = (raised.at[1], self._start(other)), (delta.at[1], self._start(site))
+            count += start < limit if delta.inserted else start[0] <= limit[0]
         return count
 
     def _in_order(self, sites: Iterable[int]) -> list[int]:
@@ -120,7 +120,7 @@ class Raised:
 
     def _start(self, site: int) -> tuple[int, bool]:
         """Where in the text the line stands that a form of a site has more; a new one is before what is there."""
-        new = next((one.start for edit in self.sites[site] for one in edit.more), None)
+        new = next((part.start for edit in self.sites[site] for part in edit.more), None)
         return (self.sites[site][0].start, True) if new is None else (new, False)
 
 
@@ -128,7 +128,7 @@ def _at_most(less: Label, more: Label) -> bool:
     """True if an event with the label `less` orders no more than one with the label `more`."""
     if type(less) is not type(more):
         return False
-    return all(_field(one.name, getattr(less, one.name), getattr(more, one.name)) for one in fields(less))
+    return all(_field(field.name, getattr(less, field.name), getattr(more, field.name)) for field in fields(less))
 
 
 def _field(name: str, less: object, more: object) -> bool:

@@ -48,29 +48,29 @@ def source_html(text: str, marks: Sequence[SourceMark]) -> str:
     spelled = text.rstrip("\n").split("\n")
     starts = list(accumulate((len(line) + 1 for line in spelled), initial=0))
     tokens: list[list[Piece]] = [[] for _ in starts]
-    for found in _TOKEN.finditer(text):
-        kind = found.lastgroup or ""
-        for line_number in range(bisect(starts, found.start()) - 1, bisect(starts, found.end() - 1)):
-            tokens[line_number].append((found.start(), found.end(), _KINDS.get(kind, kind)))
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        for line_number in range(bisect(starts, match.start()) - 1, bisect(starts, match.end() - 1)):
+            tokens[line_number].append((match.start(), match.end(), _KINDS.get(kind, kind)))
     lines: list[str] = []
     for number, (start, line) in enumerate(zip(starts, spelled, strict=False), 1):
         end = start + len(line)
-        here = [mark for mark in marks if mark.start < end and mark.end > start]
-        begun = [mark.role for mark in here if mark.start >= start]
+        source_marks = [mark for mark in marks if mark.start < end and mark.end > start]
+        begun = [mark.role for mark in source_marks if mark.start >= start]
         notes = "".join(f'<span class="note {role}">{WORDS[role]}</span>' for role in begun)
-        code = "".join(_segments(text, start, end, tokens[number - 1], here))
+        code = "".join(_segments(text, start, end, tokens[number - 1], source_marks))
         lines.append(f'<span class="line" data-line="{number}">{code}{notes}</span>')
     return f'<pre class="code" tabindex="0" aria-label="Source">{"".join(lines)}</pre>'
 
 
 def _segments(text: str, start: int, end: int, tokens: Sequence[Piece], marks: Sequence[SourceMark]) -> Iterator[str]:
     """One line, cut where a token or a mark begins or ends."""
-    cuts = {start, end, *(min(max(at, start), end) for one in tokens for at in one[:2])}
+    cuts = {start, end, *(min(max(at, start), end) for token in tokens for at in token[:2])}
     cuts |= {min(max(at, start), end) for mark in marks for at in (mark.start, mark.end)}
     places = sorted(cuts)
     open_mark: SourceMark | None = None
     for low, high in pairwise(places):
-        mark = next((one for one in marks if one.start <= low and high <= one.end), None)
+        mark = next((candidate for candidate in marks if candidate.start <= low and high <= candidate.end), None)
         if mark is not open_mark:
             yield ("</mark>" if open_mark else "") + (_open(mark) if mark else "")
             open_mark = mark

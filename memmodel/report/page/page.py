@@ -87,8 +87,8 @@ def _sum(sheets: Sequence[Sheet]) -> str:
 def _controls(sheets: Sequence[Sheet]) -> str:
     values: dict[str, Counter[str]] = {name: Counter() for name, _ in FILTERS}
     for sheet in sheets:
-        for name, found in _attributes(sheet).items():
-            values[name].update(found)
+        for name, words_of_sheet in _attributes(sheet).items():
+            values[name].update(words_of_sheet)
     menus = []
     for name, words in FILTERS:
         options = "".join(
@@ -118,16 +118,16 @@ def _attributes(sheet: Sheet) -> dict[str, tuple[str, ...]]:
 
 
 def _reasons(sheet: Sheet) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.reason for one in sheet.because))
+    return tuple(dict.fromkeys(because.reason for because in sheet.because))
 
 
 def _row(number: int, sheet: Sheet) -> str:
     attributes = "".join(
-        f' data-{name}="{shown("|".join(found))}"' for name, found in _attributes(sheet).items() if found
+        f' data-{name}="{shown("|".join(values))}"' for name, values in _attributes(sheet).items() if values
     )
     model = "" if sheet.model == "ptx-9.3" else f' <span class="model">{shown(sheet.model)}</span>'
     below = shown(sheet.question) if sheet.question else shown(sheet.path)
-    found = "".join(f'<span class="chip found">{shown(one)}</span>' for one in sheet.findings)
+    chips = "".join(f'<span class="chip found">{shown(word)}</span>' for word in sheet.findings)
     reasons = "; ".join(_reasons(sheet)).replace("; forbidden by ", ", ")
     reason = f'<span class="reason">{shown(reasons)}</span>' if reasons else ""
     return (
@@ -135,7 +135,7 @@ def _row(number: int, sheet: Sheet) -> str:
         f'{attributes} data-path="{shown(sheet.path)}">'
         f'<th role="rowheader" scope="row"><span class="name">{shown(sheet.test)}</span>{model}'
         f'<span class="below">{below}</span></th>'
-        f'<td role="gridcell">{_verdict(sheet)}</td><td role="gridcell">{found}{reason}</td></tr>\n'
+        f'<td role="gridcell">{_verdict(sheet)}</td><td role="gridcell">{chips}{reason}</td></tr>\n'
     )
 
 
@@ -152,15 +152,15 @@ def _sheet(sheet: Sheet) -> str:
     """What is shown of a test when it is chosen."""
     parts = [f'<h2 tabindex="-1">{shown(sheet.test)}</h2>']
     where = f"{sheet.path} under {sheet.model}" if sheet.model else sheet.path
-    found = "".join(f'<span class="chip found">{shown(one)}</span>' for one in sheet.findings)
-    parts.append(f'<p class="where">{shown(where)}</p><p class="said">{_verdict(sheet)} {found}</p>')
+    chips = "".join(f'<span class="chip found">{shown(word)}</span>' for word in sheet.findings)
+    parts.append(f'<p class="where">{shown(where)}</p><p class="said">{_verdict(sheet)} {chips}</p>')
     if sheet.question:
         expected = f", as the file expects ({sheet.expected})" if sheet.outcome == "as expected" else ""
         parts.append(f'<p class="question"><code>{shown(sheet.question)}</code>{shown(expected)}</p>')
     if sheet.problem:
         parts.append(f'<pre class="told" tabindex="0">{shown(sheet.problem)}</pre>')
     if sheet.because:
-        items = "".join(_because(one) for one in sheet.because)
+        items = "".join(_because(because) for because in sheet.because)
         parts.append(f'<div class="because {shown(sheet.verdict)}"><h3>Because</h3><ul>{items}</ul></div>')
     if sheet.source:
         parts.append(_section("Source", source_html(sheet.source, sheet.marks), "source"))
@@ -174,10 +174,10 @@ def _sheet(sheet: Sheet) -> str:
     return "".join(parts)
 
 
-def _because(one: Because) -> str:
-    text = f": {shown(one.text)}" if one.text else ""
-    repair = f'<br><span class="hint">Would do: {shown(one.repair)}</span>' if one.repair else ""
-    return f"<li><strong>{shown(one.reason)}</strong>{text}{repair}</li>"
+def _because(because: Because) -> str:
+    text = f": {shown(because.text)}" if because.text else ""
+    repair = f'<br><span class="hint">Would do: {shown(because.repair)}</span>' if because.repair else ""
+    return f"<li><strong>{shown(because.reason)}</strong>{text}{repair}</li>"
 
 
 def _section(title: str, content: str, name: str) -> str:
@@ -201,8 +201,8 @@ def _repairs(repairs: Repairs) -> Iterable[str]:
     if not repairs.found and not repairs.note:
         return
     content = f'<p class="hint">{shown(repairs.note)}</p>' if repairs.note else ""
-    for number, one in enumerate(repairs.found, 1):
-        changes = "".join(f"<li>{shown(change)}</li>" for change in one.changes)
-        others = "".join(f"<li>or with {shown(' and '.join(other))}</li>" for other in one.instead)
-        content += f"<h3>Repair {number}, cost {one.cost:g}</h3><ul>{changes}{others}</ul>{diff_html(one.diff)}"
+    for number, repair in enumerate(repairs.found, 1):
+        changes = "".join(f"<li>{shown(change)}</li>" for change in repair.changes)
+        others = "".join(f"<li>or with {shown(' and '.join(other))}</li>" for other in repair.instead)
+        content += f"<h3>Repair {number}, cost {repair.cost:g}</h3><ul>{changes}{others}</ul>{diff_html(repair.diff)}"
     yield _section("Repairs", content, "repairs")

@@ -111,7 +111,7 @@ def sheet_of(
         f"{report.question} {holds}".strip(),
         report.answer.observation.value,
         report.expected or "",
-        tuple(dict.fromkeys(word_of(one.flag) for one in report.answer.findings)),
+        tuple(dict.fromkeys(word_of(finding.flag) for finding in report.answer.findings)),
         repairs=repairs,
     )
     subject = report.subject
@@ -121,19 +121,21 @@ def sheet_of(
     sheet = replace(sheet, source=source.text if source else "")
     with together(subject.options.budget):
         try:
-            told = explanation(
+            explained = explanation(
                 subject.lowered, subject.model, report.answer, subject.options, report.question, dict(report.rules)
             )
             if depends is not None:
-                told = replace(told, depends=depends())
+                explained = replace(explained, depends=depends())
         except BudgetSpent as spent:
             said = tuple(explain(replace(report, subject=None), styled).splitlines())
             return replace(sheet, told=(*said, f"no explanation: {spent}"), no_picture=str(spent))
-        lines = [line for one in (*report.warnings, *lines_of(told, styled)) for line in one.splitlines()]
-        findings = (*sheet.findings, *(("depends",) if told.depends else ()))
-        sheet = replace(sheet, told=tuple(lines), marks=_marks(told), because=_because(told), findings=findings)
+        lines = [line for text in (*report.warnings, *lines_of(explained, styled)) for line in text.splitlines()]
+        findings = (*sheet.findings, *(("depends",) if explained.depends else ()))
+        sheet = replace(
+            sheet, told=tuple(lines), marks=_marks(explained), because=_because(explained), findings=findings
+        )
         try:
-            return replace(sheet, picture=draw_told(report, told))
+            return replace(sheet, picture=draw_told(report, explained))
         except (BudgetSpent, InputError) as error:
             return replace(sheet, no_picture=str(error))
 
@@ -143,15 +145,21 @@ def styled(text: str, role: str) -> str:
     return f"{STYLE_MARK}{role}{STYLE_MARK}{text}{STYLE_MARK}"
 
 
-def _because(told: Explanation) -> tuple[Because, ...]:
-    found = [Because(one.reason.value, one.text, one.repair) for story in told.stories for one in story.obstacles]
-    if told.stuck is not None:
-        found += [Because(one.reason.value, one.text, one.goes_on) for one in told.stuck.waiting]
-    found += [Because(f"forbidden by {one.axiom}", one.rule) for one in told.contradictions]
-    return tuple(dict.fromkeys(one for one in found if one.reason != Reason.NOTHING_MISSING.value))
+def _because(explained: Explanation) -> tuple[Because, ...]:
+    reasons = [
+        Because(obstacle.reason.value, obstacle.text, obstacle.repair)
+        for story in explained.stories
+        for obstacle in story.obstacles
+    ]
+    if explained.stuck is not None:
+        reasons += [Because(waiting.reason.value, waiting.text, waiting.goes_on) for waiting in explained.stuck.waiting]
+    reasons += [
+        Because(f"forbidden by {contradiction.axiom}", contradiction.rule) for contradiction in explained.contradictions
+    ]
+    return tuple(dict.fromkeys(because for because in reasons if because.reason != Reason.NOTHING_MISSING.value))
 
 
-def _marks(told: Explanation) -> tuple[SourceMark, ...]:
+def _marks(explained: Explanation) -> tuple[SourceMark, ...]:
     """The places in the source that the explanation is about: of its first story, else of its first axiom or hang."""
     roles: dict[tuple[int, int], SourceMark] = {}
 
@@ -162,7 +170,7 @@ def _marks(told: Explanation) -> tuple[SourceMark, ...]:
             if known is None or known.role == WAY != role:
                 roles[place] = SourceMark(*place, role, f"{event.label}: {event.text}")
 
-    story = next((one for one in told.stories if one.first is not None or one.steps), None)
+    story = next((candidate for candidate in explained.stories if candidate.first is not None or candidate.steps), None)
     if story is not None:
         ends = (story.first, story.second) if story.first is not None else _closing(story.steps)
         for role, place in zip((FIRST, SECOND), ends, strict=False):
@@ -172,16 +180,16 @@ def _marks(told: Explanation) -> tuple[SourceMark, ...]:
                 mark(_event(story.witness, place), STOP)
         for at in _places(story.steps):
             mark(_event(story.witness, at), WAY)
-    elif told.contradictions:
-        one = told.contradictions[0]
-        for role, place in zip((FIRST, SECOND), _closing(one.steps), strict=False):
-            mark(_event(one.witness, place), role)
-        for at in _places(one.steps):
-            mark(_event(one.witness, at), WAY)
-    elif told.stuck is not None:
-        for event in _waiting(told.stuck.witness):
+    elif explained.contradictions:
+        contradiction = explained.contradictions[0]
+        for role, place in zip((FIRST, SECOND), _closing(contradiction.steps), strict=False):
+            mark(_event(contradiction.witness, place), role)
+        for at in _places(contradiction.steps):
+            mark(_event(contradiction.witness, at), WAY)
+    elif explained.stuck is not None:
+        for event in _waiting(explained.stuck.witness):
             mark(event, STOP)
-    return tuple(sorted(roles.values(), key=lambda one: (one.start, -one.end)))
+    return tuple(sorted(roles.values(), key=lambda mark: (mark.start, -mark.end)))
 
 
 def _event(witness: Witness, place: At | None) -> ShownEvent | None:
@@ -195,8 +203,8 @@ def _places(steps: tuple[PathStep, ...]) -> list[At]:
 
 def _closing(steps: tuple[PathStep, ...]) -> tuple[At, ...]:
     """The two accesses that a cycle closes on."""
-    one = next((step for step in steps if step.relation in ("fr", "rf", "co", "rf^-1")), None)
-    return (one.first, one.second) if one is not None else ()
+    closing = next((step for step in steps if step.relation in ("fr", "rf", "co", "rf^-1")), None)
+    return (closing.first, closing.second) if closing is not None else ()
 
 
 def _waiting(witness: Witness) -> list[ShownEvent]:

@@ -152,18 +152,19 @@ def draw_focus(
     return _svg(layout, edges, focus.po, words, Emphasis(focus.marked, focus.path, focus.stops))
 
 
-def _dependence(one: Dependence) -> str:
+def _dependence(dependence: Dependence) -> str:
     """Which decision makes the difference, and where the outcome can be seen."""
-    answers = f"Here: {one.default} Under {one.decision}: {one.other}"
-    return f"It depends on {one.decision}: {one.question} {answers} The outcome can be seen under {one.allowed_by}."
+    answers = f"Here: {dependence.default} Under {dependence.decision}: {dependence.other}"
+    seen = f"The outcome can be seen under {dependence.allowed_by}."
+    return f"It depends on {dependence.decision}: {dependence.question} {answers} {seen}"
 
 
-def draw_told(report: Report, told: Explanation) -> Drawing:
+def draw_told(report: Report, explanation: Explanation) -> Drawing:
     """The picture for a page that says the rest beside it: with all relations among its events, some hidden.
 
     Raises as `draw`.
     """
-    focus = focus_of(report, None, told=told)
+    focus = focus_of(report, None, explanation=explanation)
     if focus is None:
         return Drawing(draw(report), ())
     folded = f"Folded: {count(focus.folded, 'event')} of the execution." if focus.folded else ""
@@ -188,25 +189,25 @@ def _wrapped(lines: Sequence[str]) -> tuple[str, ...]:
 def execution_of(report: Report) -> Witness:
     """The execution that settles the question; failing that, any that is known."""
     answer = report.answer
-    found = report.execution or answer.counter
+    witness = report.execution or answer.counter
     if report.mixed:
-        found = report.found(FindingKind.MIXED)[0].witness
-    elif found is None and answer.findings:
-        found = (answer.hang or answer.findings[0]).witness
-    if found is None:
+        witness = report.found(FindingKind.MIXED)[0].witness
+    elif witness is None and answer.findings:
+        witness = (answer.hang or answer.findings[0]).witness
+    if witness is None:
         why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
         refused = TooLarge if answer.observation is Observation.UNDECIDED else InputError
         raise refused(f"{report.path}: no execution to draw: {why}")
-    return found
+    return witness
 
 
 def _with_finding(report: Report, word: str) -> Witness:
-    found = next((one.witness for one in report.answer.findings if is_called(one.flag, word)), None)
-    if found is None:
+    witness = next((finding.witness for finding in report.answer.findings if is_called(finding.flag, word)), None)
+    if witness is None:
         why = report.answer.unsearched or f"no execution has a finding of the kind `{word}`"
         refused = TooLarge if report.answer.unsearched else InputError
         raise refused(f"{report.path}: no execution to draw: {why}")
-    return found
+    return witness
 
 
 def _next(layout: Picture, first: int, second: int) -> bool:
@@ -234,10 +235,12 @@ def _said(report: Report, witness: Witness) -> tuple[str, ...]:
     elif report.finding is None and witness == answer.counter:
         because = f" (forbidden by {', '.join(answer.axioms)})" if answer.axioms else ""
         lines.append(f"This execution does not satisfy the condition{because}.")
-    told = [sentence(one) for one in answer.findings if one.witness == witness and one.flag != HANG]
-    lines += [f"{one[:1].upper()}{one[1:]}." for one in told[:MAX_TOLD]]
-    if len(told) > MAX_TOLD:
-        lines.append(f"{len(told) - MAX_TOLD} more findings are not listed here.")
+    sentences = [
+        sentence(finding) for finding in answer.findings if finding.witness == witness and finding.flag != HANG
+    ]
+    lines += [f"{text[:1].upper()}{text[1:]}." for text in sentences[:MAX_TOLD]]
+    if len(sentences) > MAX_TOLD:
+        lines.append(f"{len(sentences) - MAX_TOLD} more findings are not listed here.")
     return tuple(part for line in (*lines, *witness.waits) for part in textwrap.wrap(line, WRAP))
 
 

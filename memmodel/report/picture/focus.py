@@ -65,28 +65,27 @@ def focus_of(
     finding: str | None,
     show: Collection[str] = (),
     hide: Collection[str] = (),
-    told: Explanation | None = None,
+    explanation: Explanation | None = None,
 ) -> Focus | None:
     """The focus of a report's picture, or of a finding of a kind. `show`, `hide`: relations to add and to leave out.
 
-    `told`: the explanation of the report, if it is known; it saves work. Raises InputError for a relation that there is
-    not.
+    `explanation`: that of the report, if it is known; it saves work. Raises InputError for an unknown relation.
     """
     asked = finding or report.finding
-    found = _of_hang(report, asked) or _of_story(report, asked)
-    found = found or (None if asked else _of_cycle(report, told))
-    if found is None:
+    focus = _of_hang(report, asked) or _of_story(report, asked)
+    focus = focus or (None if asked else _of_cycle(report, explanation))
+    if focus is None:
         return None
-    known_relations((*show, *hide), found.witness, found.edges)
-    known = {event.uid for event in found.witness.events}
-    drawn = set(found.edges)
-    more = [edge for edge in shown_edges(found.witness) if {edge.first, edge.second} <= known and edge not in drawn]
-    edges = (*found.edges, *(edge for edge in more if edge.name in show))
+    known_relations((*show, *hide), focus.witness, focus.edges)
+    known = {event.uid for event in focus.witness.events}
+    drawn = set(focus.edges)
+    more = [edge for edge in shown_edges(focus.witness) if {edge.first, edge.second} <= known and edge not in drawn]
+    edges = (*focus.edges, *(edge for edge in more if edge.name in show))
     return replace(
-        found,
+        focus,
         edges=tuple(dict.fromkeys(edge for edge in edges if edge.name not in hide)),
         more=tuple(edge for edge in more if edge.name not in show),
-        po=() if "po" in hide else found.po,
+        po=() if "po" in hide else focus.po,
     )
 
 
@@ -108,19 +107,23 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     shown = shown_outcome(subject.lowered, report.answer)
     if finding is None and shown is not None and shown is report.execution:
         stories.append(outcome_story(subject.model, shown))
-    for one in first_findings(report.answer, 1):
-        if not any(map(_drawable, stories)) and (finding is None or is_called(one.flag, finding)):
-            stories.append(finding_story(subject.model, one, report.rule(one.flag)))
+    for candidate in first_findings(report.answer, 1):
+        if not any(map(_drawable, stories)) and (finding is None or is_called(candidate.flag, finding)):
+            stories.append(finding_story(subject.model, candidate, report.rule(candidate.flag)))
     story = next(filter(_drawable, stories), None)
     if story is None:
         return None
     uids = _uids(story.witness)
-    said = [f"Because of {one.reason.value}: {one.text}." for one in story.obstacles if one.text != story.rule]
+    said = [
+        f"Because of {obstacle.reason.value}: {obstacle.text}."
+        for obstacle in story.obstacles
+        if obstacle.text != story.rule
+    ]
     said += [f"Rule: {story.rule}"] if story.rule and not story.steps else []
-    beside = {uids[place.label] for one in story.obstacles for place in one.events if place.label in uids}
+    beside = {uids[place.label] for obstacle in story.obstacles for place in obstacle.events if place.label in uids}
     reason = STOPPED + story.obstacles[0].reason.value
     links = _links(story.steps, uids, reason)
-    ends = {uids[one.label] for one in (story.first, story.second) if one is not None} or _closing(links)
+    ends = {uids[at.label] for at in (story.first, story.second) if at is not None} or _closing(links)
     near = set() if story.steps else _before(story.witness, ends)
     orders = story.obstacles[0].reason not in (Reason.RULE, Reason.NOTHING_MISSING)
     if orders and story.first and story.second and all(name != reason for name, *_ in links):
@@ -136,27 +139,27 @@ def _drawable(story: Story | None) -> bool:
 def _before(witness: Witness, ends: Collection[int]) -> set[int]:
     """What the threads did just before these events."""
     issuer = {second: first for first, second in witness.edges.get("iss", ())}
-    found: set[int] = set()
+    before: set[int] = set()
     for end in ends:
         earlier = [first for first, second in witness.edges.get("po", ()) if second == issuer.get(end, end)]
-        found |= set(sorted(earlier)[-BEFORE:])
-    return found
+        before |= set(sorted(earlier)[-BEFORE:])
+    return before
 
 
-def _of_cycle(report: Report, told: Explanation | None) -> Focus | None:
+def _of_cycle(report: Report, explanation: Explanation | None) -> Focus | None:
     subject = report.subject
     if subject is None:
         return None
-    if told is not None:
-        found = told.contradictions
+    if explanation is not None:
+        contradictions = explanation.contradictions
     else:
-        found = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
-    if not found:
+        contradictions = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
+    if not contradictions:
         return None
-    one = found[0]
-    links = _links(one.steps, _uids(one.witness), "")
-    said = [f"An execution that {one.axiom} alone forbids.", one.rule]
-    return _focus(one.witness, links, frozenset(_closing(links)), said, set())
+    contradiction = contradictions[0]
+    links = _links(contradiction.steps, _uids(contradiction.witness), "")
+    said = [f"An execution that {contradiction.axiom} alone forbids.", contradiction.rule]
+    return _focus(contradiction.witness, links, frozenset(_closing(links)), said, set())
 
 
 def _closing(links: Sequence[Named]) -> set[int]:
@@ -183,13 +186,13 @@ def _of_hang(report: Report, finding: str | None) -> Focus | None:
         kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     links = [(edge.name, edge.first, edge.second) for edge in edges if {edge.first, edge.second} <= kept]
     said = []
-    for one in stuck(witness).waiting:
-        text = re.sub(rf"{re.escape(report.path)}:(\d+):\d+", r"line \1", one.text) if report.path else one.text
-        said.append(f"{text}; {one.reason.value}.")
-        if one.goes_on and len(said) == 1:
-            said.append(f"It would go on with {one.goes_on}.")
-    found = _focus(witness, links, frozenset(waiting), said, kept)
-    return replace(found, path=frozenset())
+    for stopped in stuck(witness).waiting:
+        text = re.sub(rf"{re.escape(report.path)}:(\d+):\d+", r"line \1", stopped.text) if report.path else stopped.text
+        said.append(f"{text}; {stopped.reason.value}.")
+        if stopped.goes_on and len(said) == 1:
+            said.append(f"It would go on with {stopped.goes_on}.")
+    focus = _focus(witness, links, frozenset(waiting), said, kept)
+    return replace(focus, path=frozenset())
 
 
 def _uids(witness: Witness) -> dict[str, int]:
@@ -198,21 +201,21 @@ def _uids(witness: Witness) -> dict[str, int]:
 
 def _links(steps: tuple[PathStep, ...], uids: dict[str, int], reason: str) -> list[Named]:
     """The edges of a path between events that there are; across what is missing, one edge that says so."""
-    found: list[Named] = []
+    named: list[Named] = []
     begun: int | None = None
     for step in steps:
         first, second = uids.get(step.first.label), uids.get(step.second.label)
         if first is not None and second is not None:
             name = step.relation if step.holds else reason
             inverse = name.endswith("^-1")
-            found.append((name.removesuffix("^-1"), *((second, first) if inverse else (first, second))))
+            named.append((name.removesuffix("^-1"), *((second, first) if inverse else (first, second))))
             begun = None
         elif first is not None:
             begun = first
         elif second is not None and begun is not None:
-            found.append((reason, begun, second))
+            named.append((reason, begun, second))
             begun = None
-    return found
+    return named
 
 
 def _focus(
@@ -222,10 +225,10 @@ def _focus(
     kept = {end for _, *ends in links for end in ends} | marked | set(beside)
     kept |= {write for write, read in witness.edges.get("rf", ()) if read in marked}
     kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
-    told = {(a, b) for _, a, b in links}
+    pairs = {(a, b) for _, a, b in links}
     edges = [Edge(name, a, b) for name, a, b in links if name != "po"]
     for edge in shown_edges(witness):
-        both = edge.first in kept and edge.second in kept and (edge.first, edge.second) not in told
+        both = edge.first in kept and edge.second in kept and (edge.first, edge.second) not in pairs
         if both and (edge.name in BASIC or edge.name == "iss"):
             edges.append(edge)
     events = tuple(event for event in witness.events if event.uid in kept)
@@ -239,7 +242,7 @@ def _focus(
         tuple(edges),
         tuple(sorted(near)),
         marked,
-        frozenset(told),
+        frozenset(pairs),
         frozenset(),
         tuple(filter(None, said)),
         (places_line(witness, kept),),

@@ -56,15 +56,17 @@ def lanes_of(witness: Witness) -> list[Lane]:
     """Every thread with its units to the right of it; threads of one CTA, cluster and GPU stand side by side."""
     issuer = {second: first for first, second in witness.edges.get("iss", ())}
     number = {event.uid: index for index, event in enumerate(witness.events)}
-    found: list[Lane] = []
+    lanes: list[Lane] = []
     for name in _threads(witness):
         mine = [event for event in witness.events if event.thread == name]
         place = mine[0].place or Place()
         parts: dict[str, list[ShownEvent]] = {"": []}
-        for event in sorted(mine, key=lambda one: (number.get(issuer.get(one.uid, one.uid), 0), number[one.uid])):
+        for event in sorted(
+            mine, key=lambda shown: (number.get(issuer.get(shown.uid, shown.uid), 0), number[shown.uid])
+        ):
             parts.setdefault(unit_of(event) if is_async(event) else "", []).append(event)
-        found += (Lane(name, unit, place, tuple(events)) for unit, events in parts.items() if events or not unit)
-    return found
+        lanes += (Lane(name, unit, place, tuple(events)) for unit, events in parts.items() if events or not unit)
+    return lanes
 
 
 def unit_of(event: ShownEvent) -> str:
@@ -79,8 +81,8 @@ def rows_of(lanes: Sequence[Lane], edges: Iterable[Edge]) -> dict[int, int]:
     """The row of every event: below the one before it in its lane, and not above what comes before it elsewhere."""
     after: dict[int, list[tuple[int, int]]] = {event.uid: [] for lane in lanes for event in lane.events}
     for lane in lanes:
-        for one, next_one in pairwise(lane.events):
-            after[one.uid].append((next_one.uid, 1))
+        for event, next_event in pairwise(lane.events):
+            after[event.uid].append((next_event.uid, 1))
     for first, second in _downward(edges):
         if first in after and second in after and first not in _reach(second, after):
             after[first].append((second, 0))
@@ -126,19 +128,21 @@ def iterations(witness: Witness) -> dict[int, int]:
 
     A round begins where a thread goes back in the text of the test. What spins in place makes no rounds.
     """
-    found: dict[int, int] = {}
+    rounds: dict[int, int] = {}
     issuer = {second: first for first, second in witness.edges.get("iss", ())}
     for name in _threads(witness):
-        mine = [one for one in witness.events if one.thread == name and one.span is not None and not is_async(one)]
-        starts = [one.span.start for one in mine if one.span is not None]
+        mine = [
+            event for event in witness.events if event.thread == name and event.span is not None and not is_async(event)
+        ]
+        starts = [event.span.start for event in mine if event.span is not None]
         loops = [(second, first) for first, second in pairwise(starts) if second < first]
         for low, high in _merged(loops):
             number = 1
             for index, start in enumerate(starts):
                 if low <= start <= high:
                     number += index > 0 and start < starts[index - 1] <= high
-                    found[mine[index].uid] = number
-    return found | {uid: found[first] for uid, first in issuer.items() if first in found}
+                    rounds[mine[index].uid] = number
+    return rounds | {uid: rounds[first] for uid, first in issuer.items() if first in rounds}
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -236,13 +236,13 @@ BANDS = "mbarriers"
 def _with_bands(lanes: list[Lane], phases: Sequence[Phase]) -> list[Lane]:
     """The lanes, with one for the phases of each CTA that has some behind the CTA's last lane."""
     ids = [lane.place.cta_id for lane in lanes]
-    found: list[Lane] = []
+    banded: list[Lane] = []
     for index, lane in enumerate(lanes):
-        found.append(lane)
+        banded.append(lane)
         last = index == len(lanes) - 1 or ids[index + 1] != ids[index]
         if last and any(_home(phase, ids) == ids[index] for phase in phases):
-            found.append(Lane("", BANDS, lane.place, ()))
-    return found
+            banded.append(Lane("", BANDS, lane.place, ()))
+    return banded
 
 
 def _home(phase: Phase, ids: Sequence[tuple[object, ...]]) -> tuple[object, ...] | None:
@@ -257,21 +257,21 @@ Tracks = dict[int, list[list[Phase]]]
 def _tracks(lanes: Sequence[Lane], phases: Sequence[Phase], cell: Mapping[int, tuple[int, int]]) -> Tracks:
     """Phases of one lane side by side where their rows overlap."""
     ids = [lane.place.cta_id for lane in lanes]
-    found: Tracks = {}
+    by_lane: Tracks = {}
     for number, lane in enumerate(lanes):
         if lane.unit != BANDS:
             continue
         mine = [phase for phase in phases if _home(phase, ids) == lane.place.cta_id]
         tracks: list[list[Phase]] = []
-        for phase in sorted(mine, key=lambda one: (_span(one, cell), one.name, one.number)):
+        for phase in sorted(mine, key=lambda item: (_span(item, cell), item.name, item.number)):
             low = _span(phase, cell)[0]
             free = next((track for track in tracks if _span(track[-1], cell)[1] < low), None)
             if free is None:
                 tracks.append([phase])
             else:
                 free.append(phase)
-        found[number] = tracks
-    return found
+        by_lane[number] = tracks
+    return by_lane
 
 
 def _span(phase: Phase, cell: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
@@ -283,7 +283,7 @@ def _span(phase: Phase, cell: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
 def _bands(
     columns: Sequence[Column], tracks: Tracks, boxes: Mapping[int, NodeBox], tops: Sequence[float]
 ) -> tuple[PhaseBand, ...]:
-    found = []
+    bands = []
     for number, lane in tracks.items():
         for index, track in enumerate(lane):
             x, least = columns[number].x + index * (BAND_WIDTH + BAND_GAP), 0.0
@@ -292,15 +292,15 @@ def _bands(
                 y = max(least, min((box.y for box in mine), default=tops[0]))
                 needed = (2 + len(phase.counted)) * BAND_LINE + 12
                 height = max(max((box.bottom for box in mine), default=y) - y, needed)
-                found.append(PhaseBand(phase, x, y, height))
+                bands.append(PhaseBand(phase, x, y, height))
                 least = y + height + BAND_GAP
-    return tuple(found)
+    return tuple(bands)
 
 
 def _width(lane: Lane, texts: Mapping[int, tuple[Line, ...]], tracks: Tracks) -> float:
     """Of a lane's column."""
     if lane.unit == BANDS:
-        count = max((len(one) for one in tracks.values()), default=1)
+        count = max((len(rows) for rows in tracks.values()), default=1)
         return count * (BAND_WIDTH + BAND_GAP) - BAND_GAP
     needed = max((len(line.text) * CHAR + 22 for event in lane.events for line in texts[event.uid]), default=82)
     return max(needed, len(lane.title) * 8.6)
@@ -308,15 +308,15 @@ def _width(lane: Lane, texts: Mapping[int, tuple[Line, ...]], tracks: Tracks) ->
 
 def _rounds(lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping[int, int]) -> tuple[RoundFrame, ...]:
     """A frame around the events of each iteration in each lane."""
-    found = []
+    frames = []
     for lane in lanes:
         for number, events in groupby(lane.events, key=lambda event: rounds.get(event.uid)):
             if number is not None:
                 mine = [boxes[event.uid] for event in events]
                 y = mine[0].y - 6
                 box = mine[0]
-                found.append(RoundFrame(box.x - 6, y, box.width + 12, mine[-1].bottom + 6 - y, f"iteration {number}"))
-    return tuple(found)
+                frames.append(RoundFrame(box.x - 6, y, box.width + 12, mine[-1].bottom + 6 - y, f"iteration {number}"))
+    return tuple(frames)
 
 
 def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
@@ -384,7 +384,7 @@ def _gutters(lanes: Sequence[Lane], cell: Mapping[int, tuple[int, int]], edges: 
     spans = sorted(
         (sorted(cell.get(end, (-1, 0))[0] for end in (edge.first, edge.second)), edge.name) for edge in edges
     )
-    for (low, high), name in sorted(spans, key=lambda one: one[0][1] - one[0][0]):
+    for (low, high), name in sorted(spans, key=lambda entry: entry[0][1] - entry[0][0]):
         if low < 0 or low == high:
             load[high if high < (count + 1) / 2 and high == 0 else high + 1].append(name)
             continue

@@ -42,11 +42,11 @@ def phases_of(witness: Witness) -> list[Phase]:
         return []
     observed = execution.relation("mbarobs")
     space = execution.frame.lowered.space
-    found: list[Phase] = []
+    phases: list[Phase] = []
     for uses in Assembly(execution.frame).objects:
         walk = uses.chosen(execution.relation("mbar"))
-        found += _phases(uses, walk, spell_cell(space, uses.cell), observed)
-    return found
+        phases += _phases(uses, walk, spell_cell(space, uses.cell), observed)
+    return phases
 
 
 def _phases(uses: MbarrierUses, walk: ObjectWalk, name: str, observed: Rows) -> list[Phase]:
@@ -59,10 +59,10 @@ def _phases(uses: MbarrierUses, walk: ObjectWalk, name: str, observed: Rows) -> 
     for test in uses.tests:
         over = [phase for phase, inside in phases.items() if any(_has(observed, walk, n, test.event) for n in inside)]
         if test.record.result:
-            seen.setdefault(max(over, key=lambda one: one[1]) if over else (last.life, -1), set()).add(test.event)
+            seen.setdefault(max(over, key=lambda pair: pair[1]) if over else (last.life, -1), set()).add(test.event)
         else:
             seen.setdefault((last.life, last.over), set()).add(test.event)
-    found = []
+    completed = []
     for phase in dict.fromkeys((*phases, *seen)):
         if phase[1] < 0:
             continue  # a wait for the phase before the first, which is over from the start
@@ -70,8 +70,8 @@ def _phases(uses: MbarrierUses, walk: ObjectWalk, name: str, observed: Rows) -> 
         events = frozenset((*(walk.order[number].event for number in inside), *seen.get(phase, ())))
         done = phase != (last.life, last.over)
         counted = _counted(walk, inside) if done else tuple(uses.missing(walk).partition(": ")[2].split(", "))
-        found.append(Phase(name, phase[1], done, counted, events, uses.cell.instance.owner))
-    return found
+        completed.append(Phase(name, phase[1], done, counted, events, uses.cell.instance.owner))
+    return completed
 
 
 def _has(rows: Rows, walk: ObjectWalk, number: int, test: int) -> bool:
@@ -81,8 +81,8 @@ def _has(rows: Rows, walk: ObjectWalk, number: int, test: int) -> bool:
 def _counted(walk: ObjectWalk, inside: list[int]) -> tuple[str, ...]:
     """What came in a phase that is over."""
     updates = [walk.order[number].record for number in inside]
-    arrivals = sum(one.count for one in updates if one.action is Action.ARRIVE)
-    size = sum(one.bytes for one in updates if one.action is Action.COMPLETE_TX)
+    arrivals = sum(update.count for update in updates if update.action is Action.ARRIVE)
+    size = sum(update.bytes for update in updates if update.action is Action.COMPLETE_TX)
     words = [f"{arrivals} arrival{'' if arrivals == 1 else 's'}"] if arrivals else []
     return (*words, f"{size} bytes") if size else tuple(words)
 
@@ -100,5 +100,5 @@ def places_line(witness: Witness, shown: Collection[int]) -> str:
             words = _SPACES.get(cell.instance.space, "global memory")
             where = words if owner is None else f"{words} of CTA {owner[-1]}"
             names.setdefault(where, {})[cell.instance.name] = None
-    text = "; ".join(f"{where}: {', '.join(sorted(found))}" for where, found in sorted(names.items(), reverse=True))
+    text = "; ".join(f"{where}: {', '.join(sorted(places))}" for where, places in sorted(names.items(), reverse=True))
     return text[:1].upper() + text[1:] + "." if text else ""

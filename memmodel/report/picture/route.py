@@ -184,7 +184,7 @@ def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) 
     solid = [((b.x + b.width / 2, b.middle), (b.width + 4, b.height + 4)) for b in layout.boxes.values()]
     bands = [((b.x + BAND_WIDTH / 2, b.y + b.height / 2), (BAND_WIDTH, b.height)) for b in layout.bands]
     taken: list[tuple[Point, Size]] = []
-    found: dict[int, Point] = {}
+    labels: dict[int, Point] = {}
     for index in sorted(range(len(edges)), key=lambda i: _length(points[i])):
         width, height = label_width(edges[index].name) + 6, LABEL_HEIGHT * len(label_lines(edges[index].name))
         mine = points[index]
@@ -201,9 +201,9 @@ def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) 
             return covered + 15 * near + 60 * off_centre + 2000 * max(0.0, off_centre - 0.3)
 
         best = min(range(len(mine)), key=cost)
-        found[index] = mine[best]
+        labels[index] = mine[best]
         taken.append((mine[best], (width, height)))
-    return tuple(Route(edge, curves[index], found[index]) for index, edge in enumerate(edges))
+    return tuple(Route(edge, curves[index], labels[index]) for index, edge in enumerate(edges))
 
 
 def _port(box: NodeBox, side: str, share: float) -> Point:

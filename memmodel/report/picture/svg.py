@@ -148,13 +148,13 @@ def svg(
         *(_words(MARGIN, first + 18 * index, line, "13") for index, line in enumerate(words.subtitle)),
         f'<g transform="translate({shift:.1f} 0)">',
         *(_frame(frame) for frame in sorted(layout.frames, key=lambda frame: frame.depth)),
-        *(_round(one) for one in layout.rounds),
+        *(_round(frame) for frame in layout.rounds),
         *(_band(band) for band in layout.bands),
-        *(_po(layout.boxes[a], layout.boxes[b], told=(a, b) in emphasis.path) for a, b in po),
+        *(_po(layout.boxes[a], layout.boxes[b], on_path=(a, b) in emphasis.path) for a, b in po),
         *(_curve(route, colour, emphasis) for route in drawn),
         *(_box(box, emphasis) for box in layout.boxes.values()),
         *(_frame_title(frame) for frame in layout.frames),
-        *(_round_title(one) for one in layout.rounds),
+        *(_round_title(frame) for frame in layout.rounds),
         *(_column_title(column, layout.header) for column in layout.columns),
         *(_label(route, colour, emphasis) for route in drawn),
         "</g>",
@@ -191,15 +191,15 @@ def _frame_title(frame: ThreadFrame) -> str:
     return _halo(frame.x + 9, frame.y + 16, 'font-size="11.5" font-weight="600"', frame.title, "#5b6774")
 
 
-def _round(one: RoundFrame) -> str:
+def _round(frame: RoundFrame) -> str:
     return (
-        f'<rect x="{one.x:.1f}" y="{one.y:.1f}" width="{one.width:.1f}" height="{one.height:.1f}" rx="9" '
+        f'<rect x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}" rx="9" '
         'fill="#fbf7ea" stroke="#d8c27a" stroke-dasharray="2 3"/>'
     )
 
 
-def _round_title(one: RoundFrame) -> str:
-    return _halo(one.x + one.width, one.y - 4, 'font-size="10.5" text-anchor="end"', one.title, "#806515")
+def _round_title(frame: RoundFrame) -> str:
+    return _halo(frame.x + frame.width, frame.y - 4, 'font-size="10.5" text-anchor="end"', frame.title, "#806515")
 
 
 def _band(band: PhaseBand) -> str:
@@ -258,13 +258,13 @@ def _under(path: str) -> str:
     return f'<path d="{path}" stroke="{MARKED}" {style}/>'
 
 
-def _po(first: NodeBox, second: NodeBox, *, told: bool) -> str:
+def _po(first: NodeBox, second: NodeBox, *, on_path: bool) -> str:
     x = first.x + PO_INSET
     top, bottom = (first.bottom, second.y) if first.y <= second.y else (first.y, second.bottom)
     path = f"M{x:.1f} {top:.1f}V{bottom - 5:.1f}"
     line = f'<path d="{path}" stroke="{PO_COLOUR}" stroke-width="1.3" fill="none"/>'
     head = f'<path d="M{x - 3.5:.1f} {bottom - 7:.1f}h7l-3.5 7z" fill="{PO_COLOUR}"/>'
-    return _edge("po", PLAIN, (_under(path) if told else "") + line + head)
+    return _edge("po", PLAIN, (_under(path) if on_path else "") + line + head)
 
 
 def _curve(route: Route, colour: dict[str, str], emphasis: Emphasis) -> str:
@@ -275,11 +275,11 @@ def _curve(route: Route, colour: dict[str, str], emphasis: Emphasis) -> str:
     for index, (_, c1, c2, end) in enumerate(curve):
         stop = base if index == len(curve) - 1 else end
         path += f"C{c1[0]:.1f} {c1[1]:.1f} {c2[0]:.1f} {c2[1]:.1f} {stop[0]:.1f} {stop[1]:.1f}"
-    told = {(route.edge.first, route.edge.second), (route.edge.second, route.edge.first)} & set(emphasis.path)
+    on_path = {(route.edge.first, route.edge.second), (route.edge.second, route.edge.first)} & set(emphasis.path)
     dashes = ' stroke-dasharray="6 4"' if name.startswith(STOPPED) else ""
-    width = 2.2 if told else 1.5
+    width = 2.2 if on_path else 1.5
     line = f'<path d="{path}" stroke="{colour[name]}" stroke-width="{width}" fill="none"{dashes}/>'
-    return _edge(name, emphasis, (_under(path) if told else "") + line + f'<path d="{head}" fill="{colour[name]}"/>')
+    return _edge(name, emphasis, (_under(path) if on_path else "") + line + f'<path d="{head}" fill="{colour[name]}"/>')
 
 
 def _head(cubic: Cubic) -> tuple[str, tuple[float, float]]:
