@@ -22,7 +22,6 @@ from memmodel.program.ops import (
     AsyncWrite,
     Gather,
     IssueAsync,
-    Part,
     Respond,
     Scatter,
     SignalPart,
@@ -42,14 +41,14 @@ def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
     """The instruction, or as much of it as is left after the last of its reads; False if states go on from there."""
     if state.issuing is None:
         inner = _inner(op)
-        if not _all_good(runner, state, [one for part in op.parts for one in _regions(part) if not _uses(one, inner)]):
+        if not _all_good(runner, state, [part.region for part in op.parts if not _uses(part.region, inner)]):
             return True
         addr, data = _dependencies(state, op, inner)
         made = runner.plain(state, op.label, addr=addr, data=data)
         state.issuing = Issuing(op, state.add(made))
     while state.ended is None and len(state.issuing.records) < len(op.parts):
         part = op.parts[len(state.issuing.records)]
-        if isinstance(part, Gather | AsyncRead | Update | Respond):
+        if isinstance(part, Gather | AsyncRead | Update) or (isinstance(part, Respond) and part.like is None):
             return _ask(runner, state, part, run)
         if isinstance(part, SignalPart):
             _signal(runner, state, part)
@@ -62,10 +61,6 @@ def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
 def _inner(op: IssueAsync) -> frozenset[str]:
     """The temporaries that parts of the instruction read into."""
     return frozenset(name for part in op.parts if isinstance(part, AsyncRead) for name in part.registers if name)
-
-
-def _regions(part: Part) -> list[Region]:
-    return list(part.regions) if isinstance(part, Respond) else [part.region]
 
 
 def _uses(region: Region, names: frozenset[str]) -> bool:
@@ -86,7 +81,7 @@ def _dependencies(state: RunState, op: IssueAsync, inner: frozenset[str]) -> tup
     """The addr and data dependencies of an issue: those of its parts, except on what other parts read."""
     addr = data = 0
     for part in op.parts:
-        places = {expr for region in _regions(part) for expr in region_exprs(region)}
+        places = set(region_exprs(part.region))
         for expr in part_expressions(part):
             mask = 0
             for name in registers_of(expr) - inner:
@@ -160,7 +155,7 @@ def _ask(runner: Runner, state: RunState, part: Gather | AsyncRead | Update | Re
         if isinstance(part, AsyncRead):
             names = frozenset(name for name in part.registers if name)
             later = after.issuing.op.parts[len(after.issuing.records) :]
-            _all_good(runner, after, [one for other in later for one in _regions(other) if _uses(one, names)])
+            _all_good(runner, after, [other.region for other in later if _uses(other.region, names)])
         run.pending.append(after)
     return False
 
@@ -212,21 +207,22 @@ def _update(runner: Runner, state: RunState, part: Update, read: AccessRecord, n
 
 
 def _respond(runner: Runner, state: RunState, part: Respond, response: int) -> None:
-    """The response, written to every receiver."""
+    """The response, written to one receiver."""
     assert state.issuing is not None
-    made = []
-    for region in part.regions:
-        where, addr = locate(runner, state, region)
-        assert isinstance(where, Footprint), "bad addresses are refused before"
-        made.append((_record(runner, state, part.label, where, addr, refused=not response), response))
-    state.issuing.records.append(len(state.records))
-    for record, value in made:
-        state.add(record, value)
+    where, addr = locate(runner, state, part.region)
+    assert isinstance(where, Footprint), "bad addresses are refused before"
+    record = _record(runner, state, part.label, where, addr, refused=not response)
+    state.issuing.records.append(state.add(record, response))
 
 
-def _write(runner: Runner, state: RunState, part: Scatter | AsyncWrite) -> None:
-    """The bytes that a Gather read, or values."""
+def _write(runner: Runner, state: RunState, part: Scatter | AsyncWrite | Respond) -> None:
+    """The bytes that a Gather read, values, or the response that another receiver has."""
     assert state.issuing is not None
+    if isinstance(part, Respond):
+        first = state.issuing.records[part.like or 0]
+        assert first is not None
+        _respond(runner, state, part, state.values[first] or 0)
+        return
     if isinstance(part, Scatter) and part.when is not None and not runner.value(part.when, state):
         state.issuing.records.append(None)
         return
@@ -309,7 +305,7 @@ def _signal(runner: Runner, state: RunState, part: SignalPart) -> None:
 
 
 def _records_of(state: RunState, first: int | None) -> list[int]:
-    """A part's records: one, but for a reduction's two halves, and the receivers of a response."""
+    """A part's records: one, but for a reduction's two halves."""
     if first is None:
         return []
     found = [first]

@@ -23,7 +23,6 @@ from memmodel.program.ops import (
     OnObject,
     Op,
     Read,
-    Respond,
     SignalPart,
     Update,
     Write,
@@ -84,9 +83,7 @@ def _accesses(op: Op) -> Iterator[tuple[bool, Region]]:
         yield isinstance(op, Read), op.region
     elif isinstance(op, IssueAsync):
         for part in op.parts:
-            if isinstance(part, Respond):
-                yield from ((False, region) for region in part.regions)
-            elif not isinstance(part, SignalPart):
+            if not isinstance(part, SignalPart):
                 if isinstance(part, Gather | AsyncRead | Update):
                     yield True, part.region
                 if not isinstance(part, Gather | AsyncRead):

@@ -49,7 +49,7 @@ class _Parts:
 def issue(build: Builder, here: Here, op: IssueAsync) -> None:
     """The whole instruction."""
     inner = frozenset(name for part in op.parts if isinstance(part, AsyncRead) for name in part.registers if name)
-    _refuse(build, here, [region for part in op.parts for region in _regions(part) if not _uses(region, inner)])
+    _refuse(build, here, [part.region for part in op.parts if not _uses(part.region, inner)])
     if here.runs == FALSE:
         return
     addr, data = _dependencies(build, here, op, inner)
@@ -64,7 +64,7 @@ def issue(build: Builder, here: Here, op: IssueAsync) -> None:
         if isinstance(part, AsyncRead):
             # If what was read says where later parts are, a bad address there stops the thread after the issue.
             names = frozenset(name for name in part.registers if name)
-            later = [region for one in op.parts[number + 1 :] for region in _regions(one) if _uses(region, names)]
+            later = [other.region for other in op.parts[number + 1 :] if _uses(other.region, names)]
             _refuse(build, here, later, parts.registers)
             parts.alive = build.logic.both(parts.alive, here.runs)
     for name in inner:
@@ -79,10 +79,6 @@ def _refuse(build: Builder, here: Here, regions: list[Region], registers: dict[s
             build.fault(here, why, when, deps)
 
 
-def _regions(part: Part) -> list[Region]:
-    return list(part.regions) if isinstance(part, Respond) else [part.region]
-
-
 def _uses(region: Region, names: frozenset[str]) -> bool:
     return any(not names.isdisjoint(registers_of(expr)) for expr in region_exprs(region))
 
@@ -92,7 +88,7 @@ def _dependencies(build: Builder, here: Here, op: IssueAsync, inner: frozenset[s
     addr: list[Deps] = []
     data: list[Deps] = []
     for part in op.parts:
-        places = {expr for region in _regions(part) for expr in region_exprs(region)}
+        places = set(region_exprs(part.region))
         for expr in part_expressions(part):
             names = registers_of(expr) - inner
             kind = addr if expr in places else data
@@ -286,15 +282,15 @@ def _added(build: Builder, old: Value, value: Value, condition: Value | None) ->
 
 
 def _respond(build: Builder, here: Here, parts: _Parts, number: int, part: Respond) -> None:
-    """The response of a try_cancel: one choice, written to every receiver."""
-    success = build.logic.var(f"success(v{here.visit})")
-    build.requests[here.visit] = (number, success)
+    """The response of a try_cancel, written to a receiver: one choice for all of them."""
+    if part.like is None:
+        build.requests[here.visit] = (number, build.logic.var(f"success(v{here.visit})"))
+    _, success = build.requests[here.visit]
     value = Value(Cases({0: -success, part.success: success}))
     start = len(build.events)
-    for region in part.regions:
-        for target, addr in _targets(build, here, parts, region):
-            data = [Bytes(0, target.footprint.size, value)]
-            writes(build, here, part.label, target, data, addr, part=number, issue=parts.issue)
+    for target, addr in _targets(build, here, parts, part.region):
+        data = [Bytes(0, target.footprint.size, value)]
+        writes(build, here, part.label, target, data, addr, part=number, issue=parts.issue)
     parts.uids[number] += range(start, len(build.events))
 
 

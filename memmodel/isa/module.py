@@ -87,11 +87,24 @@ def spelling_of(opcode: str) -> Spelling | Refusal:
     return read_mnemonic(opcode, Layout.MODULE, HEADS)
 
 
+@lru_cache(maxsize=4096)
 def head_row(opcode: str) -> Row | None:
     """The row of the longest head that an opcode begins with, whether or not its other words are legal."""
     words = opcode.split(".")
     heads = (".".join(words[:length]) for length in range(len(words), 0, -1))
     return next((row for head in heads if (row := HEADS.get(head)) is not None), None)
+
+
+def tests_phase(opcode: str) -> bool:
+    """True if an instruction asks whether a phase of an mbarrier object is over."""
+    row = head_row(opcode)
+    return row is not None and row.tests
+
+
+def words_of(opcode: str) -> Mapping[str, str]:
+    """The words of a legal opcode behind its head, by slot; none of an illegal one."""
+    spelling = spelling_of(opcode)
+    return spelling.words if isinstance(spelling, Spelling) else {}
 
 
 def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) -> tuple[Op | WarpOp, ...]:

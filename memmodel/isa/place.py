@@ -64,14 +64,21 @@ def shifted(address: Expr, offset: int) -> Expr:
     return Apply("add", (address, Const(offset)), ADDRESS)
 
 
-def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
-    """The mbarrier object at a memory operand, which has to lie in that window.
+def shared_address(call: Call, operand: Operand) -> Expr:
+    """The address at a memory operand in shared memory.
 
     A register of a module has a generic address if the instruction may name a state space and does not.
     """
     named = call.word("space") or not any(slot.name == "space" for slot in call.reading.row.slots)
     if call.module and not named and isinstance(operand, Mem) and not isinstance(operand.base, Sym):
-        return Object(call.location_of(operand), window)
+        return call.location_of(operand)
+    return memory_base(call, operand, Space.SHARED)[0]
+
+
+def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
+    """The mbarrier object at a memory operand, which has to lie in that window."""
+    if call.module:
+        return Object(shared_address(call, operand), window)
     address, variable, _, _ = memory_base(call, operand, Space.SHARED)
     if variable is not None and call.root(variable).maps:
         call.fail(f"'{variable.name}' is a tensor map, not an mbarrier object", operand)

@@ -45,9 +45,9 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("tcgen05", "matrix.tcgen_sync", "tcgen05"),
     ("Cluster launch control", "synchronization.launch", "clusterlaunchcontrol"),
     ("Grids that depend on one another", "synchronization.grids", "griddepcontrol"),
-    ("Addresses, and election", "movement.cluster", "elect getctarank mapa"),
-    ("Addresses, and election", "movement.spaces", "cvta isspacep"),
-    ("Lanes of a warp", "synchronization.votes", "activemask match redux shfl vote"),
+    ("Addresses", "movement.cluster", "getctarank mapa"),
+    ("Addresses", "movement.spaces", "cvta isspacep"),
+    ("Lanes of a warp", "synchronization.votes", "activemask elect match redux shfl vote"),
     ("Hints to the caches", "movement.hints", "applypriority createpolicy discard prefetch prefetchu"),
     (
         "Arithmetic and moves",
@@ -74,7 +74,7 @@ _FILES: tuple[tuple[str, str, str], ...] = (
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
 
-_COMPUTING = ("scalar.", "movement.spaces", "synchronization.votes")
+_COMPUTING = ("scalar.", "movement.spaces")
 SCALAR = frozenset(word for _, file, words in _FILES if file.startswith(_COMPUTING) for word in words.split())
 """The first words of instructions that only compute or jump."""
 

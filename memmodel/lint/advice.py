@@ -19,7 +19,6 @@ from memmodel.program.ops import (
     Op,
     Part,
     Read,
-    Respond,
     Update,
     Write,
 )
@@ -42,14 +41,9 @@ def regions_of(op: Op) -> Iterator[Region]:
             yield region
         case IssueAsync(_, parts):
             for part in parts:
-                yield from part_regions(part)
+                yield part.region
         case _:
             pass
-
-
-def part_regions(part: Part) -> tuple[Region, ...]:
-    """The regions of one part of an asynchronous instruction."""
-    return part.regions if isinstance(part, Respond) else (part.region,)
 
 
 def part_label(part: Part) -> Label:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.base.labels import Access, Action, Allocates, Covers, Issue, ProxyFence, group_of
-from memmodel.lint.advice import Advice, named, part_label, part_regions
+from memmodel.lint.advice import Advice, named, part_label
 from memmodel.program.expressions import AddressOf
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Emit, IssueAsync, OnObject, Op, SignalPart
@@ -85,12 +85,11 @@ def _expects(op: OnObject) -> bool:
 def _missed_spaces(lowered: LoweredTest, steps: list[Step]) -> Iterator[Advice]:
     """A proxy fence for a state space in which the test has no async-proxy access."""
     seen = {
-        _space(lowered, region)
+        _space(lowered, part.region)
         for step in steps
         if isinstance(step.op, IssueAsync)
         for part in step.op.parts
         if isinstance(label := part_label(part), Access) and label.proxy is Proxy.ASYNC
-        for region in part_regions(part)
     }
     for step in steps:
         fence = step.op.label if isinstance(step.op, Emit) else None

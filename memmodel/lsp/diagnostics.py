@@ -138,7 +138,7 @@ def _ptx(document: Document) -> list[Json]:
         known = instruction.words[0] not in SCALAR and any(
             head.partition(".")[0] == instruction.words[0] for head in HEADS
         )
-        read = read_mnemonic(instruction.opcode, Layout.BLOCKS, HEADS) if known or start in unread else None
+        read = read_mnemonic(instruction.opcode, Layout.MODULE, HEADS) if known or start in unread else None
         if isinstance(read, Refusal):
             diagnostics.append(
                 made(document, instruction.span, WARNING, _with_hint(read.message, read.hint), "unknown")

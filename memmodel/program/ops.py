@@ -236,11 +236,16 @@ class AsyncWrite:
 
 @dataclass(frozen=True, slots=True)
 class Respond:
-    """Write the response of a try_cancel, whose outcome the execution decides: 0 if refused, else `success`."""
+    """Write the response of a try_cancel, whose outcome the execution decides: 0 if refused, else `success`.
+
+    `like`: the part whose outcome this one has, for a further receiver. A kernel has responses of its own, which say
+    what was cancelled.
+    """
 
     label: Access
-    regions: tuple[Region, ...]
+    region: Region
     success: int
+    like: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from memmodel.program.ops import (
     Op,
     Part,
     Read,
-    Respond,
     Scatter,
     SignalPart,
     UndefinedIf,
@@ -62,8 +61,6 @@ def part_expressions(part: Part) -> tuple[Expr, ...]:
     """The expressions of one part of an asynchronous instruction."""
     found: tuple[Expr | None, ...]
     match part:
-        case Respond(_, regions):
-            found = tuple(expr for region in regions for expr in region_exprs(region))
         case Scatter(when=when):
             found = (*region_exprs(part.region), when)
         case AsyncWrite(_, region, values, adds_if=condition):

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Allocates, Family, Issue, Side
+from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Track
 from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines, TensorMapAt
+from memmodel.ptx.vocabulary import DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,70 @@ class CopyTogether:
     target: TensorMapAt
 
 
+class Exchange(WordList):
+    """What the lanes of a warp learn from one another."""
+
+    UP = "the value of a lower lane"
+    DOWN = "the value of a higher lane"
+    BUTTERFLY = "the value of the lane with other bits"
+    INDEX = "the value of a lane by its number"
+    ALL = "whether a predicate holds in all lanes"
+    ANY = "whether it holds in some lane"
+    UNIFORM = "whether it is the same in all lanes"
+    BALLOT = "the lanes in which it holds"
+    MATCH_ANY = "the lanes that have the same value"
+    MATCH_ALL = "all lanes, if they have the same value"
+    REDUCE = "the values of all lanes, combined"
+    ELECT = "a lane that is elected"
+
+
+SHUFFLES = (Exchange.UP, Exchange.DOWN, Exchange.BUTTERFLY, Exchange.INDEX)
+
+
+@dataclass(frozen=True, slots=True)
+class AmongLanes:
+    """The lanes of `mask` wait for one another, and each learns something from all of them that have not exited.
+
+    Without a mask, those take part that execute the instruction together. `registers`: what receives it, and a
+    predicate. `values`: what each lane gives; of a shuffle also the lane or distance, and the bounds. `combine`: the
+    operation of REDUCE, in `type`.
+    """
+
+    exchange: Exchange
+    registers: tuple[str | None, ...]
+    values: tuple[Expr, ...]
+    mask: Expr | None
+    combine: str = ""
+    type: DataType = DataType("b", 32)
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveLanes:
+    """`register` := the lanes that execute the instruction together, which the hardware decides."""
+
+    register: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeeRefusal:
+    """The thread sees that a request to cancel a cluster was refused, if `when` is non-zero. In a litmus test the read
+    of the response says so.
+    """
+
+    when: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class TakeRegisters:
+    """The maximum of registers that each thread of the warp owns becomes `count`: more of them, or fewer.
+
+    `more`: the warp waits until the CTA has so many to give.
+    """
+
+    count: int
+    more: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """What an execution that comes here with `when` non-zero takes for granted; the verdict says so."""
@@ -190,7 +256,9 @@ class AccessTexture:
 
 
 WarpOp = (
-    Forget
+    ActiveLanes
+    | AmongLanes
+    | Forget
     | Note
     | MoveMatrix
     | MultiplyInRegisters
@@ -198,9 +266,11 @@ WarpOp = (
     | MoveTensorMemory
     | CopyToTensorMemory
     | ShiftTensorMemory
+    | TakeRegisters
     | AllocateColumns
     | FreeColumns
     | RelinquishPermit
+    | SeeRefusal
     | CopyTogether
     | AccessTexture
 )

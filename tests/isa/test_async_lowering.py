@@ -286,14 +286,15 @@ CANCEL, QUERY = "clusterlaunchcontrol.try_cancel.async", "clusterlaunchcontrol.q
 LAUNCH = {
     f"{CANCEL}.mbarrier::complete_tx::bytes.b128 [response], [bar];": [
         "Issue(try_cancel)",
-        f"+ Respond({RESPONSE} [Chunk(&response shared_cta 16)] 1)",
+        f"+ Respond({RESPONSE} Chunk(&response shared_cta 16) 1)",
         f"+ SignalPart({LATER} {OWN} bytes=16 of=[0])",
     ],
     f"{CANCEL}.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [response], [bar];": [
         "Issue(try_cancel)",
-        f"+ Respond({RESPONSE} [Chunk(&response@0 shared_cluster 16) Chunk(&response@1 shared_cluster 16)] 1)",
+        f"+ Respond({RESPONSE} Chunk(&response@0 shared_cluster 16) 1)",
+        f"+ Respond({RESPONSE} Chunk(&response@1 shared_cluster 16) 1 like=0)",
         f"+ SignalPart({LATER} Object(&bar@0 shared_cluster) bytes=16 of=[0])",
-        f"+ SignalPart({LATER} Object(&bar@1 shared_cluster) bytes=16 of=[0])",
+        f"+ SignalPart({LATER} Object(&bar@1 shared_cluster) bytes=16 of=[1])",
     ],
     f"{QUERY}.is_canceled.pred.b128 %p, %q0;": ["Assign(p ne.b64(%q0, 0))"],
     f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r0, %r1, _, _}}, %q0;": [

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from helpers.isa_samples import blocks, ops, read, shown, value, warnings
 
+from memmodel import api
 from memmodel.isa.lower import lower_test, target
 from memmodel.litmus.constants import constants
 from memmodel.memory.tensormap import TensorMap
@@ -231,3 +232,28 @@ MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, %rd0, %rd1,
 def test_structural_hazards(line: str, warning: str) -> None:
     assert any(warning in text for text in warnings(blocks(line)))
     assert not any(warning in text for text in warnings(blocks("ret;")))
+
+
+ANSWERED = """PTX answered
+.shared .align 8 .b64 bar = mbarrier(1);
+.shared .align 16 .b128 response;
+thread P0 @ cta 0, cluster 0, gpu 0 {{
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+  clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [response], [bar];
+W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [bar], 0;
+  @!%p bra W;
+  ld.shared::cluster.b128 %q0, [response@cta{cta}];
+}}
+thread P1 @ cta 1, cluster 0, gpu 0 {{
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+}}
+exists (true)
+"""
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+@pytest.mark.parametrize("cta", [0, 1])
+def test_each_cta_is_told_that_the_response_is_in_its_own_memory(cta: int, engine: str) -> None:
+    """ "The completion of the writes to addr of a particular CTA is signaled ... on the shared memory of that CTA"."""
+    flags = api.check(ANSWERED.format(cta=cta), engine=engine).answer.flags
+    assert ("undefined-unfinished-copy" in flags) is (cta == 1)

@@ -80,7 +80,7 @@ def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
 .address_size 64
 .visible .entry k()
 {{
-.reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p<4>;
+.reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p<4>; .reg .b128 %q<2>;
 .shared .align 1024 .b8 s[65536];
 {{ mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, 0; }}
 {{ mov.b64 %d0, 0; mov.b64 %d1, 0; setp.eq.u32 %p0, %r0, 0; }}

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import SYNC
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Emit, Jump, Op, Unmodelled
+from memmodel.program.warp_ops import TakeRegisters, WarpOp
 from memmodel.ptx.operands import Imm
 from memmodel.ptx.vocabulary import UNTYPED
 
@@ -65,6 +66,14 @@ def set_registers(call: Call) -> tuple[Op, ...]:
     return ()
 
 
+def take_registers(call: Call) -> tuple[Op | WarpOp, ...]:
+    """The same in a module, where a warp may have to wait for the registers that others give back."""
+    set_registers(call)
+    count = call.operands[0]
+    assert isinstance(count, Imm)
+    return (TakeRegisters(count.value, call.word("action") == "inc"),)
+
+
 ROWS = (
     Row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra"),
     Row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret"),
@@ -87,6 +96,7 @@ ROWS = (
         "none",
         "Miscellaneous Instructions: nanosleep",
         since=70,
+        effect=Effect.NOTHING,
     ),
     Row(
         ("trap", "brkpt"),
@@ -96,7 +106,15 @@ ROWS = (
         "none; what happens after it is not modelled, and a test that comes there is undecided",
         "Miscellaneous Instructions: trap; brkpt",
     ),
-    Row(("pmevent",), (flag("mask"),), ("a",), event, "none", "Miscellaneous Instructions: pmevent"),
+    Row(
+        ("pmevent",),
+        (flag("mask"),),
+        ("a",),
+        event,
+        "none",
+        "Miscellaneous Instructions: pmevent",
+        effect=Effect.NOTHING,
+    ),
     Row(
         ("setmaxnreg",),
         (
@@ -109,6 +127,8 @@ ROWS = (
         set_registers,
         "none; the pool of registers always has enough for .inc",
         "Miscellaneous Instructions: setmaxnreg",
+        lower_module=take_registers,
+        effect=Effect.SYNCHRONIZES,
         together=Together.WARPGROUP,
         # Compilers let each role of a warpgroup give its registers back at a place of its own.
         elsewhere=True,

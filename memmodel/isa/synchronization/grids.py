@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.row import Row
+from memmodel.isa.row import Effect, Row
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.addresses import cta_places
@@ -32,6 +32,11 @@ def wait(call: Call) -> tuple[Op, ...]:
     if not _grid(call.context.test, place, -1):
         return ()
     return (AtBarrier(Barrier(Half.WAIT, Domain.GRID), (Const(place.grid - 1),), None),)
+
+
+def nothing(call: Call) -> tuple[Op, ...]:
+    """The same in a module: a launch is one grid, which no other one depends on."""
+    return ()
 
 
 def at_start(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
@@ -82,6 +87,8 @@ ROWS = (
         "grid in the test, none",
         _PAGE,
         since=90,
+        lower_module=nothing,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("griddepcontrol.wait",),
@@ -92,5 +99,7 @@ ROWS = (
         "proxy but the tensormap proxy (and the read-only path). Without a grid before in the test, none",
         _PAGE,
         since=90,
+        lower_module=nothing,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -3,7 +3,7 @@
 In: a Call. Out: an instruction with a write of the response and a complete-tx in each CTA that receives it; queries are
 arithmetic. Settled here: what a response is. It is a number: 0 says that the request failed, n + 1 that the cluster
 whose first CTA has the x-coordinate n was cancelled. Whether a request succeeds is the execution's choice; the k-th
-request in the text of the test then gets n = k.
+request in the text of the test then gets n = k. In a compiled module the launch decides what a response says.
 """
 
 from __future__ import annotations
@@ -11,33 +11,40 @@ from __future__ import annotations
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
-from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, memory_base
-from memmodel.isa.row import Need, Row, Slot
+from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, shared_address
+from memmodel.isa.row import Effect, Need, Row, Slot
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
 from memmodel.program.regions import Chunk, Object
+from memmodel.program.warp_ops import Forget, SeeRefusal, WarpOp
 from memmodel.ptx.operands import Vector
-from memmodel.ptx.vocabulary import DataType, Proxy, Space, Window
+from memmodel.ptx.vocabulary import DataType, Proxy, Window
 
 FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
 RESPONSE_BYTES = 16
-U32 = DataType("u", 32)
+REFUSED = "get_first_ctaid is for a response that says canceled"
+U32, U128 = DataType("u", 32), DataType("b", 128)
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 
 
 def try_cancel(call: Call) -> tuple[Op, ...]:
-    """clusterlaunchcontrol.try_cancel.async: the response is written later, through the async proxy."""
-    address = memory_base(call, call.operands[0], Space.SHARED)[0]
+    """clusterlaunchcontrol.try_cancel.async: the response is written later, through the async proxy.
+
+    In every receiver a complete-tx follows the write there.
+    """
+    address = shared_address(call, call.operands[0])
     barrier = mbarrier(call, call.operands[1], Window.SHARED_CTA)
     label = Access(Side.WRITE, proxy=Proxy.ASYNC, family=Family.TRY_CANCEL, asynchronous=True)
-    size = Const(RESPONSE_BYTES)
+    size, success = Const(RESPONSE_BYTES), 1 if call.module else _number(call) + 1
     receivers = _receivers(call, address, barrier)
-    regions = tuple(Chunk(there, window, size, RESPONSE_BYTES) for there, _, window in receivers)
-    parts: list[Part] = [Respond(label, regions, _number(call) + 1)]
-    for _, bar, _ in receivers:
-        parts.append(SignalPart(signal(Family.TRY_CANCEL), bar, size, of=(0,)))
+    parts: list[Part] = []
+    for target, _, window in receivers:
+        region = Chunk(target, window, size, RESPONSE_BYTES)
+        parts.append(Respond(label, region, success, 0 if parts else None))
+    for number, (_, receiver, _) in enumerate(receivers):
+        parts.append(SignalPart(signal(Family.TRY_CANCEL), receiver, size, of=(number,)))
     return (IssueAsync(Issue(Family.TRY_CANCEL), tuple(parts)),)
 
 
@@ -45,9 +52,9 @@ def _receivers(call: Call, address: Expr, barrier: Object) -> list[tuple[Expr, O
     """The own CTA, or with .multicast::cluster::all every CTA of the cluster."""
     if not call.word("multicast"):
         return [(address, barrier, Window.SHARED_CTA)]
-    there = Window.SHARED_CLUSTER
+    window = Window.SHARED_CLUSTER
     return [
-        (in_cta(call, address, rank), Object(in_cta(call, barrier.address, rank), there), there)
+        (in_cta(call, address, rank), Object(in_cta(call, barrier.address, rank), window), window)
         for rank in cluster_ranks(call)
     ]
 
@@ -73,9 +80,7 @@ def first_ctaid(call: Call) -> tuple[Op, ...]:
     """query_cancel.get_first_ctaid: the first CTA of the cancelled cluster; coordinates but x are 0."""
     response = call.value(call.operands[1])
     number = Apply("sub", (response, Const(1)), U32)
-    refused = UndefinedIf(
-        "get_first_ctaid is for a response that says canceled", Apply("eq", (response, Const(0)), U32)
-    )
+    refused = UndefinedIf(REFUSED, Apply("eq", (response, Const(0)), U32))
     if call.head != FIRST_CTAID:
         return (refused, Assign(call.register(call.operands[0]), number if call.head.endswith("::x") else Const(0)))
     target = call.operands[0]
@@ -84,6 +89,43 @@ def first_ctaid(call: Call) -> tuple[Op, ...]:
     names = [call.destination(item, sink=True) for item in target.items]
     assigned = (Assign(name, number if k == 0 else Const(0)) for k, name in enumerate(names) if name is not None)
     return (refused, *assigned)
+
+
+# ---- compiled modules: a response has the coordinates of the first CTA, 32 bits each, behind the 32 bits of a 1 ------
+
+
+def is_canceled_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """query_cancel.is_canceled; a thread that sees a refusal must not ask again."""
+    canceled = _canceled(call)
+    seen = SeeRefusal(Apply("eq", (canceled, Const(0)), U32))
+    return (seen, Assign(call.register(call.operands[0]), Apply("ne", (canceled, Const(0)), U32)))
+
+
+def first_ctaid_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """query_cancel.get_first_ctaid; "the contents of the 4th element are unspecified"."""
+    refused = UndefinedIf(REFUSED, Apply("eq", (_canceled(call), Const(0)), U32))
+    target = call.operands[0]
+    if call.head != FIRST_CTAID:
+        axis = "xyz".index(call.head[-1])
+        return (refused, Assign(call.register(target), _coordinate(call, axis)))
+    if not isinstance(target, Vector) or len(target.items) != 4:
+        call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
+    *names, last = (call.destination(item, sink=True) for item in target.items)
+    assigned = (Assign(name, _coordinate(call, axis)) for axis, name in enumerate(names) if name is not None)
+    return (refused, *assigned, *((Forget((last,)),) if last is not None else ()))
+
+
+def _canceled(call: Call) -> Expr:
+    """1 if the response says that a cluster was cancelled, else 0."""
+    return Apply("and", (call.value(call.operands[1]), Const(1)), U128)
+
+
+def _coordinate(call: Call, axis: int) -> Expr:
+    moved = Apply("shr", (call.value(call.operands[1]), Const(32 * (axis + 1))), U128)
+    return Apply("and", (moved, Const(0xFFFFFFFF)), U128)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
 
 
 ROWS = (
@@ -102,6 +144,7 @@ ROWS = (
         _PAGE + "clusterlaunchcontrol.try_cancel",
         since=100,
         word_families={"multicast::cluster::all": frozenset({100, 103, 110, 120})},
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
@@ -114,6 +157,8 @@ ROWS = (
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
         since=100,
+        lower_module=is_canceled_in_module,
+        effect=Effect.COMPUTES,
     ),
     Row(
         (FIRST_CTAID,),
@@ -127,6 +172,8 @@ ROWS = (
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
         since=100,
+        lower_module=first_ctaid_in_module,
+        effect=Effect.COMPUTES,
     ),
     Row(
         tuple(f"{FIRST_CTAID}::{axis}" for axis in "xyz"),
@@ -139,5 +186,7 @@ ROWS = (
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
         since=100,
+        lower_module=first_ctaid_in_module,
+        effect=Effect.COMPUTES,
     ),
 )

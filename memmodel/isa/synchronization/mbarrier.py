@@ -323,6 +323,7 @@ ROWS = (
         needs=NEEDS,
         head_needs={"mbarrier.try_wait": 90},
         lower_module=test_in_module,
+        tests=True,
         written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
     ),
     Row(

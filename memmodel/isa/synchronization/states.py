@@ -71,7 +71,8 @@ def returning(call: Call, step: OnObject, state: str | None) -> tuple[Op, ...]:
 
 def _elsewhere(call: Call, address: Expr) -> tuple[Op, ...]:
     """The step that finds a state asked from another CTA's object; a name was checked when it was read."""
-    if isinstance(address, AddressOf):
+    named = address.args[0] if isinstance(address, Apply) else address
+    if isinstance(named, AddressOf):
         return ()
     elsewhere = Apply("ne", (rank_of(call, address), call.own_rank), U64)
     return (UndefinedIf(f"{call.head} returns no state from another CTA's object", elsewhere),)

@@ -1,8 +1,11 @@
-"""Rows of the table: votes, reductions, matches and shuffles among the lanes of a warp.
+"""Rows of the table: votes, reductions, matches, shuffles and election among the lanes of a warp.
 
 In: a Call. Out: Assigns. None makes an event: the pages promise that lanes wait for one another, no order of memory.
 Settled here: what a warp finds. A litmus thread stands for its warp, whose lanes have the same number in a register.
-Where the test has several lanes of one warp, what they find together is not modelled.
+Where the test has several lanes of one warp, what they find together is not modelled, nor which of them is elected.
+
+In a compiled module the lanes have values of their own, so that these instructions are lowered to one step of the whole
+warp (`AmongLanes`). Modules for older targets have shfl and vote without .sync, of the lanes that are active.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import FULL_MASK, U32, lane
+from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
+from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Exchange, WarpOp
 from memmodel.ptx.operands import Operand, Pair, Reg
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
@@ -76,6 +80,94 @@ def active(call: Call) -> tuple[Op, ...]:
     )
 
 
+def elect(call: Call) -> tuple[Op, ...]:
+    """elect.sync: true in a thread that is a whole warp, or in the only thread of the mask that the test has.
+
+    The page does not say which of several threads is elected.
+    """
+    target = call.operands[0]
+    if not isinstance(target, Pair):
+        call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
+    mask, own = call.integer(call.operands[1]), lane(call)
+    given = call.constant(call.operands[1])
+    lanes = _masked(call, given)
+    steps: list[Op] = []
+    if own is not None:
+        outside = Apply("eq", (Apply("and", (mask, Const(1 << own)), U32), Const(0)), U32)
+        steps.append(UndefinedIf("a thread executes elect.sync with a mask that does not have its own lane", outside))
+    if own is not None and (given is None or len(lanes) > 1):
+        steps.append(Unmodelled("elect.sync elects one of several threads of a warp, PTX does not say which", Const(1)))
+    elected = lanes[0] if lanes else 0
+    chosen = own is None or own == elected
+    register, predicate = (call.destination(item, sink=True) for item in (target.first, target.second))
+    steps += [Assign(register, Const(elected))] if register is not None else []
+    return (*steps, *([Assign(predicate, Const(int(chosen)))] if predicate is not None else []))
+
+
+def _masked(call: Call, given: int | None) -> list[int]:
+    """The lanes in a mask that the test has."""
+    bits = FULL_MASK if given is None else given
+    return [number for number in range(len(warp_members(call))) if bits >> number & 1]
+
+
+# ---- the lanes of a module ---------------------------------------------------------------------------------------
+
+_SHUFFLES = {"up": Exchange.UP, "down": Exchange.DOWN, "bfly": Exchange.BUTTERFLY, "idx": Exchange.INDEX}
+_VOTES = {"all": Exchange.ALL, "any": Exchange.ANY, "uni": Exchange.UNIFORM, "ballot": Exchange.BALLOT}
+
+
+def _among(
+    call: Call, exchange: Exchange, values: tuple[Expr, ...], where: int, combine: str = ""
+) -> tuple[Op | WarpOp, ...]:
+    """What the lanes of the mask at operand `where` learn; all that are active if there is no such operand."""
+    operand = call.optional(where)
+    mask = None if operand is None else member_mask(call, operand)
+    checks = () if mask is None else own_lane_in(call, mask)
+    return (*checks, AmongLanes(exchange, _results(call), values, mask, combine, call.type))
+
+
+def vote_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """vote.sync, and vote of all active lanes."""
+    return _among(call, _VOTES[call.word("mode") or ""], (call.predicate(call.operands[1]),), 2)
+
+
+def reduce_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """redux.sync; floating-point numbers are compared by magnitude with .abs, and .NaN wins."""
+    words = [word for slot in ("op", "abs", "NaN") if (word := call.word(slot))]
+    return _among(call, Exchange.REDUCE, (call.value(call.operands[1]),), 2, ".".join(words))
+
+
+def match_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """match.any.sync and match.all.sync."""
+    exchange = Exchange.MATCH_ANY if call.head == "match.any.sync" else Exchange.MATCH_ALL
+    return _among(call, exchange, (call.value(call.operands[1]),), 2)
+
+
+def shuffle_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """shfl.sync, and shfl of all active lanes."""
+    value, lane_number, bounds = call.operands[1:4]
+    values = (call.value(value), call.integer(lane_number), call.integer(bounds))
+    return _among(call, _SHUFFLES[call.word("mode") or ""], values, 4)
+
+
+def active_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """activemask."""
+    return (ActiveLanes(call.register(call.operands[0])),)
+
+
+def elect_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """elect.sync among the lanes of a warp: the schedule says which one is elected."""
+    target = call.operands[0]
+    if not isinstance(target, Pair):
+        call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
+    mask = member_mask(call, call.operands[1])
+    registers = tuple(call.destination(item, sink=True) for item in (target.first, target.second))
+    return (*own_lane_in(call, mask), AmongLanes(Exchange.ELECT, registers, (), mask))
+
+
+# ---- operands ----------------------------------------------------------------------------------------------------
+
+
 def _mask(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
     """The lanes that take part, and the steps that find a thread outside them, or several lanes in the test."""
     given = call.integer(operand)
@@ -114,48 +206,95 @@ def _row(
     slots: tuple[Slot, ...],
     operands: tuple[str, ...],
     lower: Callable[[Call], tuple[Op, ...]],
+    lower_module: Callable[[Call], tuple[Op | WarpOp, ...]],
     events: str,
     since: int,
     rules: tuple[Rule, ...] = (),
     page: str = _PAGE,
 ) -> Row:
     alone = "; where the test has several lanes of the warp, it is undecided"
-    return Row((head,), slots, operands, lower, f"none; {events}{alone}", page + head, rules, ordered=True, since=since)
+    return Row(
+        (head,),
+        slots,
+        operands,
+        lower,
+        f"none; {events}{alone}",
+        page + head,
+        rules,
+        ordered=True,
+        since=since,
+        lower_module=lower_module,
+    )
+
+
+def _of_active_lanes(
+    head: str,
+    slots: tuple[Slot, ...],
+    operands: tuple[str, ...],
+    lower_module: Callable[[Call], tuple[Op | WarpOp, ...]],
+    rules: tuple[Rule, ...] = (),
+    page: str = _PAGE,
+) -> Row:
+    """The form without .sync, which is removed for later targets."""
+    return Row(
+        (head,),
+        slots,
+        operands,
+        None,
+        "none that litmus tests have",
+        page + head,
+        rules,
+        ordered=True,
+        modules=True,
+        lower_module=lower_module,
+    )
 
 
 _BITS, _NUMBERS = ("and", "or", "xor"), ("add", "min", "max")
+_FLOATS = ("f32", "abs", "NaN")
+_NO_FLOATS = dict.fromkeys(_FLOATS, NO_FLOATS["f32"])
+_VOTE = (Slot("mode", tuple(_VOTES), "mode", Need.ALWAYS), type_slot(("pred", "b32")))
+_SHUFFLE = (Slot("mode", tuple(_SHUFFLES), "mode", Need.ALWAYS), type_slot(("b32",)))
+_VOTE_RULES = (
+    Rule("{head}.ballot gives a .b32", "write .b32", {"mode": ("ballot",), "type": ("pred",)}, at="type"),
+    Rule("{head}.{mode} gives a .pred", "write .pred", {"mode": ("all", "any", "uni"), "type": ("b32",)}, at="type"),
+)
+_WHOLE = ("u32", "s32", "b32")
+_MOVES = "Data Movement and Conversion Instructions: "
 
 ROWS = (
     _row(
         "vote.sync",
-        (Slot("mode", ("all", "any", "uni", "ballot"), "mode", Need.ALWAYS), type_slot(("pred", "b32"))),
+        _VOTE,
         ("d", "{!}a", "membermask"),
         vote,
+        vote_in_module,
         "d is a, which all lanes have; with .ballot the mask if a is true, else 0",
         30,
-        (
-            Rule("{head}.ballot gives a .b32", "write .b32", {"mode": ("ballot",), "type": ("pred",)}, at="type"),
-            Rule(
-                "{head}.{mode} gives a .pred",
-                "write .pred",
-                {"mode": ("all", "any", "uni"), "type": ("b32",)},
-                at="type",
-            ),
-        ),
+        _VOTE_RULES,
     ),
+    _of_active_lanes("vote", _VOTE, ("d", "{!}a"), vote_in_module, _VOTE_RULES),
     _row(
         "redux.sync",
         (
             Slot("op", (*_NUMBERS, *_BITS), "operation", Need.ALWAYS),
-            type_slot(("u32", "s32", "b32"), refused=dict.fromkeys(("f32", "abs", "NaN"), NO_FLOATS["f32"])),
+            Slot("abs", (), "qualifier", refused=_NO_FLOATS, modules=("abs",)),
+            Slot("NaN", (), "qualifier", modules=("NaN",)),
+            Slot("type", ("u32", "s32", "b32"), "type", Need.BLOCKS, modules=("f32",)),
         ),
         ("d", "a", "membermask"),
         reduce,
+        reduce_in_module,
         "d is a, which all lanes of the mask have, combined as often",
         80,
         (
-            Rule("{head}.{op} is for .b32", "write .b32", {"op": _BITS, "type": ("u32", "s32")}, at="type"),
+            Rule("{head}.{op} is for .b32", "write .b32", {"op": _BITS, "type": ("u32", "s32", "f32")}, at="type"),
             Rule("{head}.{op} is for .u32 and .s32", "write .u32", {"op": _NUMBERS, "type": ("b32",)}, at="type"),
+            Rule("{head}.{op} is for .u32 and .s32", "write .u32", {"op": ("add",), "type": ("f32",)}, at="type"),
+            *(
+                Rule("{head}.{op}.{word} is for .f32".replace("{word}", word), "drop it", {word: (), "type": _WHOLE})
+                for word in ("abs", "NaN")
+            ),
         ),
     ),
     *(
@@ -164,6 +303,7 @@ ROWS = (
             (type_slot(("b32", "b64")),),
             ("d", "a", "membermask"),
             match,
+            match_in_module,
             "d is the mask, p is true",
             70,
         )
@@ -171,12 +311,25 @@ ROWS = (
     ),
     _row(
         "shfl.sync",
-        (Slot("mode", ("up", "down", "bfly", "idx"), "mode", Need.ALWAYS), type_slot(("b32",))),
+        _SHUFFLE,
         ("d|p", "a", "b", "c", "membermask"),
         shuffle,
+        shuffle_in_module,
         "d is a, which all lanes have",
         30,
-        page="Data Movement and Conversion Instructions: ",
+        page=_MOVES,
+    ),
+    _of_active_lanes("shfl", _SHUFFLE, ("d|p", "a", "b", "c"), shuffle_in_module, page=_MOVES),
+    Row(
+        ("elect.sync",),
+        (),
+        ("d|p", "membermask"),
+        elect,
+        "none; p is true in a thread that stands for its warp, and in the only thread of the mask that the test has; "
+        "which of several threads is elected is open, and the test undecided",
+        "Parallel Synchronization and Communication Instructions: elect.sync",
+        since=90,
+        lower_module=elect_in_module,
     ),
     Row(
         ("activemask",),
@@ -186,5 +339,6 @@ ROWS = (
         "none; PTX leaves open which lanes run together, and the test is undecided",
         _PAGE + "activemask",
         since=30,
+        lower_module=active_in_module,
     ),
 )

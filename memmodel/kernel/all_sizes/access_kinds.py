@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memmodel.base.labels import Access
+from memmodel.isa.module import tests_phase, words_of
 from memmodel.kernel.all_sizes.drift import centred
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.trace.accesses import WeakAccess
@@ -38,8 +39,7 @@ def in_shared(block: Block) -> bool:
 
 def tests_state(instruction: PtxInstruction) -> bool:
     """True for test_wait and try_wait by state, not by parity."""
-    words = instruction.words
-    return words[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")) and "parity" not in words
+    return tests_phase(instruction.opcode) and "parity" not in words_of(instruction.opcode)
 
 
 def named_in(instruction: PtxInstruction) -> str:

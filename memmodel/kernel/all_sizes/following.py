@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from memmodel.base.labels import Action
 from memmodel.kernel.all_sizes.access_kinds import (
     copied_in,
     in_shared,
@@ -33,12 +34,13 @@ from memmodel.kernel.flow.registers import read_slots, registers, written
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Row, Uniform, Value
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Step
 from memmodel.kernel.machine.values.specials import special
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.ops import OnObject
+from memmodel.program.warp_ops import SHUFFLES, AmongLanes
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Negated, Operand, Pair, Register, Special, Sym, Vector
 
@@ -240,6 +242,8 @@ class FollowedRounds(Follower):
 
     def _done(self, code: Code, step: Blocking) -> Blocking:
         instruction, ops = code.instruction, code.ops
+        shuffles = any(isinstance(op, AmongLanes) and op.exchange in SHUFFLES for op in ops)
+        arrives = any(isinstance(op, OnObject) and op.label.action is Action.ARRIVE for op in ops)
         sources, targets = tuple(read_slots(instruction)), tuple(written(instruction))
         leaves = instruction.words[0] in ("st", "atom", "red") or stores(ops)
         loads = instruction.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in instruction.words
@@ -247,7 +251,7 @@ class FollowedRounds(Follower):
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
-            team = self._team(instruction, warp, lanes, moving) if moving and instruction.words[0] == "shfl" else None
+            team = self._team(instruction, warp, lanes, moving) if moving and shuffles else None
             single, many = len(machine.run.single), len(machine.run.lanes)
             if not step(machine, warp, lanes, group):
                 return False
@@ -255,7 +259,7 @@ class FollowedRounds(Follower):
             if moving and team is None:
                 self._uses(code, machine, warp, moving, single, many)
                 drift = STILL if tests_state(instruction) else UNEVEN
-            if instruction.words[:2] == ("mbarrier", "arrive"):
+            if arrives:
                 drift = UNEVEN  # a state has the number of its phase
             if instruction.words[0] in ("alloca", "stacksave"):
                 drift = UNEVEN  # the stack is no register

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from memmodel.isa.module import tests_phase
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
 from memmodel.kernel.all_sizes.cta_dependence import READS
 from memmodel.kernel.arithmetic.alu import width_of
@@ -174,7 +175,7 @@ def depending(entry: PtxFunction, loops: Mapping[int, LoopText], without: Iterab
         slots = [slot for step in leaving(body, loop) for slot in _decides(step)]
         if not any(step.words[0] in TOUCHES for step in inside):
             continue  # it only computes
-        if any(_waits(body, loop, test, slots) for test in inside if _tests(test)):
+        if any(_waits(body, loop, test, slots) for test in inside if tests_phase(test.opcode)):
             continue  # a wait ends when its phase does
         chosen = next((slot for slot in slots if slot in varying), None)
         if chosen is not None:
@@ -207,10 +208,6 @@ def _decides(step: PtxInstruction) -> list[int]:
     """The registers that decide where an instruction leads."""
     guard = [] if step.guard is None else [step.guard.slot]
     return [*guard, *registers(step.operands[0])] if step.words[0] == "brx" and step.operands else guard
-
-
-def _tests(instruction: PtxInstruction) -> bool:
-    return instruction.words[0] == "mbarrier" and instruction.kind in ("try_wait", "test_wait")
 
 
 def _waits(body: tuple[PtxInstruction, ...], loop: LoopText, test: PtxInstruction, slots: Iterable[int]) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from memmodel.isa.module import tests_phase, words_of
 from memmodel.kernel.flow.known_values import Known, following
 from memmodel.kernel.flow.paths import PURE, failing
 from memmodel.kernel.flow.registers import liveness, reads, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget
-
-TESTS = ("test_wait", "try_wait")
 
 NOBODY = -1
 """In place of a wait, for tests whose answer decides nothing."""
@@ -30,7 +29,7 @@ def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
     listed under NOBODY.
     """
     body = entry.body or ()
-    tests = [test.number for test in body if test.words[0] == "mbarrier" and test.kind in TESTS]
+    tests = [test.number for test in body if tests_phase(test.opcode)]
     loops = {n for n in tests if len(written(body[n])) == 1 and failing(body, n, written(body[n])[0])[0] is None}
     live: list[set[int]] | None = None
     used = [reads(instruction) for instruction in body]
@@ -42,7 +41,7 @@ def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
         if branches is None:
             continue
         live = live if live is not None else liveness(entry)
-        if "parity" in body[number].words:
+        if "parity" in words_of(body[number].opcode):
             branches = [branch for branch in branches if not _same_sides(body, branch, live)]
             if not branches:
                 peeks.setdefault(NOBODY, set()).add(number)
@@ -58,8 +57,7 @@ def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
 
 def _same_meaning(first: PtxInstruction, second: PtxInstruction) -> bool:
     """True if two tests acquire in the same way."""
-    meanings = [[word for word in test.words if word not in TESTS] for test in (first, second)]
-    return meanings[0] == meanings[1]
+    return words_of(first.opcode) == words_of(second.opcode)
 
 
 def _decided(body: tuple[PtxInstruction, ...], test: int, used: list[set[int]]) -> list[int] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from memmodel.isa.module import tests_phase
 from memmodel.kernel.flow.known_values import following
 from memmodel.kernel.flow.paths import PURE, doomed
 from memmodel.kernel.flow.polling import time_outs
@@ -85,9 +86,8 @@ def _by_time(body: tuple[PtxInstruction, ...], branch: PtxInstruction, other: in
 
 
 def _polls(instruction: PtxInstruction) -> bool:
-    if instruction.words[0] == "mbarrier":
-        return instruction.kind in ("test_wait", "try_wait")
-    return instruction.words[0] == "ld" and any(word in POLLS for word in instruction.words)
+    loads = instruction.words[0] == "ld" and any(word in POLLS for word in instruction.words)
+    return loads or tests_phase(instruction.opcode)
 
 
 def _around(body: tuple[PtxInstruction, ...], start: int) -> set[int]:

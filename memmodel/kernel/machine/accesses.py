@@ -16,10 +16,9 @@ from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, mov
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.state import WIDEST, Machine
+from memmodel.kernel.machine.state import WIDEST, Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.machine.values.widths import extended, loaded, sign_bits, together
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused

@@ -18,12 +18,10 @@ from memmodel.kernel.machine.objects import signalled
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import Locate, Located, locator
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.bytes import Filler
 from memmodel.program.expressions import registers_of
 from memmodel.program.ops import (
@@ -40,6 +38,7 @@ from memmodel.program.ops import (
     WaitForGroups,
 )
 from memmodel.program.regions import TensorMapAt, region_exprs
+from memmodel.program.warp_ops import SeeRefusal
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Sem
 
@@ -94,7 +93,7 @@ class LaneIssue:
 
     `located`: the bytes of its parts by number, as far as they are known; None for one that is not made. `observed`:
     each element of a strong copy is an access of its own, which others may observe. `accesses`: what the last part did,
-    if it is strong.
+    if it is strong. `response`: what a request is told.
     """
 
     machine: Machine
@@ -105,6 +104,7 @@ class LaneIssue:
     located: list[Located | None]
     observed: bool = False
     accesses: Sequence[TraceEvent] = ()
+    response: int = 0
 
     @property
     def hidden(self) -> bool:
@@ -231,8 +231,6 @@ def _name_twins(issuing: LaneIssue) -> None:
 def _piece(interpreter: Interpreter, part: Part, inner: frozenset[str]) -> CompiledPart:
     """A part, compiled. `inner`: the temporaries that parts of the instruction read into."""
     instruction = interpreter.instruction
-    if isinstance(part, Respond):
-        raise Refused(f"{instruction.opcode} cannot be run", instruction.span)
     locate = locator(interpreter, part.region)
     label = part.write if isinstance(part, Update) else part.label
     if isinstance(label, Access) and label.spelt == "multimem":
@@ -283,7 +281,7 @@ def _make(interpreter: Interpreter, part: Part) -> Make:
         case SignalPart():
             return partial(_signal, part, None if part.bytes is None else interpreter.value(part.bytes))
         case Respond():
-            raise Refused(f"{interpreter.instruction.opcode} cannot be run", interpreter.instruction.span)
+            return partial(_respond, part)
 
 
 def _gather(part: Gather, issuing: LaneIssue, number: int) -> None:
@@ -369,6 +367,35 @@ def _write(part: AsyncWrite, values: list[Get], issuing: LaneIssue, number: int)
     issuing.machine.version += 1
     for get, (block, first, size) in zip(values, _scalars(issuing.bytes_of(number)), strict=True):
         block.store(first, size, None if issuing.hidden else issuing.value(get))
+
+
+def _respond(part: Respond, issuing: LaneIssue, number: int) -> None:
+    """The response to a request to cancel a cluster, in a receiver. Who has seen a refusal must not ask again."""
+    machine, warp, instruction = issuing.machine, issuing.warp, issuing.instruction
+    thread = warp.threads[issuing.lane]
+    if part.like is None:
+        if thread.number in warp.cta.refused:
+            message = "a thread asks for a cluster to be cancelled after it has seen that none is left"
+            machine.problem("undefined-cancel", message, instruction)
+        issuing.response = machine.cancel(instruction, warp.cta.cluster)
+    block, first, size, _ = issuing.bytes_of(number).spans[0]
+    machine.weak(
+        block, first, size, thread, part.label, instruction.number, None, issuing.issue, issuing.response, number
+    )
+    machine.forget(block, first, size)
+    block.store(first, size, issuing.response)
+
+
+def see_refusal(interpreter: Interpreter, op: SeeRefusal) -> Blocking:
+    """The lanes that see that no cluster is left to cancel are noted."""
+    refused = interpreter.value(op.when)
+
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        row = refused(warp)
+        warp.cta.refused |= {warp.threads[lane].number for lane in lanes if row[lane]}
+        return True
+
+    return run
 
 
 def _scalars(located: Located) -> Iterator[tuple[Block, int, int]]:

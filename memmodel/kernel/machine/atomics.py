@@ -16,9 +16,8 @@ from memmodel.kernel.machine.accesses import ElementAccess, element_access, stro
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.rows import Row, Value
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.arith import operation

@@ -28,10 +28,8 @@ from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.sync import sync_step
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, Step
-from memmodel.kernel.machine.warpops import Blocking, warp_step
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.ops import Emit, Op
 from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
@@ -41,15 +39,17 @@ from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, sync_step, object_step, cluster_step, async_step,
-    multimem_step, stack_step,
+    access_step, object_step, cluster_step, async_step, multimem_step, stack_step,
 )  # fmt: skip
 INTERPRETED = (
     "synchronization.barrier",
     "synchronization.fence",
     "synchronization.fence_async",
+    "synchronization.grids",
     "synchronization.groups",
+    "synchronization.launch",
     "synchronization.mbarrier",
+    "synchronization.votes",
     "matrix.fragments",
     "matrix.warp_mma",
     "synchronization.atomic",
@@ -66,6 +66,7 @@ INTERPRETED = (
     "matrix.tcgen_sync",
     "movement.textures",
     "scalar.compute",
+    "scalar.control",
     "scalar.compare",
     "scalar.convert",
     "scalar.extended",
@@ -116,7 +117,7 @@ class Code:
         """Does it change nothing but registers and what its thread alone has?"""
         words = self.instruction.words
         private = words[0] in ("ld", "st") and self.instruction.kind.split("::")[0] in ("local", "const", "param")
-        known = self.refusal is None and (private or words[0] == "nanosleep")
+        known = self.refusal is None and private
         return known or (self.pure is not None and not self.touched)
 
 

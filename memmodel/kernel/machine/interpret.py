@@ -15,9 +15,11 @@ from itertools import takewhile
 from memmodel.isa.module import head_row
 from memmodel.isa.row import Effect
 from memmodel.kernel.machine.accesses import read_step, shifted, write_step
-from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
+from memmodel.kernel.machine.asynchronous import commit_group, issue, see_refusal, wait_for_groups
 from memmodel.kernel.machine.atomics import atomic_step
 from memmodel.kernel.machine.collective.barriers import at_barrier, combine
+from memmodel.kernel.machine.collective.exchange import active_lanes, among_lanes
+from memmodel.kernel.machine.collective.registers import take_registers
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.engines.mma import (
     copy_to_tensor_memory,
@@ -33,11 +35,10 @@ from memmodel.kernel.machine.objects import on_object
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.expressions import WITHIN, Leaf, assigning, rows_of
 from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, registers_of, substituted
@@ -60,7 +61,9 @@ from memmodel.program.ops import (
 from memmodel.program.regions import TensorMapAt
 from memmodel.program.warp_ops import (
     AccessTexture,
+    ActiveLanes,
     AllocateColumns,
+    AmongLanes,
     CopyTogether,
     CopyToTensorMemory,
     Forget,
@@ -71,7 +74,9 @@ from memmodel.program.warp_ops import (
     MultiplyInTensorMemory,
     Note,
     RelinquishPermit,
+    SeeRefusal,
     ShiftTensorMemory,
+    TakeRegisters,
     WarpOp,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -176,11 +181,13 @@ class Interpreter:
     # ---- steps -----------------------------------------------------------------------------------------------
 
     def pure(self) -> Step | None:
-        """The step of an instruction that only computes; None if one of its steps does more."""
+        """The step of an instruction that only computes, or does nothing; None if one of its steps does more."""
+        if not self.ops and self._effect is Effect.NOTHING:
+            return lambda warp, lanes: None
         undefined = [self._undefined(op) for op in self.ops if isinstance(op, UndefinedIf)]
         results = [(self.slot(register), expr) for register, expr in results_of(self.ops).items()]
         count = sum(isinstance(op, Assign) for op in self.ops) + len(undefined)
-        if not results or count < len(self.ops) or (undefined and not self._computes):
+        if not results or count < len(self.ops) or (undefined and self._effect is not Effect.COMPUTES):
             return None
         parts = [(slot, assigning(expr, slot, self.width(slot), self._leaf)) for slot, expr in results]
         reads = [frozenset(self.slot(name) for name in registers_of(expr) if name[0] != "%") for _, expr in results]
@@ -196,9 +203,9 @@ class Interpreter:
         return run
 
     @property
-    def _computes(self) -> bool:
+    def _effect(self) -> Effect | None:
         row = head_row(self.instruction.opcode)
-        return row is not None and row.effect is Effect.COMPUTES
+        return None if row is None else row.effect
 
     def _undefined(self, op: UndefinedIf) -> Step:
         """An instruction that computes is taken to be given operands that it is defined for, where they are unknown:
@@ -224,15 +231,15 @@ class Interpreter:
         What a step asks for is checked before it, once: lanes that were checked and then wait have done nothing yet.
         """
         parts: list[tuple[list[Blocking], Blocking]] = []
-        checks: list[Blocking] = []
+        checks: list[UndefinedIf | Unmodelled | Note] = []
         for op, step in self._steps():
             if isinstance(op, UndefinedIf | Unmodelled | Note):
-                checks.append(step)
+                checks.append(op)
             else:
-                parts.append((checks, step))
+                parts.append(([self._check(check, op) for check in checks], step))
                 checks = []
         if checks or not parts:
-            parts.append((checks, _go_on))
+            parts.append(([self.step(check) for check in checks], _go_on))
         if len(parts) == 1 and not parts[0][0]:
             return parts[0][1]
 
@@ -251,6 +258,12 @@ class Interpreter:
             return True
 
         return run
+
+    def _check(self, check: UndefinedIf | Unmodelled | Note, op: Op | WarpOp) -> Blocking:
+        """A check before a step, which says itself which of its operands is not known."""
+        if isinstance(check, UndefinedIf) and isinstance(op, AtBarrier | OnObject | AmongLanes):
+            return self._undefined_if(check, known=True)
+        return self.step(check)
 
     def _steps(self) -> Iterator[tuple[Op | WarpOp, Blocking]]:
         """What is done at each op, or at several that are one atomic operation."""
@@ -282,12 +295,16 @@ class Interpreter:
 
     @step.register
     def _(self, op: UndefinedIf) -> Blocking:
+        return self._undefined_if(op)
+
+    def _undefined_if(self, op: UndefinedIf, *, known: bool = False) -> Blocking:
+        """The instruction is undefined where a value is not 0. `known`: what is not known is refused later."""
         holds, instruction = self.value(op.when), self.instruction
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             values = holds(warp)
             for lane in lanes:
-                if values[lane] is None:
+                if values[lane] is None and not known:
                     machine.unknown(f"whether the instruction is defined ({op.rule})", instruction)
                 if values[lane]:
                     machine.problem("undefined-instruction", op.rule, instruction)
@@ -343,6 +360,22 @@ class Interpreter:
     @step.register
     def _(self, op: OnObject) -> Blocking:
         return on_object(self, op)
+
+    @step.register
+    def _(self, op: AmongLanes) -> Blocking:
+        return among_lanes(self, op)
+
+    @step.register
+    def _(self, op: ActiveLanes) -> Blocking:
+        return active_lanes(self, op)
+
+    @step.register
+    def _(self, op: SeeRefusal) -> Blocking:
+        return see_refusal(self, op)
+
+    @step.register
+    def _(self, op: TakeRegisters) -> Blocking:
+        return take_registers(op)
 
     @step.register
     def _(self, op: CommitGroup) -> Blocking:

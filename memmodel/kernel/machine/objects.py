@@ -14,8 +14,7 @@ from memmodel.base.lives import KERNEL_PHASE_BITS, in_life
 from memmodel.kernel.machine.accesses import address
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.automata import MbarrierCounts

@@ -30,8 +30,8 @@ from memmodel.kernel.machine.private_memory import moved
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.state import PATIENCE, Machine
-from memmodel.kernel.machine.sync import lacks, stuck
 from memmodel.kernel.machine.values.naming import Naming, crossed
+from memmodel.kernel.machine.waiting import lacks, stuck
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 from memmodel.kernel.trace.threads import TraceThread

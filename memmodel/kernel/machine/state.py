@@ -6,7 +6,7 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -25,7 +25,7 @@ from memmodel.kernel.machine.memory import (
     SHARED_WINDOW,
     DeviceMemory,
 )
-from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Peek, Warp
+from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, LaneGroup, Lanes, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -446,3 +446,7 @@ class Machine:
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:
         identity = BarrierId(Domain.CTA, cta.threads[0].place.cta_id, (number, 0))
         return cta.barriers.setdefault(number, BarrierState()), identity
+
+
+Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]
+"""What lanes do at an instruction; False if they wait, and do it again."""

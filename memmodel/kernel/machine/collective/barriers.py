@@ -13,9 +13,8 @@ from memmodel.base.labels import Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Row, Value
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.ops import AtBarrier, Combine
 from memmodel.ptx.module.syntax import PtxInstruction

@@ -16,8 +16,7 @@ from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Wa
 from memmodel.kernel.machine.private_memory import moved
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Row
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import Callee, PtxInstruction

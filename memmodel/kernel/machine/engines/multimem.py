@@ -19,8 +19,7 @@ from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.regions.locate import aligned
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused

@@ -11,9 +11,8 @@ from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Step
-from memmodel.kernel.machine.warpops import Blocking
 from memmodel.program.fields import BitsFn, fields, packed
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Vector

@@ -17,8 +17,7 @@ from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Allocates
+from memmodel.kernel.machine.collective.exchange import lanes_meet
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking, lanes_meet
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.memory.bytes import Instance

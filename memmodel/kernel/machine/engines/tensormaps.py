@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import locator
-from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Read, Write
 from memmodel.program.warp_ops import CopyTogether

@@ -15,18 +15,19 @@ from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import space_of
 from memmodel.kernel.machine.code import Code, Follower, begins
+from memmodel.kernel.machine.collective.exchange import shuffle_source
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, Value
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.cells import MemoryTerms, OwnAccess
 from memmodel.kernel.machine.values.lanes import Step
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.values.terms import Terms
 from memmodel.kernel.machine.values.widths import wider
-from memmodel.kernel.machine.warpops import Blocking, shuffle_source
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
+from memmodel.program.warp_ops import SHUFFLES, AmongLanes, Exchange
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import (
     Blank,
@@ -45,7 +46,9 @@ from memmodel.ptx.operands import (
 )
 
 LOGIC = ("and", "or", "xor", "not")
-TEAMS = ("shfl", "redux", "vote", "movmatrix")
+VOTES = (Exchange.ALL, Exchange.ANY, Exchange.UNIFORM, Exchange.BALLOT)
+NAMED = (*SHUFFLES, *VOTES, Exchange.REDUCE)
+"""What is a function of the values that the lanes give."""
 MATRICES = ("ldmatrix", "stmatrix")
 LOADS, STORES = ("ld", "ldu", "ldmatrix"), ("st", "stmatrix")
 MADE = Callable[[Warp, Lanes], list[list[int]]]
@@ -81,7 +84,7 @@ class Naming(Follower):
                 made = None if begins(one, assumed) or with_carry(one.words) else self._computed(one)
                 code.pure = self._named(one, code.pure, made)
             elif slots and code.blocking is not None:
-                code.blocking = self._waited(one, code.blocking)
+                code.blocking = self._waited(code, code.blocking)
 
     # ---- registers -------------------------------------------------------------------------------------------
 
@@ -192,11 +195,15 @@ class Naming(Follower):
 
     # ---- lanes that look at one another ----------------------------------------------------------------------
 
-    def _waited(self, one: PtxInstruction, step: Blocking) -> Blocking:
+    def _waited(self, code: Code, step: Blocking) -> Blocking:
         """An instruction that does more than compute."""
+        one = code.instruction
         slots, head = _targets(one), one.words[0]
         read = self._loaded(one, len(slots)) if head in LOADS and one.number in self._moves else None
-        made = self._team(one) if head in TEAMS else None
+        among = next((op for op in code.ops if isinstance(op, AmongLanes)), None)
+        made = self._transposed(one) if head == "movmatrix" else None
+        if among is not None and among.exchange in NAMED:
+            made = self._team(one, among)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             before = None if made is None else made(warp, lanes)
@@ -212,28 +219,28 @@ class Naming(Follower):
 
         return change
 
-    def _team(self, one: PtxInstruction) -> MADE:
-        """shfl, redux, vote: what each lane gets of those that give the same mask. movmatrix: of all."""
-        words, terms = one.words, self.terms
+    def _transposed(self, one: PtxInstruction) -> MADE:
+        """movmatrix: what each lane gets of the matrix that all have."""
+        data = one.operands[1]
+        return lambda warp, lanes: self._turned([[self.read(data, warp, lane, 32)] for lane in lanes])
+
+    def _team(self, one: PtxInstruction, among: AmongLanes) -> MADE:
+        """Shuffles, reductions, votes: what each lane gets of those that give the same mask."""
+        terms, words = self.terms, one.words
         data, *rest = one.operands[1:]
-        if words[0] == "movmatrix":
-            return lambda warp, lanes: self._turned([[self.read(data, warp, lane, 32)] for lane in lanes])
-        synced = one.kind == "sync"
 
         def of(warp: Warp, lanes: Lanes) -> list[list[int]]:
+            synced = among.mask is not None
             masks = [terms.known(self.read(rest[-1], warp, lane, 32)) if synced else 0 for lane in lanes]
             given = {lane: self.read(data, warp, lane, 32) for lane in lanes}
             found = []
             for lane, mask in zip(lanes, masks, strict=True):
                 team = [other for other, same in zip(lanes, masks, strict=True) if same == mask]
-                if words[0] == "shfl":
-                    offset, how = (terms.known(self.read(item, warp, lane, 32)) for item in rest[:2])
-                    source, valid = -1, True
-                    if offset is not None and how is not None:
-                        source, valid = shuffle_source(words[1 + synced], lane, offset, how)
-                    source = source if valid else lane
+                if among.exchange in SHUFFLES:
+                    number, bounds = (terms.known(self.read(item, warp, lane, 32)) for item in rest[:2])
+                    source, _ = shuffle_source(among.exchange, lane, number, bounds) or (-1, 0)
                     found.append([given[source] if source in team else terms.fresh(), terms.fresh()])
-                elif words[0] == "redux":
+                elif among.exchange is Exchange.REDUCE:
                     found.append([self.slices.has(terms.of(words, *sorted(given[other] for other in team)), 32)])
                 else:
                     found.append([terms.of(words, *((other, given[other]) for other in team))])

@@ -1,0 +1,29 @@
+"""The registers that a warp owns: those that it gives back to the pool of its CTA, and those that it takes.
+
+In: a TakeRegisters step. Out: what the machine does at it. It orders nothing. A launch does not say how many registers
+its threads begin with: as many as they can have, unless `.maxnreg` says fewer.
+"""
+
+from __future__ import annotations
+
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.rows import LANES
+from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.program.warp_ops import TakeRegisters
+
+
+def take_registers(op: TakeRegisters) -> Blocking:
+    """An increase waits until the CTA has as many registers to give."""
+
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        more = (op.count - warp.limit) * LANES
+        if (more > 0) is not op.more:
+            return True
+        if more > warp.cta.spare:
+            return False
+        warp.cta.spare -= more
+        warp.limit = op.count
+        machine.version += 1
+        return True
+
+    return run

@@ -1,0 +1,40 @@
+"""What lanes wait for that wait for ever.
+
+In: a group of lanes. Out: what its barrier, mbarrier object or peer CTA lacks, as text and as a record.
+"""
+
+from __future__ import annotations
+
+from memmodel.kernel.machine.parts import LaneGroup, PairTurn, Warp
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.trace.objects import AwaitedPhase
+from memmodel.kernel.trace.stuck import StuckLanes
+
+
+def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
+    """What the barrier, the mbarrier object or the peer CTA that threads wait for lacks."""
+    if isinstance(group.waits, PairTurn):
+        return ": no warp of the peer CTA does the same"
+    if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
+        counts = warp.cta.barriers[group.waits[0]].counts
+        arrived = counts.who.bit_count() if counts.needed is None else counts.arrived
+        needed = counts.size(warp.cta.everyone)
+        return f": {arrived} of {needed} threads have arrived at barrier {group.waits[0]}"
+    if group.on is None:
+        return ""
+    one = machine.object(*group.on)
+    if not one.live:
+        return ": its mbarrier object is not initialised"
+    found = [f"lacks {one.pending} of {one.expected} arrivals"] if one.pending else []
+    found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
+    found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
+    return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"
+
+
+def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:
+    """Lanes that wait for ever."""
+    threads = tuple(warp.threads[lane].number for lane in group.lanes)
+    if group.on is None:
+        return StuckLanes(threads, group.at)
+    one = machine.object(*group.on)
+    return StuckLanes(threads, group.at, AwaitedPhase(*group.on, one.over, one.pending, one.tx, one.live))
