@@ -1,6 +1,6 @@
 """Instructions of compiled modules, lowered by the rows that lower litmus tests.
 
-In: an instruction of a module, and what its function declares. Out: its steps, or a `Refusal`. Settled here: what
+In: an instruction of a module, and the size of a cluster. Out: its steps, or a `Refusal`. Settled here: what
 differs for a row between the two doors. In a module a register is a number and a type (`Get` names it by its number), a
 variable is an address that the launch fixes, and an address in a named state space is relative to the window of that
 space (`in_space`). Which threads share a warp or a CTA is known only when the instruction runs.
@@ -75,9 +75,8 @@ class Spelled:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What lowering may ask about the function and its launch. `symbols`: the state space of each variable."""
+    """What lowering may ask about the launch. `cluster_size`: CTAs of a cluster."""
 
-    symbols: Mapping[str, str]
     cluster_size: int = 1
 
 
@@ -258,8 +257,6 @@ class ModuleCall(Call):
         return address if space is None else Apply(f"in {space.partition('::')[0]}", (address,), ADDRESS)
 
     def address_of(self, symbol: Sym, offset: int) -> AddressOf:
-        if symbol.name not in self.surroundings.symbols:
-            self.fail(f"the address of {symbol.name} is not known", symbol)
         return AddressOf(symbol.name, offset)
 
     # ---- errors ----------------------------------------------------------------------------------------------

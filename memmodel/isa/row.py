@@ -163,7 +163,8 @@ class Row:
     `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
     `forms`: how modules may write it, with qualifiers in any order; empty: every combination that breaks no rule.
 
-    `effect`: what the instruction does beside writing registers. `together`: the threads that execute it together.
+    `results`: how many of the operands before the first address are registers to write. `effect`: what the instruction
+    does beside that. `together`: the threads that execute it together.
     `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
     `aligned`: all threads that execute it together have to come to the same instruction; None if `.aligned` says so.
     `elsewhere`: the same words with the same operands count as the same instruction, wherever they stand.
@@ -190,6 +191,7 @@ class Row:
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
     forms: tuple[Syntax, ...] = ()
+    results: int = 1
     effect: Effect = Effect.MEMORY
     together: Together = Together.THREAD
     uniform: tuple[str, ...] = ()

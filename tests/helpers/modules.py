@@ -44,4 +44,4 @@ def instruction_of(line: str) -> PtxInstruction:
 
 def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
     """The steps of one instruction."""
-    return lower_in_module(instruction_of(line), Surroundings({"s": "shared", "g": "global"}))
+    return lower_in_module(instruction_of(line), Surroundings())

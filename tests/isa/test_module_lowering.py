@@ -89,7 +89,7 @@ def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
 """
     body = parse_module(Source("k.ptx", text)).functions["k"].body
     assert body is not None
-    return lower_in_module(body[-1], Surroundings({"s": "shared"}))
+    return lower_in_module(body[-1], Surroundings())
 
 
 ASYNC_READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)

@@ -12,7 +12,7 @@ from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
-from memmodel.isa.row import Need, Row, Rule, Slot, flag
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, flag
 from memmodel.isa.tensor_memory import (
     GROUP,
     PAGE,
@@ -319,6 +319,7 @@ ROWS = (
         families=TENSOR_CORES,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
         "{, disable-output-lane}, enable-input-d{, scale-input-d}",
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
@@ -343,5 +344,6 @@ ROWS = (
         since=100,
         families=TENSOR_CORES,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",
+        effect=Effect.ASYNCHRONOUS,
     ),
 )

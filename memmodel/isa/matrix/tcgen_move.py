@@ -10,7 +10,7 @@ from __future__ import annotations
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import shifted
-from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag, type_slot
 from memmodel.isa.tensor_memory import (
     ALIGNED,
     BOTH_ALIGNED,
@@ -322,6 +322,7 @@ ROWS = (
         lower_module=copy_in_module,
         since=100,
         families=TENSOR_CORES,
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("tcgen05.shift",),
@@ -334,6 +335,7 @@ ROWS = (
         lower_module=shift_in_module,
         since=100,
         families=frozenset({100, 103, 110}),
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("tcgen05.ld",),
@@ -350,6 +352,7 @@ ROWS = (
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("tcgen05.ld.red",),
@@ -371,6 +374,8 @@ ROWS = (
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),
+        results=2,
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("tcgen05.st",),
@@ -387,5 +392,6 @@ ROWS = (
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),
+        effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -23,7 +23,7 @@ from memmodel.base.labels import (
 )
 from memmodel.isa.call import Call
 from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
-from memmodel.isa.row import Need, Row, Rule, Slot, Together, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, type_slot
 from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
@@ -168,6 +168,7 @@ ROWS = (
         together=Together.WARP,
         live=True,
         uniform=("nCols",),
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("tcgen05.dealloc",),
@@ -183,6 +184,8 @@ ROWS = (
         together=Together.WARP,
         live=True,
         uniform=("taddr", "nCols"),
+        results=0,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("tcgen05.relinquish_alloc_permit",),
@@ -197,6 +200,7 @@ ROWS = (
         families=TENSOR_CORES,
         together=Together.WARP,
         live=True,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("tcgen05.commit",),
@@ -223,6 +227,7 @@ ROWS = (
         ),
         since=100,
         families=TENSOR_CORES,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("tcgen05.wait::ld", "tcgen05.wait::st"),
@@ -235,6 +240,7 @@ ROWS = (
         since=100,
         families=TENSOR_CORES,
         together=Together.WARP,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"),
@@ -245,5 +251,6 @@ ROWS = (
         PAGE + "tcgen05.fence",
         since=100,
         families=TENSOR_CORES,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
@@ -270,6 +270,7 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
         lower_module=mma_in_warpgroup,
         together=Together.WARPGROUP,
         uniform=("a", "b-desc"),
+        effect=Effect.ASYNCHRONOUS,
     )
 
 
@@ -299,6 +300,7 @@ ROWS = (
         since=90,
         families=HOPPER,
         together=Together.WARP,
+        effect=Effect.SYNCHRONIZES,
     ),
     _mma_row(_K),
     _mma_row({kind: 2 * k for kind, k in _K.items() if kind != "b1"}, SPARSE),
@@ -313,6 +315,7 @@ ROWS = (
         since=90,
         families=HOPPER,
         together=Together.WARP,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("wgmma.wait_group",),
@@ -325,5 +328,6 @@ ROWS = (
         since=90,
         families=HOPPER,
         together=Together.WARP,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -25,7 +25,7 @@ from memmodel.isa.copying import (
     tracks,
 )
 from memmodel.isa.place import count_operand, in_range, mask, mbarrier
-from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
+from memmodel.isa.row import NO_SUCH_SCOPE, Effect, Need, Row, Rule, Slot, data_type, flag
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
@@ -325,6 +325,7 @@ ROWS = (
         word_families={"weak": RELAXED_FAMILIES, "relaxed": RELAXED_FAMILIES},
         written="[dstMem], [srcMem], size{, ignoreBytesLeft, ignoreBytesRight}{, [mbar]}{, ctaMask}{, cache_policy}"
         "{, byteMask}",
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("cp.reduce.async.bulk",),
@@ -366,6 +367,7 @@ ROWS = (
         ),
         since=90,
         written="[dstMem], [srcMem], size{, [mbar]}{, cache_policy}",
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("multimem.cp.async.bulk",),
@@ -387,6 +389,7 @@ ROWS = (
         needs={"cp_mask": 100},
         word_families={"weak": RELAXED_FAMILIES, "relaxed": RELAXED_FAMILIES},
         modules=True,
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("multimem.cp.reduce.async.bulk",),
@@ -407,5 +410,6 @@ ROWS = (
         rules=(*_REDUCTION_SEMANTICS, *_type_rules("global", _GLOBAL_TYPES), *_FLOAT_RULES),
         since=90,
         modules=True,
+        effect=Effect.ASYNCHRONOUS,
     ),
 )

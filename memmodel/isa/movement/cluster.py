@@ -12,7 +12,7 @@ from memmodel.isa.place import (
     mapped,
     rank_of,
 )
-from memmodel.isa.row import Row, Slot, type_slot
+from memmodel.isa.row import Effect, Row, Slot, type_slot
 from memmodel.program.expressions import AddressOf, Const, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Operand, Sym
@@ -62,6 +62,7 @@ ROWS = (
         "none; the address of a in the CTA of rank b",
         _MOVE + "mapa",
         since=90,
+        effect=Effect.COMPUTES,
     ),
     Row(
         ("getctarank",),
@@ -71,5 +72,6 @@ ROWS = (
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
         since=90,
+        effect=Effect.COMPUTES,
     ),
 )

@@ -11,7 +11,7 @@ from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, 
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Slot, flag
+from memmodel.isa.row import Effect, Need, Row, Slot, flag
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
@@ -95,6 +95,7 @@ ROWS = (
         _PAGE + "cp.async",
         since=80,
         written="[dst], [src], cp-size{, src-size or ignore-src}{, cache_policy}",
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("cp.async.mbarrier.arrive",),
@@ -105,5 +106,6 @@ ROWS = (
         "without .noinc an operation on the object before it, which expects one arrival more",
         "Parallel Synchronization and Communication Instructions: cp.async.mbarrier.arrive",
         since=80,
+        effect=Effect.ASYNCHRONOUS,
     ),
 )

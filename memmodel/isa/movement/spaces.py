@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import U64, inside
-from memmodel.isa.row import Need, Row, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Slot, flag, type_slot
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf
@@ -79,6 +79,7 @@ ROWS = (
         "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
         _MOVE + "isspacep",
         needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
+        effect=Effect.COMPUTES,
     ),
     Row(
         ("cvta",),
@@ -89,5 +90,6 @@ ROWS = (
         _MOVE + "cvta",
         ordered=True,
         needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
+        effect=Effect.COMPUTES,
     ),
 )

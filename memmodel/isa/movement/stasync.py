@@ -15,7 +15,7 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
 from memmodel.isa.place import mbarrier, memory_base, rank_of
-from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart, UndefinedIf
@@ -215,6 +215,7 @@ ROWS = (
         ),
         since=90,
         needs=_NEEDS,
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("red.async",),
@@ -276,5 +277,6 @@ ROWS = (
         ),
         since=90,
         needs=_NEEDS,
+        effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -15,7 +15,7 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
 from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, update
 from memmodel.isa.place import mask, mbarrier, memory_base, rank_of
-from memmodel.isa.row import Need, Row, Rule, Slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot
 from memmodel.isa.tensor_memory import TENSOR_CORES
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
@@ -276,6 +276,7 @@ ROWS = (
         word_families=_FAMILIES,
         written="[dstMem], [tensorMap, {c0, ..}], [mbar]{, im2colInfo}{, ctaMask}{, cache_policy}; to .global: "
         "[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("cp.reduce.async.bulk.tensor",),
@@ -299,6 +300,7 @@ ROWS = (
         ),
         since=90,
         written="[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("cp.async.bulk.prefetch",),
@@ -308,6 +310,7 @@ ROWS = (
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch",
         since=90,
+        effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("cp.async.bulk.prefetch.tensor",),
@@ -326,5 +329,6 @@ ROWS = (
         since=90,
         word_families=_FAMILIES,
         written="[tensorMap, {c0, ..}]{, im2colInfo}{, cache_policy}",
+        effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -75,10 +75,10 @@ def take_registers(call: Call) -> tuple[Op | WarpOp, ...]:
 
 
 ROWS = (
-    Row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra"),
-    Row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret"),
-    Row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit"),
-    Row(("goto",), (), ("label",), jump, "none", "litmus dialect", columns=True),
+    Row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0, effect=Effect.CONTROL),
+    Row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret", effect=Effect.CONTROL),
+    Row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit", effect=Effect.CONTROL),
+    Row(("goto",), (), ("label",), jump, "none", "litmus dialect", columns=True, effect=Effect.CONTROL),
     Row(
         tuple(f"b{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")),
         (),
@@ -87,6 +87,7 @@ ROWS = (
         "none",
         "litmus dialect",
         columns=True,
+        effect=Effect.CONTROL,
     ),
     Row(
         ("nanosleep",),
@@ -97,6 +98,7 @@ ROWS = (
         "Miscellaneous Instructions: nanosleep",
         since=70,
         effect=Effect.NOTHING,
+        results=0,
     ),
     Row(
         ("trap", "brkpt"),
@@ -105,6 +107,7 @@ ROWS = (
         stop,
         "none; what happens after it is not modelled, and a test that comes there is undecided",
         "Miscellaneous Instructions: trap; brkpt",
+        effect=Effect.CONTROL,
     ),
     Row(
         ("pmevent",),
@@ -114,6 +117,7 @@ ROWS = (
         "none",
         "Miscellaneous Instructions: pmevent",
         effect=Effect.NOTHING,
+        results=0,
     ),
     Row(
         ("setmaxnreg",),
@@ -138,5 +142,6 @@ ROWS = (
         ),
         since=90,
         families=frozenset({90, 100, 103, 110, 120}),
+        results=0,
     ),
 )

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
-from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag, type_slot
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
@@ -183,8 +183,10 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: int, aligned: bool | No
             since=since,
             written=written,
             module_operands=_in_litmus_order,
+            results=0,
             together=Together.WARP,
             aligned=aligned,
+            effect=Effect.SYNCHRONIZES,
         )
 
     return (
@@ -206,6 +208,7 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: int, aligned: bool | No
             module_operands=_reduction_in_litmus_order,
             together=Together.WARP,
             aligned=aligned,
+            effect=Effect.SYNCHRONIZES,
         ),
     )
 
@@ -226,6 +229,8 @@ ROWS = (
         source=_PAGE + "bar.warp.sync",
         since=30,
         lower_module=warp_of_lanes,
+        results=0,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         heads=("barrier.cluster.arrive",),
@@ -244,6 +249,7 @@ ROWS = (
         source=_PAGE + "barrier.cluster",
         since=90,
         together=Together.WARP,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         heads=("barrier.cluster.wait",),
@@ -266,5 +272,6 @@ ROWS = (
         source=_PAGE + "barrier.cluster",
         since=90,
         together=Together.WARP,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

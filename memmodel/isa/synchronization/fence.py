@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.row import SCOPES, Need, Row, Rule, Slot, scope_slot
+from memmodel.isa.row import SCOPES, Effect, Need, Row, Rule, Slot, scope_slot
 from memmodel.program.ops import Emit, Op
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
@@ -90,6 +90,7 @@ ROWS = (
         source=_PAGE,
         since=70,
         needs={"cluster": 90, "acquire": 90, "release": 90, **dict.fromkeys(RESTRICTED, 90)},
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         heads=("membar",),
@@ -109,6 +110,7 @@ ROWS = (
         lower=membar,
         events="the same as fence.sc at scope .cta, .gpu (for .gl) or .sys",
         source=_PAGE,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         heads=("fence.proxy", "membar.proxy"),
@@ -133,5 +135,6 @@ ROWS = (
         events="a proxy fence between the generic proxy and the one named; it takes no scope",
         source=_PAGE,
         since=70,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import check_global, memory_base
-from memmodel.isa.row import Need, Row, Slot, scope_slot
+from memmodel.isa.row import Effect, Need, Row, Slot, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op
@@ -81,6 +81,7 @@ ROWS = (
         "a proxy fence between the generic and the async proxy, for one state space or for all; it takes no scope",
         _PAGE,
         since=90,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("membar.proxy.async",),
@@ -90,6 +91,7 @@ ROWS = (
         "the same as fence.proxy.async without a state space",
         _PAGE,
         since=90,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("fence.proxy.tensormap::generic",),
@@ -100,6 +102,7 @@ ROWS = (
         _PAGE,
         since=90,
         written="{[addr], 128}",
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("fence.proxy.async::generic",),
@@ -110,6 +113,7 @@ ROWS = (
         _PAGE,
         rules=(*RESTRICTIONS[:2], RESTRICTIONS[3]),
         since=90,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("fence.mbarrier_init",),
@@ -122,5 +126,6 @@ ROWS = (
         "a release fence about the mbarrier.init of its own thread before it",
         _PAGE,
         since=90,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

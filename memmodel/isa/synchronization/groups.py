@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Row, Slot, flag
+from memmodel.isa.row import Effect, Row, Slot, flag
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
 from memmodel.ptx.operands import Imm
@@ -57,6 +57,7 @@ ROWS = (
         _COPY + "cp.async.commit_group; cp.async.bulk.commit_group",
         since=80,
         head_needs={"cp.async.bulk.commit_group": 90},
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("cp.async.wait_group",),
@@ -66,6 +67,8 @@ ROWS = (
         "an event that follows the end of every copy in all but the last N groups",
         _COPY + "cp.async.wait_group / cp.async.wait_all",
         since=80,
+        results=0,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("cp.async.bulk.wait_group",),
@@ -75,6 +78,8 @@ ROWS = (
         "the same for bulk groups; with .read it follows the reads of sources and tensor maps only",
         _COPY + "cp.async.bulk.wait_group",
         since=90,
+        results=0,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("cp.async.wait_all",),
@@ -84,5 +89,6 @@ ROWS = (
         "as cp.async.commit_group, then cp.async.wait_group 0",
         _COPY + "cp.async.wait_group / cp.async.wait_all",
         since=80,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, U32, count_operand, in_range, mbarrier
-from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Later, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -249,6 +249,7 @@ ROWS = (
         _PAGE + "mbarrier.init",
         since=80,
         needs=NEEDS,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("mbarrier.inval",),
@@ -258,6 +259,7 @@ ROWS = (
         "an operation on the object that ends it",
         _PAGE + "mbarrier.inval",
         since=80,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("mbarrier.expect_tx", "mbarrier.complete_tx"),
@@ -268,6 +270,7 @@ ROWS = (
         _PAGE + "mbarrier.expect_tx, mbarrier.complete_tx",
         rules=TOGETHER,
         since=90,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("mbarrier.arrive", "mbarrier.arrive_drop"),
@@ -301,6 +304,7 @@ ROWS = (
         needs=NEEDS,
         later=(Later(90, "a count without `.noComplete`", lacks=("noComplete",), operands=2),),
         written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),
@@ -324,7 +328,9 @@ ROWS = (
         head_needs={"mbarrier.try_wait": 90},
         lower_module=test_in_module,
         tests=True,
+        results=2,
         written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("mbarrier.pending_count",),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
-from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
@@ -224,6 +224,7 @@ def _row(
         ordered=True,
         since=since,
         lower_module=lower_module,
+        effect=Effect.SYNCHRONIZES,
     )
 
 
@@ -247,6 +248,7 @@ def _of_active_lanes(
         ordered=True,
         modules=True,
         lower_module=lower_module,
+        effect=Effect.SYNCHRONIZES,
     )
 
 
@@ -330,6 +332,7 @@ ROWS = (
         "Parallel Synchronization and Communication Instructions: elect.sync",
         since=90,
         lower_module=elect_in_module,
+        effect=Effect.SYNCHRONIZES,
     ),
     Row(
         ("activemask",),
@@ -340,5 +343,6 @@ ROWS = (
         _PAGE + "activemask",
         since=30,
         lower_module=active_in_module,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from memmodel.kernel.flow.registers import read_slots, registers, written
+from memmodel.isa.lowered import registers
+from memmodel.kernel.flow.registers import read_slots, written
 from memmodel.kernel.launch import Launch
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx.operands import Arguments, Mem, Operand, Register, Special, Sym, TensorOperand

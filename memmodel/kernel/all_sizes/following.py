@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from memmodel.base.labels import Action
+from memmodel.isa.lowered import registers
 from memmodel.kernel.all_sizes.access_kinds import (
     copied_in,
     in_shared,
@@ -30,7 +31,7 @@ from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, Drif
 from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
 from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
 from memmodel.kernel.flow.detours import Detour
-from memmodel.kernel.flow.registers import read_slots, registers, written
+from memmodel.kernel.flow.registers import read_slots, written
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Row, Uniform, Value

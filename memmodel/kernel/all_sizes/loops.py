@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from memmodel.isa.lowered import registers
 from memmodel.isa.module import tests_phase
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
 from memmodel.kernel.all_sizes.cta_dependence import READS
 from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.flow.paths import failing
-from memmodel.kernel.flow.registers import ENDS, liveness, read_slots, registers, written
+from memmodel.kernel.flow.registers import ENDS, liveness, read_slots, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget, Mem, Pair, Register, Special, Sym, TensorOperand, Vector
 

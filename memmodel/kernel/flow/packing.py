@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.isa.lowered import registers
+from memmodel.kernel.flow.registers import written
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Mem, TensorOperand
 

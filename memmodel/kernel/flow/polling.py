@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from memmodel.isa.lowered import registers
 from memmodel.kernel.flow.known_values import Known, following
 from memmodel.kernel.flow.paths import PURE, failing
-from memmodel.kernel.flow.registers import ENDS, liveness, registers, written
+from memmodel.kernel.flow.registers import ENDS, liveness, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import (
     JumpTarget,

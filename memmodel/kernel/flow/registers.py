@@ -7,67 +7,26 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from memmodel.isa.lowered import lowered, registers
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import (
-    Arguments,
-    JumpTarget,
-    Mem,
-    Negated,
-    Operand,
-    Pair,
-    Part,
-    Register,
-    TensorOperand,
-    Vector,
-)
+from memmodel.ptx.operands import JumpTarget
 
 ENDS = ("ret", "exit", "trap")
 
 
-_NO_RESULT = "st red bra bar barrier fence membar ret exit brx call nanosleep stackrestore"
-
-
-NO_RESULT = frozenset(_NO_RESULT.split())
-
-
 def written(instruction: PtxInstruction) -> list[int]:
-    """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
-    if "red" in instruction.words[1:] and instruction.words[0] in ("bar", "barrier"):
-        return registers(instruction.operands[0]) if instruction.operands else []
-    if instruction.words[0] in NO_RESULT or instruction.words[:2] == ("tcgen05", "dealloc"):
-        return []
-    return (
-        registers(instruction.operands[0])
-        if instruction.operands and not isinstance(instruction.operands[0], Mem | TensorOperand)
-        else []
-    )
+    """The registers that receive the results of an instruction."""
+    return list(lowered(instruction).writes)
 
 
 def read_slots(instruction: PtxInstruction) -> set[int]:
     """The registers that the operands of an instruction read."""
-    first = [] if written(instruction) else instruction.operands[:1]
-    return {slot for operand in (*first, *instruction.operands[1:]) for slot in registers(operand)}
+    return set(lowered(instruction).sources)
 
 
 def reads(instruction: PtxInstruction) -> set[int]:
     """The registers that an instruction reads, its guard's included."""
     return read_slots(instruction) | (set() if instruction.guard is None else {instruction.guard.slot})
-
-
-def registers(operand: Operand) -> list[int]:
-    """The registers in an operand."""
-    if isinstance(operand, Register):
-        return [operand.slot]
-    if isinstance(operand, Negated | Part):
-        return registers(operand.operand if isinstance(operand, Negated) else operand.register)
-    if isinstance(operand, Pair):
-        return [*registers(operand.first), *registers(operand.second)]
-    if isinstance(operand, Vector | Arguments):
-        return [slot for item in operand.items for slot in registers(item)]
-    if isinstance(operand, Mem | TensorOperand):
-        rest = operand.rest if isinstance(operand, TensorOperand) else ()
-        return [*registers(operand.base), *(slot for item in rest for slot in registers(item))]
-    return []
 
 
 @lru_cache(maxsize=4)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from memmodel.isa.lowered import registers
 from memmodel.kernel.flow.known_values import Known, following
 from memmodel.kernel.flow.paths import MAX_STATES, PURE, doomed, failing, stops
-from memmodel.kernel.flow.registers import liveness, registers, written
+from memmodel.kernel.flow.registers import liveness, written
 from memmodel.ptx.module.syntax import PtxFunction
 
 MAX_LOOKED_AT = 16

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from memmodel.isa.lowered import registers
 from memmodel.isa.module import tests_phase
 from memmodel.kernel.flow.known_values import following
 from memmodel.kernel.flow.paths import PURE, doomed
 from memmodel.kernel.flow.polling import time_outs
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget, Special
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Fence, ProxyFence
-from memmodel.errors import InputError
-from memmodel.isa.module import Surroundings, head_row, lower_in_module
+from memmodel.isa.lowered import lowered, registers
+from memmodel.isa.module import head_row
 from memmodel.isa.place import CTAS
 from memmodel.isa.table import file_of, stray
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
@@ -256,12 +256,10 @@ def _by_steps(compiler: Compiler, code: Code) -> bool:
     row = head_row(instruction.opcode)
     if row is None or file_of(row.heads[0]) not in INTERPRETED:
         return False
-    spaces = {name: space for name, (space, _) in compiler.memory.symbols.items()}
-    try:
-        ops = lower_in_module(instruction, Surroundings(spaces, compiler.memory.cluster_size))
-    except InputError as error:
-        raise Refused(error.message, error.span, error.hint) from error
-    code.ops = ops
+    does = lowered(instruction, compiler.memory.cluster_size)
+    if does.refusal is not None:
+        raise Refused(does.refusal.message, does.refusal.span, does.refusal.hint)
+    code.ops = ops = does.ops
     interpreter = Interpreter(compiler, instruction, ops)
     code.pure = interpreter.pure()
     code.blocking = None if code.pure is not None else interpreter.blocking()

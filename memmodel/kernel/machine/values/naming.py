@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from memmodel.isa.lowered import registers
 from memmodel.kernel.arithmetic.alu import comparison, width_of, with_carry
 from memmodel.kernel.flow.detours import Detour
-from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import space_of
 from memmodel.kernel.machine.code import Code, Follower, begins
 from memmodel.kernel.machine.collective.exchange import shuffle_source
