@@ -6,7 +6,7 @@ where it leads. Each is made once. An instruction that is not known writes its f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -14,7 +14,9 @@ from memmodel.base.labels import Access
 from memmodel.errors import InputError
 from memmodel.isa.module import Surroundings, head_row, lower_in_module
 from memmodel.isa.row import Effect, Row, Together
-from memmodel.program.ops import Op, Read, Write
+from memmodel.program.ops import Assign, Op, Read, UndefinedIf, Write
+from memmodel.program.unknowns import Compiled, in_register
+from memmodel.program.uses import results_of
 from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import (
@@ -92,6 +94,15 @@ class LoweredInstruction:
         for number, operand in enumerate(self.instruction.operands):
             results = 0 if isinstance(operand, Mem | TensorOperand) else results
             yield operand, number < results
+
+    @cached_property
+    def values(self) -> Mapping[int, Compiled]:
+        """What registers hold after it, of what they held before, if it assigns registers and does nothing else."""
+        if not all(isinstance(op, Assign | UndefinedIf) for op in self.ops):
+            return {}
+        bits = widths(self.instruction)
+        results = {int(register): expr for register, expr in results_of(self.ops).items() if register.isdigit()}
+        return {slot: in_register(expr, bits[slot]) for slot, expr in results.items()}
 
     # ---- effect ----------------------------------------------------------------------------------------------
 
@@ -188,16 +199,26 @@ def lowered(instruction: PtxInstruction, cluster_size: int = 1) -> LoweredInstru
 
 
 def registers(operand: Operand) -> list[int]:
+    """The registers in an operand, by their numbers."""
+    return [register.slot for register in named_registers(operand)]
+
+
+def widths(instruction: PtxInstruction) -> dict[int, int]:
+    """The bits of each register that the operands of an instruction name."""
+    return {register.slot: register.width for item in instruction.operands for register in named_registers(item)}
+
+
+def named_registers(operand: Operand) -> list[Register]:
     """The registers in an operand."""
     if isinstance(operand, Register):
-        return [operand.slot]
+        return [operand]
     if isinstance(operand, Negated | Part):
-        return registers(operand.operand if isinstance(operand, Negated) else operand.register)
+        return named_registers(operand.operand if isinstance(operand, Negated) else operand.register)
     if isinstance(operand, Pair):
-        return [*registers(operand.first), *registers(operand.second)]
+        return [*named_registers(operand.first), *named_registers(operand.second)]
     if isinstance(operand, Vector | Arguments):
-        return [slot for element in operand.items for slot in registers(element)]
+        return [register for element in operand.items for register in named_registers(element)]
     if isinstance(operand, Mem | TensorOperand):
-        rest = operand.rest if isinstance(operand, TensorOperand) else ()
-        return [*registers(operand.base), *(slot for element in rest for slot in registers(element))]
+        parts = operand.items if isinstance(operand, TensorOperand) else (operand.base,)
+        return [register for part in parts for register in named_registers(part)]
     return []

@@ -19,7 +19,7 @@ from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.row import Refusal, Row, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Guard, Layout
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.operands import (
@@ -252,9 +252,9 @@ class ModuleCall(Call):
 
     def in_space(self, address: Expr, space: str | None) -> Expr:
         """An address of a state space as one that names this space, so that it is found there."""
-        if isinstance(address, Apply) and address.op.startswith("in "):
+        if isinstance(address, Apply) and address.op.startswith(WITHIN):
             return address
-        return address if space is None else Apply(f"in {space.partition('::')[0]}", (address,), ADDRESS)
+        return address if space is None else Apply(f"{WITHIN}{space.partition('::')[0]}", (address,), ADDRESS)
 
     def address_of(self, symbol: Sym, offset: int) -> AddressOf:
         return AddressOf(symbol.name, offset)

@@ -45,9 +45,20 @@ class Apply:
 Expr = Const | Get | AddressOf | Apply
 
 
+WITHIN = "in "
+"""How the operation of an address begins that is relative to the window of a state space."""
+
+
 def opaque(what: str, type: DataType, *args: Expr) -> Apply:
     """A value that is not followed; `what` says of which instruction."""
     return Apply(f"opaque.{what}", args, type)
+
+
+def stripped(expr: Expr) -> Expr:
+    """An expression without the name of the state space that it is relative to."""
+    while isinstance(expr, Apply) and expr.op.startswith(WITHIN):
+        expr = expr.args[0]
+    return expr
 
 
 def registers_of(expr: Expr) -> frozenset[str]:

@@ -5,7 +5,9 @@ In: an op or a step. Out: expressions and register names. Temporaries of one ins
 
 from __future__ import annotations
 
-from memmodel.program.expressions import Expr, registers_of
+from collections.abc import Iterable
+
+from memmodel.program.expressions import Expr, registers_of, substituted
 from memmodel.program.lowered import Step
 from memmodel.program.ops import (
     Assign,
@@ -87,6 +89,15 @@ def assigned(op: Op) -> tuple[str, ...]:
         case _:
             pass
     return tuple(one for one in found if one is not None)
+
+
+def results_of(ops: Iterable[object]) -> dict[str, Expr]:
+    """What registers hold after some assignments, of what they held before; notes too, but no temporaries."""
+    values: dict[str, Expr] = {}
+    for op in ops:
+        if isinstance(op, Assign):
+            values[op.register] = substituted(op.value, values)
+    return {register: expr for register, expr in values.items() if register[0] != "$"}
 
 
 def used(step: Step) -> frozenset[str]:

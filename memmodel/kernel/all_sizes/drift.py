@@ -12,10 +12,15 @@ from fractions import Fraction
 from math import gcd, inf, lcm
 from typing import NamedTuple
 
-from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
+from memmodel.isa.row import numeric_type
+from memmodel.program.arith.integers import bounds
+from memmodel.ptx.vocabulary import DataType
 
 MAX_DIVISOR = 1 << 20
 MOST_PERIODS = 1 << 64
+UNTYPED = DataType("u", 64)
+"""How a number without a type is read."""
+
 READ = ("cvt", "shr", "div", "rem", "bfe", "min", "max")
 """First words of instructions that read their operands as numbers of their type, not modulo a power of two."""
 
@@ -84,8 +89,7 @@ class Drifts:
 
     def read(self, number: DriftingNumber, kind: str) -> None:
         """A number that drifts is read as a number of that type."""
-        width = width_of(kind) or 64
-        self._keeps(number, *((-(1 << width - 1), (1 << width - 1) - 1) if kind[0] == "s" else (0, (1 << width) - 1)))
+        self._keeps(number, *bounds(numeric_type(kind) or UNTYPED))
 
     def _keeps(self, number: DriftingNumber, least: int, most: int) -> None:
         """A number stays between two others."""
@@ -105,13 +109,13 @@ class Drifts:
     def computed(self, words: tuple[str, ...], operands: list[DriftingNumber]) -> Drifting:
         """The drift of the result of an instruction on integers. At least one operand has a drift."""
         head, kind = words[0], words[-1]
-        width = width_of(kind)
-        if any(operand.drift is None for operand in operands) or width is None or is_float(kind):
+        types = [numeric_type(word) for word in (kind, words[-2])]
+        source, target = types if head == "cvt" else types[:1] * 2
+        if any(operand.drift is None for operand in operands) or source is None or target is None:
             return UNEVEN
-        if head == "cvt":
-            if is_float(words[-2]):
-                return UNEVEN
-            width = width_of(words[-2]) or 0
+        if source.floating or target.floating or source.lanes > 1:
+            return UNEVEN
+        width = target.width
         if head in READ or "wide" in words or "hi" in words:
             for operand in operands[:2]:
                 self.read(operand, kind)
@@ -138,13 +142,13 @@ class Drifts:
                 return UNEVEN
             product: Drifting = _plus(STILL, drifts[at], factor)
             if words[1] == "hi":
-                product = self._high(operands[at], factor, width_of(words[-1]) or 32)
+                product = self._high(operands[at], factor, _width(words))
             return product if product is None or head == "mul" else _plus(product, drifts[2], 1)
         if head in ("shl", "shr", "div", "rem", "bfe"):
             return self._by_number(words, operands, drifts, numbers)
         if head in ("and", "or", "xor") and len(operands) == 2 and (numbers[0] is None) != (numbers[1] is None):
             at = numbers.index(None)
-            return self._masked(head, drifts[at], numbers[1 - at] or 0, width_of(words[-1]) or 32)
+            return self._masked(head, drifts[at], numbers[1 - at] or 0, _width(words))
         if head in ("min", "max") and len(operands) == 2:
             first = self.truth("lt" if head == "min" else "gt", operands[0], operands[1])
             return UNEVEN if first is None else drifts[0 if first else 1]
@@ -178,7 +182,7 @@ class Drifts:
             return UNEVEN
         if head == "shl":
             return _plus(STILL, drifts[0], 1 << by) if by < 64 else STILL
-        width = width_of(words[-1]) or 32
+        width = _width(words)
         if head == "shr" and by == width - 1 and operands[0].value >> by == 0:
             self._keeps(operands[0], 0, (1 << by) - 1)
             return STILL
@@ -245,4 +249,10 @@ def _plus(first: Drift, second: Drift, factor: int) -> Drift:
 
 def centred(difference: int, width: int) -> int:
     """A difference modulo 2^width, as the number nearest to zero."""
-    return signed(difference & (1 << width) - 1, width)
+    return DataType("s", width).wrap(difference)
+
+
+def _width(words: tuple[str, ...]) -> int:
+    """The bits of the last type of an opcode."""
+    type = numeric_type(words[-1])
+    return 32 if type is None else type.width

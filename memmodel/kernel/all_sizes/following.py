@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Action
 from memmodel.isa.lowered import registers
+from memmodel.isa.row import numeric_type
 from memmodel.kernel.all_sizes.access_kinds import (
     copied_in,
     in_shared,
@@ -27,9 +28,8 @@ from memmodel.kernel.all_sizes.access_kinds import (
     tiles,
 )
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
-from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts
+from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, UNTYPED, Drift, Drifting, DriftingNumber, Drifts
 from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
-from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.registers import read_slots, written
 from memmodel.kernel.machine.code import Code, Follower
@@ -168,11 +168,10 @@ class FollowedRounds(Follower):
             drift = self._drift(warp, register.slot, lane)
         elif isinstance(operand, Imm | Special):
             drift = STILL
-        value, width = self._value(operand, warp, lane), width_of(kind) or 64
+        value = self._value(operand, warp, lane)
         if value is None:
             return DriftingNumber(0, UNEVEN)
-        value &= (1 << width) - 1
-        return DriftingNumber(signed(value, width) if kind[0] == "s" else value, drift)
+        return DriftingNumber((numeric_type(kind) or UNTYPED).wrap(value), drift)
 
     # ---- instructions that compute ---------------------------------------------------------------------------
 
@@ -227,12 +226,12 @@ class FollowedRounds(Follower):
         if words[0] == "selp":
             choice = self._number(sources[2], warp, lane, "u1")
             return UNEVEN if choice.drift != STILL else self._number(sources[1 - choice.value], warp, lane, kind).drift
-        if is_float(kind) or isinstance(target, Pair):
+        if _floating(kind) or isinstance(target, Pair):
             return UNEVEN
         return self.drifts.computed(words, [self._number(item, warp, lane, kind) for item in sources])
 
     def _tested(self, words: tuple[str, ...], sources: Sequence[Operand], warp: Warp, lane: int) -> Drifting:
-        if len(words) < 3 or is_float(words[-1]) or len(sources) != 2:
+        if len(words) < 3 or _floating(words[-1]) or len(sources) != 2:
             return UNEVEN
         first, second = (self._number(item, warp, lane, words[-1]) for item in sources)
         for item in (first, second):
@@ -444,3 +443,9 @@ class FollowedRounds(Follower):
                 self._inside[thread] = visit
             else:
                 self._inside.pop(thread, None)
+
+
+def _floating(kind: str) -> bool:
+    """True for the types of floating-point numbers."""
+    type = numeric_type(kind)
+    return type is None or type.floating

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memmodel.isa.lowered import registers
 from memmodel.isa.module import tests_phase
+from memmodel.isa.row import numeric_type
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
 from memmodel.kernel.all_sizes.cta_dependence import READS
-from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.flow.paths import failing
 from memmodel.kernel.flow.registers import ENDS, liveness, read_slots, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
@@ -253,7 +253,8 @@ def parts_of(instruction: PtxInstruction) -> list[ParamPart]:
     )
     if not isinstance(place, Mem | TensorOperand) or not isinstance(place.base, Sym):
         return []
-    size, target = (width_of(instruction.words[-1]) or 8) // 8, instruction.operands[0]
+    type, target = numeric_type(instruction.words[-1]), instruction.operands[0]
+    size = 1 if type is None else type.width // 8
     first, count = place.base.offset + place.offset, len(target.items) if isinstance(target, Vector) else 1
     return [ParamPart(place.base.name, first + n * size, size) for n in range(count)]
 

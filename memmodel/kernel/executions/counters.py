@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memmodel.base.labels import Access
-from memmodel.kernel.arithmetic.alu import function
+from memmodel.isa.row import numeric_type
 from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.flow.registers import written
 from memmodel.kernel.order.polled_words import COMMUTING, CausalOrder, PolledWrite, Polls
@@ -21,6 +21,7 @@ from memmodel.kernel.order.uses import aliased
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.program.arith import Operation, operation
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy, Scope
 
@@ -213,7 +214,7 @@ def _place(
     stores = tuple(write for write in writes if not (isinstance(write.event, TraceEvent) and _atomic(write.event)))
     kinds = {_kind(body[operation.at]) for operation in operations}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
-    joined = None if kind is None else function(kind)
+    joined = None if kind is None else _joins(*kind)
     counted = len(arrivals) == len(operations) == len(writes) - len(stores)
     known = all(arrival.given is not None for arrival in arrivals)
     whole = all((write.first, write.size) == (event.first, event.size) for write in writes)
@@ -244,6 +245,12 @@ def _kind(instruction: PtxInstruction) -> tuple[str, str] | None:
     name = next((word for word in instruction.words[1:] if word in COMMUTING), None)
     kind = instruction.words[-1]
     return (name, kind) if name is not None and kind in ("u32", "s32", "b32", "u64", "s64", "b64") else None
+
+
+def _joins(name: str, kind: str) -> Operation | None:
+    """What an operation computes from the old value and its operand."""
+    type = numeric_type(kind)
+    return None if type is None else operation(name, type)
 
 
 def remembered(order: CausalOrder) -> CausalOrder:

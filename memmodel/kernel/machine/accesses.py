@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, moved, private_step, read_lane
-from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Blocking, Machine
-from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.machine.values.widths import extended, loaded, sign_bits, together
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent

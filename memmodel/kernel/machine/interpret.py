@@ -7,11 +7,12 @@ has to wait goes on later at the step that waits (`LaneGroup.step`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from itertools import takewhile
 
+from memmodel.isa.lowered import widths
 from memmodel.isa.module import head_row
 from memmodel.isa.row import Effect
 from memmodel.kernel.machine.accesses import read_step, shifted, write_step
@@ -36,12 +37,12 @@ from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
-from memmodel.kernel.machine.values.expressions import WITHIN, Leaf, assigning, rows_of
+from memmodel.kernel.machine.values.expressions import assigning, rows_of
 from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr, registers_of, substituted
+from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, registers_of
 from memmodel.program.expressions import Get as RegisterValue
 from memmodel.program.ops import (
     Assign,
@@ -59,6 +60,8 @@ from memmodel.program.ops import (
     Write,
 )
 from memmodel.program.regions import TensorMapAt
+from memmodel.program.unknowns import Leaf
+from memmodel.program.uses import results_of
 from memmodel.program.warp_ops import (
     AccessTexture,
     ActiveLanes,
@@ -80,7 +83,6 @@ from memmodel.program.warp_ops import (
     WarpOp,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Register
 from memmodel.ptx.vocabulary import Space, Window
 
 TEMPORARY_BITS = 128
@@ -153,7 +155,7 @@ class Interpreter:
 
     def width(self, slot: int) -> int:
         """The bits of a register of the instruction; those of the widest for a temporary."""
-        return next((one.width for one in _registers(self.instruction) if one.slot == slot), TEMPORARY_BITS)
+        return widths(self.instruction).get(slot, TEMPORARY_BITS)
 
     def value(self, expr: Expr) -> Get:
         """The values of an expression in all lanes; numbers are unsigned."""
@@ -471,25 +473,5 @@ def _go_on(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool
     return True
 
 
-def results_of(ops: Iterable[Op | WarpOp]) -> dict[str, Expr]:
-    """What registers hold after some assignments, of what they held before; notes too, but no temporaries."""
-    values: dict[str, Expr] = {}
-    for op in ops:
-        if isinstance(op, Assign):
-            values[op.register] = substituted(op.value, values)
-    return {register: expr for register, expr in values.items() if register[0] != "$"}
-
-
 def _assigns(op: Op | WarpOp) -> bool:
     return isinstance(op, Assign)
-
-
-def _registers(instruction: PtxInstruction) -> Iterator[Register]:
-    pending = list(instruction.operands)
-    while pending:
-        operand = pending.pop()
-        if isinstance(operand, Register):
-            yield operand
-        for name in ("items", "first", "second"):
-            inner = getattr(operand, name, ())
-            pending += inner if isinstance(inner, tuple) else [inner]

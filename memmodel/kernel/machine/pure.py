@@ -26,8 +26,7 @@ from memmodel.kernel.arithmetic.floats import converted, floating
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.values.lanes import Get, Step, binary, many, unary
-from memmodel.kernel.machine.values.lanes import forgetting as forgetting
+from memmodel.kernel.machine.values.lanes import Get, Step, binary, forgetting, many, unary
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.video import part, video

@@ -27,9 +27,9 @@ from memmodel.kernel.machine.engines.wgmma import BUSY
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.private_memory import moved
-from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.state import PATIENCE, Machine
+from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.kernel.machine.values.naming import Naming, crossed
 from memmodel.kernel.machine.waiting import lacks, stuck
 from memmodel.kernel.trace.launch import LaunchTrace

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Side
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.kernel.trace.blocks import Block
 from memmodel.program.regions import LaneRows, MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix

@@ -14,10 +14,9 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.kernel.machine.engines.matrices import blackwell, matrix_bytes
 from memmodel.kernel.machine.engines.tensor import owners, pair_of, stretch, tensor_memory
 from memmodel.kernel.machine.parts import Collected, Cta, Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
-from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.descriptor import columns_of, rows_of, shape_mask

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Side
-from memmodel.kernel.arithmetic.alu import width_of
+from memmodel.isa.row import numeric_type
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, registers_of, strong
 from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
@@ -44,7 +45,8 @@ def multimem_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking |
 def _access(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     words, operands = instruction.words, instruction.operands
     kind, number = words[1], instruction.number
-    unit = (PACKED.get(words[-1]) or width_of(words[-1]) or 0) // 8
+    type = numeric_type(words[-1])
+    unit = (PACKED.get(words[-1], 0) if type is None else type.width) // 8
     if not unit or len(operands) != 2:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     where = address(compiler, instruction, operands[1 if kind == "ld_reduce" else 0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
-from memmodel.kernel.arithmetic.alu import Fn, function, width_of
+from memmodel.isa.row import numeric_type
 from memmodel.kernel.machine.accesses import SCOPES, address, strong
 from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
@@ -21,6 +21,7 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.arith import Operation, operation
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Vector
 from memmodel.ptx.vocabulary import Scope, Sem, Window
@@ -35,7 +36,7 @@ class AsyncForm:
     instruction: PtxInstruction
     unit: int
     op: str | None
-    fn: Fn | None
+    fn: Operation | None
     scope: Scope | None
 
     @property
@@ -65,14 +66,15 @@ def async_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | No
 
 def _form(instruction: PtxInstruction) -> AsyncForm:
     words = instruction.words
-    unit = (width_of(words[-1]) or 0) // 8
+    type = numeric_type(words[-1])
+    unit = 0 if type is None else type.width // 8
     op = next((word for word in words if word in OPERATIONS), None)
     if not unit or (words[0] == "red") is (op is None):
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     scope = next((SCOPES[word] for word in words if word in SCOPES), None)
     if "release" in words and scope is None:
         raise Refused(f"{instruction.opcode} names no scope", instruction.span)
-    fn = None if op is None else modifies(op, words[-1])
+    fn = None if op is None or type is None else operation(op, type)
     return AsyncForm(instruction, unit, op, fn, scope if "release" in words else None)
 
 
@@ -159,16 +161,3 @@ def _access(
         machine.forget(block, at, unit)
     machine.version += 1
     block.store(at, unit, new)
-
-
-def modifies(op: str, kind: str) -> Fn | None:
-    """What an operation leaves, from the old value and its operands; None if it is not known."""
-    width = width_of(kind) or 32
-    mask = (1 << width) - 1
-    special: dict[str, Fn] = {
-        "exch": lambda old, b: b & mask,
-        "inc": lambda old, b: 0 if old >= b else old + 1,
-        "dec": lambda old, b: b if old == 0 or old > b else old - 1,
-        "cas": lambda old, b, c: c & mask if old == b & mask else old,
-    }
-    return special.get(op) or function((op, kind))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Side
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.program.warp_ops import AccessTexture
 from memmodel.ptx.vocabulary import Proxy
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.machine.engines.matrices import hopper, matrix_bytes
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp, WgmmaUse
-from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.program.ops import CommitGroup, Emit, Track, WaitForGroups
 from memmodel.program.warp_ops import MultiplyInRegisters
 from memmodel.ptx.module.syntax import PtxInstruction

@@ -18,11 +18,10 @@ from memmodel.kernel.machine.accesses import space_of
 from memmodel.kernel.machine.code import Code, Follower, begins
 from memmodel.kernel.machine.collective.exchange import shuffle_source
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.cells import MemoryTerms, OwnAccess
-from memmodel.kernel.machine.values.lanes import Step
+from memmodel.kernel.machine.values.lanes import Step, forgetting
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.values.terms import Terms
