@@ -21,6 +21,9 @@ NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+|\d[\w.]*|\.\d+"
 """Whatever begins like a number; what it says is looked at where a number is read."""
 
 DIRECTIVE = r"\.[A-Za-z_]\w*(?:::\w+)*"
+WARP_SIZE = "WARP_SZ", "32"
+"""The integer constant that PTX predefines, by name ("Predefined Constants"), and its value."""
+
 STRING = r"\"(?:[^\"\\\n]|\\.)*\""
 COMMENT = r"\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/"
 """White space and comments, each taken whole: nothing is read twice, however much of it there is."""
@@ -85,8 +88,11 @@ def tokenize(source: Source, spelling: Dialect, text: str | None = None, start: 
             raise InputError(f"a word of more than {longest:,} characters", source.span(first, last))
         if len(tokens) > most:
             raise InputError(f"more than {most:,} words", source.span(first, last), "this is no file of this kind")
+    name, value = WARP_SIZE
+    if name in text:
+        tokens = [token._replace(kind="number", text=value) if token[:2] == ("name", name) else token for token in tokens]
     end = len(text.rstrip())
-    append(Token("end", "the end of the file", end, end))
+    tokens.append(Token("end", "the end of the file", end, end))
     return tokens
 
 

@@ -52,6 +52,14 @@ def test_operands() -> None:
     assert isinstance(store.operands[0], Mem | TensorOperand) and store.operands[0].offset == -4
 
 
+def test_the_size_of_a_warp_is_a_constant() -> None:
+    """In operands and in expressions ("Predefined Constants")."""
+    body = module("mov.u32 %r1, WARP_SZ;\nadd.u32 %r2, %r1, WARP_SZ*2+1;").functions["k"].body
+    assert body is not None
+    move, add = body[-3], body[-2]
+    assert (move.operands[1], add.operands[2]) == (Imm(32), Imm(65))
+
+
 def test_locations_follow_inlining() -> None:
     text = """.loc 1 5 3
 .loc 2 16 3, function_name $L__info0, inlined_at 1 5 3

@@ -95,10 +95,13 @@ def _box(call: Call, coordinates: tuple[Expr, ...], offsets: Operand | None, *, 
     return replace(box, mode=BoxMode.IMAGE, offsets=tuple(call.integer(item) for item in items))
 
 
-def descriptor_read(call: Call, address: Expr, *, in_group: bool) -> AsyncRead:
-    """The read of the tensor map, through its own proxy; the number is then in `$map`."""
+def descriptor_read(call: Call, address: Expr) -> AsyncRead:
+    """The read of the tensor map, through its own proxy; the number is then in `$map`.
+
+    Of a load too it is in the bulk group; whether the end of the group is the end of the read is decision D17.
+    """
     label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
-    return AsyncRead(label, TensorMapAt(address, Window.MAPS), ("$map",), tracks=tracks(in_group))
+    return AsyncRead(label, TensorMapAt(address, Window.MAPS), ("$map",), tracks=tracks(True))
 
 
 def copy(call: Call) -> tuple[Op, ...]:
@@ -110,7 +113,7 @@ def copy(call: Call) -> tuple[Op, ...]:
         box = _box(call, coordinates, None, reads=False)
         write = Scatter(_weak(call, Side.WRITE), box, 1, tracks(True))
         source = gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True)
-        made_of = descriptor_read(call, address, in_group=True), source, write
+        made_of = descriptor_read(call, address), source, write
         return (*_inside(call, coordinates), issue(Family.BULK, *made_of))
     mask_name = ["ctaMask"] if call.word("multicast") else []
     given = take(call, ["[dstMem]", "[tensorMap, tensorCoords]", "[mbar]", *_offsets(call), *mask_name, *_policy(call)])
@@ -130,7 +133,7 @@ def copy(call: Call) -> tuple[Op, ...]:
     made: list[tuple[Region, Object, Expr | None]] = []
     for there, bar, when in receivers(call, tile, barrier, ctas, group):
         made.append((BoxTile(there, Window.SHARED_CLUSTER if ctas else window, Get("$map"), box.mode), bar, when))
-    first = (descriptor_read(call, address, in_group=False), read)
+    first = (descriptor_read(call, address), read)
     return (*steps, *delivered(call, first, 1, made, None))
 
 
@@ -170,7 +173,7 @@ def reduce(call: Call) -> tuple[Op, ...]:
     box = replace(_box(call, coordinates, None, reads=False), scalars=True)
     read = replace(gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True), label=weak)
     made = update(call, box, 1, Scope.GPU, type, in_group=True)
-    parts = descriptor_read(call, address, in_group=True), read, made
+    parts = descriptor_read(call, address), read, made
     return (*_inside(call, coordinates), issue(Family.BULK_REDUCTION, *parts))
 
 

@@ -108,7 +108,7 @@ class Scheduler:
         self.run.threads += threads
         cta = Cta(number, index, cluster, rank, memory.shared(number, threads[0].place.cta_id), threads)
         self.ctas.append(cta)
-        common: dict[str, int] = {"%dynamic_smem_size": self.launch.dynamic_shared, "WARP_SZ": LANES}
+        common: dict[str, int] = {"%dynamic_smem_size": self.launch.dynamic_shared}
         for axis, letter in enumerate("xyz"):
             common |= {
                 f"%ctaid.{letter}": index[axis], f"%nctaid.{letter}": grid[axis], f"%ntid.{letter}": block[axis],

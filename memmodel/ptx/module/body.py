@@ -43,7 +43,6 @@ _SPECIAL = re.compile(
     r"|%(cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid|clock|clock_hi"
     r"|clock64|globaltimer|globaltimer_lo|globaltimer_hi|lanemask_(eq|le|lt|ge|gt)|pm\d+(_64)?|envreg\d+"
     r"|total_smem_size|aggr_smem_size|dynamic_smem_size|reserved_smem_offset\w*|current_graph_exec)"
-    r"|WARP_SZ"
 )
 
 
