@@ -90,7 +90,9 @@ def tokenize(source: Source, spelling: Dialect, text: str | None = None, start: 
             raise InputError(f"more than {most:,} words", source.span(first, last), "this is no file of this kind")
     name, value = WARP_SIZE
     if name in text:
-        tokens = [token._replace(kind="number", text=value) if token[:2] == ("name", name) else token for token in tokens]
+        for index, token in enumerate(tokens):
+            if token.kind == "name" and token.text == name:
+                tokens[index] = token._replace(kind="number", text=value)
     end = len(text.rstrip())
     tokens.append(Token("end", "the end of the file", end, end))
     return tokens
