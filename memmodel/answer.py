@@ -70,8 +70,13 @@ class ShownEvent:
     value: int | None = None
     span: Span | None = field(default=None, compare=False)
 
+    @property
+    def line(self) -> int | None:
+        """The line of its instruction; None for an event without one."""
+        return self.span.line if self.span else None
+
     def __repr__(self) -> str:
-        line = f"line {self.span.line}" if self.span else ""
+        line = f"line {self.line}" if self.line else ""
         return shown("ShownEvent", f"{self.label}: {self.text}", self.thread or "", line)
 
 

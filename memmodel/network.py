@@ -56,7 +56,7 @@ def _attributes(event: ShownEvent) -> dict[str, object]:
         "initial": event.thread is None,
         "tags": " ".join(sorted(event.tags)),
         "thread": event.thread,
-        "line": event.span.line if event.span else None,
+        "line": event.line,
         "location": event.location,
         "value": event.value,
     }

@@ -1,10 +1,15 @@
 """Records of executions: events, edges, final states, findings.
 
-In: nothing. Out: the models that docs/json.md describes. `report.record` fills them.
+In: nothing. Out: the models that docs/json.md describes. Settled here: in JSON, events are known by their labels.
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import BeforeValidator, model_validator
+
+from memmodel.answer import Witness
 from memmodel.records.base import JsonRecord
 from memmodel.records.reasons import ObstacleRecord, WaitingRecord
 
@@ -28,7 +33,7 @@ class EventRecord(JsonRecord):
     thread: str | None
     place: PlaceRecord | None
     text: str
-    tags: tuple[str, ...]
+    tags: Annotated[tuple[str, ...], BeforeValidator(sorted)]
     location: str | None
     value: int | None
     line: int | None
@@ -42,6 +47,26 @@ class ExecutionRecord(JsonRecord):
     registers: dict[str, int]
     memory: dict[str, str]
     waits: tuple[str, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _labelled(cls, source: object) -> object:
+        """A witness with its edges between labels, and its registers by their names."""
+        if not isinstance(source, Witness):
+            return source
+        label = {event.uid: event.label for event in source.events}
+        edges = {
+            name: sorted((label[a], label[b]) for a, b in pairs if a in label and b in label)
+            for name, pairs in sorted(source.edges.items())
+        }
+        registers = {f"{thread}:{name}": value for (thread, name), value in source.registers.items()}
+        return {
+            "events": source.events,
+            "edges": edges,
+            "registers": registers,
+            "memory": source.memory,
+            "waits": source.waits,
+        }
 
 
 class FindingRecord(JsonRecord):

@@ -1,6 +1,6 @@
 """Records of explanations: what `explain` writes.
 
-In: nothing. Out: the models that docs/json.md describes. `report.why_record` fills them.
+In: nothing. Out: the models that docs/json.md describes. An `Explanation` fills them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Records of reasons and paths: parts of what `check --json` and `explain --json` write.
 
-In: the closed list of reasons. Out: the models that docs/json.md describes. `report.reason_record` fills them.
+In: the closed list of reasons. Out: the models that docs/json.md describes. Records of `why` fill them.
 """
 
 from __future__ import annotations

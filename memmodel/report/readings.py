@@ -150,9 +150,9 @@ class ReadingsReport:
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON values, keys in the order of docs/json.md."""
-        from memmodel.report.readings_record import record
+        from memmodel.report.record import readings
 
-        return record(self)
+        return readings(self)
 
 
 def _wrapped(head: str, text: str) -> list[str]:

@@ -7,28 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memmodel.answer import HANG, Finding, Outcomes, ShownEvent, Witness
+from memmodel.answer import HANG, Finding, Outcomes, Witness
 from memmodel.cat.flags import FindingKind
-from memmodel.ptx.vocabulary import Place
 from memmodel.records.answers import (
+    DefaultAnswer,
+    DependenceRecord,
     ErrorCause,
     ErrorKind,
     ErrorRecord,
     OutcomesRecord,
+    ReadingRecord,
+    ReadingsRecord,
     ReportRecord,
+    SideRecord,
     StateRecord,
     TimesRecord,
 )
-from memmodel.records.execution import EventRecord, ExecutionRecord, FindingRecord, HangRecord, PlaceRecord
-from memmodel.records.reasons import ObstacleRecord
+from memmodel.records.execution import EventRecord, ExecutionRecord, FindingRecord, HangRecord
+from memmodel.records.reasons import ObstacleRecord, StepRecord, WaitingRecord
 from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
 from memmodel.report.findings import why_unordered
-from memmodel.report.reason_record import obstacle, step, waiting
 from memmodel.source import Span
 from memmodel.why.records import Story
 from memmodel.why.stuck import stuck
 
 if TYPE_CHECKING:
+    from memmodel.cat.decisions import DecisionSide
+    from memmodel.report.readings import ReadingAnswer, ReadingsReport, Verdict
     from memmodel.report.report import Report
 
 Values = dict[str, object]
@@ -53,8 +58,8 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
         races=_findings(report, stories, FindingKind.RACE, FindingKind.MIXED, FindingKind.OTHER),
         engine=answer.engine,
         time_ms=TimesRecord(parse=round(times.parse, 3), encode=round(times.encode, 3), solve=round(times.solve, 3)),
-        witness=execution(answer.witness) if answer.witness else None,
-        counter=execution(answer.counter) if answer.counter else None,
+        witness=_execution(answer.witness),
+        counter=_execution(answer.counter),
         axioms=answer.axioms,
         flags=answer.flags,
         question=report.question,
@@ -64,14 +69,14 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
         hazards=_findings(report, stories, FindingKind.HAZARD),
         undefined=_findings(report, stories, FindingKind.UNDEFINED),
         flags_with_condition=answer.with_condition,
-        hanging=execution(hangs[0]) if hangs else None,
+        hanging=_execution(hangs[0] if hangs else None),
         unsearched=answer.unsearched,
         status=report.status.value,
         hangs=tuple(_hang(witness, explained=explained and report.subject is not None) for witness in hangs),
         notices=report.notices,
         known_difference=known_difference,
         because=_because(outcome),
-        cycle=tuple(map(step, cycle.steps)) if cycle is not None else (),
+        cycle=tuple(map(StepRecord.of, cycle.steps)) if cycle is not None else (),
     ).json_values()
 
 
@@ -80,12 +85,13 @@ def _findings(report: Report, stories: dict[int, Story], *kinds: FindingKind) ->
 
 
 def _because(story: Story | None) -> tuple[ObstacleRecord, ...]:
-    return tuple(map(obstacle, story.obstacles)) if story is not None and says(story) else ()
+    return tuple(map(ObstacleRecord.of, story.obstacles)) if story is not None and says(story) else ()
 
 
 def _hang(witness: Witness, *, explained: bool) -> HangRecord:
     stopped = stuck(witness).waiting if explained else ()
-    return HangRecord(waits=witness.waits, witness=execution(witness), because=tuple(map(waiting, stopped)))
+    because = tuple(map(WaitingRecord.of, stopped))
+    return HangRecord(waits=witness.waits, witness=ExecutionRecord.of(witness), because=because)
 
 
 def finding(report: Report, reported: Finding, story: Story | None = None) -> FindingRecord:
@@ -95,11 +101,11 @@ def finding(report: Report, reported: Finding, story: Story | None = None) -> Fi
     """
     return FindingRecord(
         flag=reported.flag,
-        first=event(reported.first) if reported.first else None,
-        second=event(reported.second) if reported.second else None,
+        first=None if reported.first is None else EventRecord.of(reported.first),
+        second=None if reported.second is None else EventRecord.of(reported.second),
         rule=reported.rule or report.rule(reported.flag),
         why=why_unordered(reported),
-        witness=execution(reported.witness),
+        witness=ExecutionRecord.of(reported.witness),
         because=_because(story),
     )
 
@@ -117,37 +123,8 @@ def failure(
     return ErrorRecord(path=path, model=model, error=cause).json_values()
 
 
-def execution(witness: Witness) -> ExecutionRecord:
-    """Events, edges by their labels, and the final state."""
-    label = {shown.uid: shown.label for shown in witness.events}
-    return ExecutionRecord(
-        events=tuple(event(shown) for shown in witness.events),
-        edges={
-            name: tuple(sorted((label[a], label[b]) for a, b in pairs if a in label and b in label))
-            for name, pairs in sorted(witness.edges.items())
-        },
-        registers={f"{thread}:{name}": value for (thread, name), value in witness.registers.items()},
-        memory=dict(witness.memory),
-        waits=witness.waits,
-    )
-
-
-def event(shown: ShownEvent) -> EventRecord:
-    """One event; `thread` and `place` are null for an initial write."""
-    return EventRecord(
-        label=shown.label,
-        thread=shown.thread,
-        place=_place(shown.place) if shown.place else None,
-        text=shown.text,
-        tags=tuple(sorted(shown.tags)),
-        location=shown.location,
-        value=shown.value,
-        line=shown.span.line if shown.span else None,
-    )
-
-
-def _place(place: Place) -> PlaceRecord:
-    return PlaceRecord(gpu=place.gpu, grid=place.grid, cluster=place.cluster, cta=place.cta, warp=place.warp)
+def _execution(witness: Witness | None) -> ExecutionRecord | None:
+    return None if witness is None else ExecutionRecord.of(witness)
 
 
 def states(outcomes: Outcomes, path: str = "", model: str = "") -> Values:
@@ -162,3 +139,48 @@ def states(outcomes: Outcomes, path: str = "", model: str = "") -> Values:
         model=model,
         left_out=outcomes.left_out,
     ).json_values()
+
+
+# ---- readings --------------------------------------------------------------------------------------------------------
+
+
+def readings(report: ReadingsReport) -> Values:
+    """One object for one question of a test under the default model and every reading of it."""
+    return ReadingsRecord(
+        test=report.test,
+        path=report.path,
+        model=report.model,
+        verdict=report.verdict.value,
+        default=DefaultAnswer(verdict=report.default.value, observation=report.answer.observation.value),
+        readings=tuple(map(_reading, report.readings)),
+        depends=tuple(_dependence(report, reading) for reading in report.depends),
+        undecided=report.undecided,
+        question=report.question,
+        reason=report.answer.reason,
+        warnings=report.warnings,
+    ).json_values()
+
+
+def _reading(reading: ReadingAnswer) -> ReadingRecord:
+    return ReadingRecord(
+        decision=reading.decision.number,
+        reading=reading.side.name,
+        model=reading.side.model,
+        verdict=reading.verdict.value,
+        observation=reading.answer.observation.value,
+        reason=reading.answer.reason,
+    )
+
+
+def _dependence(report: ReadingsReport, reading: ReadingAnswer) -> DependenceRecord:
+    return DependenceRecord(
+        decision=reading.decision.number,
+        question=reading.decision.question,
+        default=_side(reading.decision.default, report.default),
+        other=_side(reading.side, reading.verdict),
+        source=reading.decision.source,
+    )
+
+
+def _side(side: DecisionSide, verdict: Verdict) -> SideRecord:
+    return SideRecord(name=side.name, answer=side.answer, verdict=verdict.value)

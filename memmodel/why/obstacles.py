@@ -18,7 +18,7 @@ from memmodel.why.records import At, Obstacle, Reason
 
 def at(event: ShownEvent) -> At:
     """An event of a witness as a place."""
-    return At(event.label, event.text, event.thread, event.span.line if event.span else None, event.span)
+    return At(event.label, event.text, event.thread, event.span)
 
 
 class Sentences:

@@ -46,14 +46,32 @@ class Reason(Enum):
     NOTHING_MISSING = "nothing is missing: no order could forbid it"
 
 
+class InFile:
+    """What may have a place in a file. `span`: of the instruction."""
+
+    __slots__ = ()
+    span: Span | None
+
+    @property
+    def file(self) -> str | None:
+        return None if self.span is None else self.span.source.name
+
+    @property
+    def line(self) -> int | None:
+        return None if self.span is None else self.span.line
+
+    @property
+    def column(self) -> int | None:
+        return None if self.span is None else self.span.column
+
+
 @dataclass(frozen=True, slots=True)
-class At:
+class At(InFile):
     """A place on a path. `label`: of the event in its execution; empty for what is not there and would have to be."""
 
     label: str
     text: str
     thread: str | None = None
-    line: int | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -127,7 +145,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(InFile):
     """A thread that waits for ever. `goes_on`: what would let it go on. `span`: the instruction that waits."""
 
     thread: str

@@ -12,8 +12,8 @@ from memmodel import api, engine
 from memmodel.answer import Observation
 from memmodel.base.kinds import Kind
 from memmodel.engine import Options
+from memmodel.records.explain import ExplanationRecord
 from memmodel.repair.fix import fix
-from memmodel.report.why_record import explained
 from memmodel.report.why_text import lines_of
 from memmodel.why.explanation import explanation
 from memmodel.why.forbidden import contradictions, minimal, only
@@ -259,7 +259,7 @@ def test_the_decision_that_makes_the_difference_and_what_makes_it_not_matter() -
 def test_text_and_record_say_the_same() -> None:
     found = told("async/proxy/A5")
     text = "\n".join(lines_of(found))
-    record = explained(found)
+    record = ExplanationRecord.of(found).json_values()
     assert record["stories"][0]["obstacles"][0]["reason"] == Reason.PROXY_FENCE_SIDE.value  # type: ignore[index]
     assert Reason.PROXY_FENCE_SIDE.value in text and "+ missing: fence.proxy.async" in text
 

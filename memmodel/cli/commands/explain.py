@@ -43,7 +43,7 @@ def explain(
     from memmodel import api
     from memmodel.answer import Observation
     from memmodel.cli.models import hear
-    from memmodel.report.why_record import explained
+    from memmodel.records.explain import ExplanationRecord
     from memmodel.report.why_text import lines_of
 
     hear((model,))
@@ -62,7 +62,7 @@ def explain(
         for told in found:
             say("\n".join(lines_of(told, style_for(sys.stdout))))
     if json_out:
-        text = json.dumps([explained(told) for told in found], indent=1) + "\n"
+        text = json.dumps([ExplanationRecord.of(told).json_values() for told in found], indent=1) + "\n"
         if json_out == STANDARD_OUTPUT:
             give(text)
         else:
