@@ -22,6 +22,7 @@ from memmodel.litmus.syntax import Guard, Layout
 from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
+from memmodel.program.windows import RANK_BITS
 from memmodel.ptx.operands import (
     PARTS,
     Blank,
@@ -54,8 +55,6 @@ class ModuleInstruction(Protocol):
 
 WORD = DataType("u", 32)
 PREDICATE = DataType("pred", 1)
-RANK_BITS = 24
-"""Shared memory of a CTA begins at its rank times 2^24 in the window of its cluster, as in hardware."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.isa.module import Surroundings, lower_in_module
-from memmodel.program.expressions import AddressOf, Apply, Const, Get
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import (
+    Assign,
     AsyncRead,
     AtBarrier,
     Emit,
@@ -151,7 +152,47 @@ BULK, OWN, MAP = frozenset({Track.BULK}), shared(AddressOf("s")), Get("$map")
 WRITTEN, EVERYWHERE = bulk(Side.WRITE), bulk(Side.WRITE, spelt="multimem")
 
 
+def u64(op: str, *args: Expr) -> Apply:
+    return Apply(op, args, U64)
+
+
+WINDOW = 0x7F5A_0000_0000_0000
+"""Where the window of shared memory begins; it has 4 GB, and each CTA of the cluster 16 MB of them."""
+
+NEAR_WINDOW = u64("eq", u64("shr", u64("add", Get("0"), Const(WINDOW)), Const(32)), Const(WINDOW >> 32))
+IN_WINDOW = u64("eq", u64("shr", Get("6"), Const(32)), Const(WINDOW >> 32))
+
 WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
+    "mapa.shared::cluster.u32 %r1, %r0, %r2;": [
+        UndefinedIf("mapa takes an address in shared memory", u64("eq", NEAR_WINDOW, Const(0))),
+        Assign("1", u64("or", u64("and", Get("0"), Const(0xFFFFFF)),
+                        u64("shl", u64("add", Get("2"), Const(0)), Const(24)))),
+    ],
+    # Of a generic address the result is one, too.
+    "mapa.u64 %d1, %d0, 1;": [
+        UndefinedIf("mapa takes an address in shared memory", u64("eq", IN_WINDOW, Const(0))),
+        Assign("7", u64("add", u64("or", u64("and", u64("sub", Get("6"), Const(WINDOW)), Const(0xFFFFFF)),
+                                   u64("shl", u64("add", Const(1), Const(0)), Const(24))), Const(WINDOW))),
+    ],
+    "getctarank.shared::cluster.u32 %r1, s;": [
+        Assign("1", u64("sub", u64("shr", u64("and", AddressOf("s"), Const(0xFFFFFFFF)), Const(24)), Const(0))),
+    ],
+    "cvta.to.shared::cta.u64 %d1, %d0;": [
+        UndefinedIf(
+            "cvta takes an address in .shared::cta memory",
+            u64("eq", u64("eq", u64("shr", Get("6"), Const(24)),
+                          u64("add", Get("%cluster_ctarank"), Const(WINDOW >> 24))), Const(0)),
+        ),
+        Assign("7", u64("sub", Get("6"), Const(WINDOW))),
+    ],
+    # An address in .const is its generic address.
+    "cvta.const.u64 %d1, %d0;": [
+        UndefinedIf(
+            "cvta takes an address in .const memory",
+            u64("eq", u64("eq", u64("shr", Get("6"), Const(32)), Const(0x7E40)), Const(0)),
+        ),
+        Assign("7", Get("6")),
+    ],
     # All lanes of the mask that have not exited meet; a thread counts for itself.
     "bar.warp.sync 0xffffffff;": [
         AtBarrier(Barrier(Half.ARRIVE, Domain.WARP), (Const(0xFFFFFFFF),), None),

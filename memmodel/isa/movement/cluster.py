@@ -6,15 +6,11 @@ In: a Call. Out: Assigns. Settled here: what an address becomes in another CTA o
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.place import (
-    check_shared,
-    in_cta,
-    mapped,
-    rank_of,
-)
+from memmodel.isa.place import U64, check_shared, in_cta, mapped, rank_of
 from memmodel.isa.row import Effect, Row, Slot, type_slot
-from memmodel.program.expressions import AddressOf, Const, Expr
-from memmodel.program.ops import Assign, Op
+from memmodel.program import windows
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped
+from memmodel.program.ops import Assign, Op, UndefinedIf
 from memmodel.ptx.operands import Operand, Sym
 from memmodel.ptx.vocabulary import DataType
 
@@ -36,6 +32,38 @@ def mapa(call: Call) -> tuple[Op, ...]:
     if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is None:
         call.fail(f"no thread of the test is in CTA {rank} of this cluster", call.operands[2])
     return (*found, Assign(call.register(call.operands[0]), in_cta(call, address, rank)))
+
+
+def map_in_module(call: Call) -> tuple[Op, ...]:
+    """mapa in a module: of a generic address, if no state space is named, the result is a generic one."""
+    target, source, rank = call.operands
+    address = _shared_address(call, source)
+    moved = stripped(mapped(call, address, call.integer(rank)))
+    whole = moved if call.word("space") else windows.generic(moved, "shared")
+    return (*_check(call, source), Assign(call.register(target), whole))
+
+
+def rank_in_module(call: Call) -> tuple[Op, ...]:
+    """getctarank in a module."""
+    target, source = call.operands
+    return (*_check(call, source), Assign(call.register(target), rank_of(call, _shared_address(call, source))))
+
+
+def _shared_address(call: Call, operand: Operand) -> Expr:
+    """An operand as an address in .shared: a register holds a generic address if no state space is named."""
+    address = call.value(operand)
+    named = call.word("space") is not None or isinstance(operand, Sym)
+    return address if named else windows.relative(address, "shared")
+
+
+def _check(call: Call, operand: Operand) -> tuple[Op, ...]:
+    """The step that finds an address outside the shared memory of the cluster."""
+    if isinstance(operand, Sym):
+        return ()
+    address, space = call.value(operand), call.word("space")
+    whole = address if space is None else windows.generic(address, space)
+    outside = Apply("eq", (windows.within(whole, "shared::cluster"), Const(0)), U64)
+    return (UndefinedIf(f"{call.head} takes an address in shared memory", outside),)
 
 
 def _mappable(call: Call, operand: Operand) -> Expr:
@@ -61,6 +89,7 @@ ROWS = (
         mapa,
         "none; the address of a in the CTA of rank b",
         _MOVE + "mapa",
+        lower_module=map_in_module,
         since=90,
         effect=Effect.COMPUTES,
     ),
@@ -71,6 +100,7 @@ ROWS = (
         getctarank,
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
+        lower_module=rank_in_module,
         since=90,
         effect=Effect.COMPUTES,
     ),

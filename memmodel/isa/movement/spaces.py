@@ -1,8 +1,8 @@
 """Rows of the table: isspacep and cvta, which ask and say in which state space an address lies. None makes an event.
 
 In: a Call. Out: an Assign. Settled here: which addresses belong to which window. A test has one address space, so cvta
-leaves an address as it is; an address outside the window that it names is undefined ("cvta"). Kernel parameters lie
-within the window of global memory ("isspacep").
+leaves an address as it is there; in a compiled module the windows lie apart (`program.windows`). An address outside the
+window that it names is undefined ("cvta"). Kernel parameters lie within the window of global memory ("isspacep").
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import U64, inside
 from memmodel.isa.row import Effect, Need, Row, Slot, flag, type_slot
+from memmodel.program import windows
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf
@@ -21,6 +22,8 @@ _MOVE = "Data Movement and Conversion Instructions: "
 
 def within(call: Call, address: Expr, space: str) -> Expr:
     """1 if an address lies in the window of a state space, as the executing thread sees it, else 0."""
+    if call.module:
+        return windows.within(address, space)
     places = call.context.space
     window: Expr = Apply("shr", (address, Const(WINDOW_BITS)), U64)
     if space == "shared::cluster":
@@ -47,6 +50,32 @@ def is_space(call: Call) -> tuple[Op, ...]:
     return (Assign(call.register(call.operands[0]), within(call, address, call.word("space") or "")),)
 
 
+def convert(call: Call) -> tuple[Op, ...]:
+    """cvta in a module: from the addresses of a state space to generic ones, or back.
+
+    nvcc writes .shared for addresses in other CTAs of the cluster too (__cvta_generic_to_shared), which are taken.
+    """
+    source, word = call.source(call.operands[1], U64), call.word("space") or ""
+    whole = source if call.word("to") else windows.generic(source, word)
+    moved = windows.relative(source, word) if call.word("to") else whole
+    outside = _outside(call, whole, "shared::cluster" if word == "shared" else word)
+    return (
+        UndefinedIf(f"{call.head} takes an address in .{word} memory", outside),
+        Assign(call.target(call.operands[0], U64), moved),
+    )
+
+
+def _outside(call: Call, address: Expr, space: str) -> Expr:
+    """1 if a generic address of cvta lies outside the window of its state space, where it has to lie there.
+
+    Compiled code converts null pointers before it looks at them; the page leaves their result open, and no more.
+    """
+    outside: Expr = Apply("eq", (within(call, address, space), Const(0)), U64)
+    if call.word("to") and not space.startswith(("shared", "param")):
+        return Apply("and", (outside, Apply("ne", (address, Const(0)), U64)), U64)
+    return outside
+
+
 def point(call: Call) -> tuple[Op, ...]:
     """cvta: an address as it is, in the one address space of a test."""
     source, word = call.operands[1], call.word("space")
@@ -60,11 +89,7 @@ def point(call: Call) -> tuple[Op, ...]:
             call.fail(f"'{name}' is a .{space.value} variable, not .{word}", source, f"write cvta.{space.value}")
         if not word.startswith("shared"):
             return (moved,)
-    outside: Expr = Apply("eq", (within(call, address, word), Const(0)), U64)
-    if call.word("to") and not word.startswith(("shared", "param")):
-        # Compiled code converts null pointers before it looks at them; the page leaves their result open, and no more.
-        outside = Apply("and", (outside, Apply("ne", (address, Const(0)), U64)), U64)
-    return (UndefinedIf(f"{call.head} takes an address in .{word} memory", outside), moved)
+    return (UndefinedIf(f"{call.head} takes an address in .{word} memory", _outside(call, address, word)), moved)
 
 
 _NO_32 = {"u32": ("PTX has no 32-bit code any more", "write .u64")}
@@ -88,6 +113,7 @@ ROWS = (
         point,
         "none; an address outside that state space is undefined",
         _MOVE + "cvta",
+        lower_module=convert,
         ordered=True,
         needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
         effect=Effect.COMPUTES,

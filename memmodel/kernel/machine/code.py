@@ -19,7 +19,6 @@ from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
-from memmodel.kernel.machine.engines.clusters import cluster_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
 from memmodel.kernel.machine.engines.stasync import async_step
@@ -39,7 +38,7 @@ from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    access_step, object_step, cluster_step, async_step, multimem_step, stack_step,
+    access_step, object_step, async_step, multimem_step, stack_step,
 )  # fmt: skip
 INTERPRETED = (
     "synchronization.barrier",
@@ -55,9 +54,11 @@ INTERPRETED = (
     "synchronization.atomic",
     "movement.access",
     "movement.bulk",
+    "movement.cluster",
     "movement.cpasync",
     "movement.fill",
     "movement.hints",
+    "movement.spaces",
     "movement.tensor",
     "movement.tensormap",
     "matrix.wgmma",

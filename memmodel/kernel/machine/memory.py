@@ -1,7 +1,7 @@
 """Memory of one launch, by the byte: what is known of its contents, and where addresses lie.
 
-In: Launch, variables of a module. Out: `DeviceMemory`, `Block`. The generic window of shared memory and of parameters
-is where nothing else is; a CTA's own shared memory begins at its rank times 2^24, as in hardware.
+In: Launch, variables of a module. Out: `DeviceMemory`, `Block`. `program.windows` says where the windows of state
+spaces are.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from memmodel.kernel.trace.blocks import REMEMBERED, Block
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.program.windows import CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from memmodel.ptx.module.syntax import Initial, PtxFunction, PtxModule
 from memmodel.ptx.operands import Special
 from memmodel.ptx.vocabulary import Space
 from memmodel.source import read_bytes
 
-SHARED_WINDOW = 0x7F5A_0000_0000_0000
-PARAM_WINDOW = 0x7F6A_0000_0000_0000
-LOCAL_WINDOW = 0x7F7A_0000_0000_0000
 PRIVATE_START = 1 << 20
 """Where local variables and the parameters of calls begin: every thread has its own."""
 
-RANK_SHIFT = 24
 SHARED_START = 1024
 RESERVED = {"begin": 0, "end": SHARED_START, "cap": SHARED_START, "0": 0, "1": 512}
 """Shared memory below that of the kernel: by what names it (%reserved_smem_offset_1). The libraries of CUDA use what
@@ -163,12 +160,12 @@ class DeviceMemory:
         return found
 
     def _module_variables(self, module: PtxModule) -> None:
-        at = MODULE_START
+        places = {"global": MODULE_START, "const": CONST_WINDOW}
         for one in module.variables.values():
             if one.space not in ("global", "const"):
                 continue
             align = max(one.align, 16)
-            at = -(-at // align) * align
+            at = -(-places[one.space] // align) * align
             size = one.size or 0
             self.symbols[one.name] = (one.space, at)
             held = min(size, REMEMBERED)
@@ -179,7 +176,7 @@ class DeviceMemory:
             self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), content))
             if one.initial is not None:
                 self._pointing.append((self.blocks[-1], one.initial))
-            at += size
+            places[one.space] = at + size
 
     def _addresses(self) -> None:
         """Variables whose first contents are addresses; one of something that is not here is unknown."""

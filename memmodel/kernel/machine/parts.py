@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memmodel.base.labels import Allocation
-from memmodel.kernel.machine.memory import RANK_SHIFT
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -19,6 +18,7 @@ from memmodel.kernel.trace.threads import TraceThread
 from memmodel.program.automata import BarrierCounts
 from memmodel.program.fields import NOTHING, Bits
 from memmodel.program.ops import Track
+from memmodel.program.windows import RANK_BITS
 
 Lanes = list[int]
 
@@ -212,7 +212,7 @@ class Cta:
 
     @property
     def base(self) -> int:
-        return self.rank << RANK_SHIFT
+        return self.rank << RANK_BITS
 
     @property
     def everyone(self) -> int:

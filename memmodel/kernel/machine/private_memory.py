@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memmodel.kernel.machine.memory import LOCAL_WINDOW
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.machine.values.widths import extended
 from memmodel.kernel.trace.blocks import Block
+from memmodel.program.windows import LOCAL_WINDOW
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Window
 

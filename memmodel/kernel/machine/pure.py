@@ -23,7 +23,7 @@ from memmodel.kernel.arithmetic.alu import (
     with_carry,
 )
 from memmodel.kernel.arithmetic.floats import converted, floating
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Symbols
+from memmodel.kernel.machine.memory import Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.values.lanes import Get, Step, binary, forgetting, many, unary
@@ -35,8 +35,6 @@ from memmodel.ptx.operands import Blank, Imm, Negated, Operand, Pair, Part, Real
 
 ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}
 """What set leaves where the comparison holds."""
-
-WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 
 
 class Compiler:
@@ -120,7 +118,7 @@ class Compiler:
         head = words[0]
         if head == "mov":
             return self._move(instruction)
-        if head in ("cvta", "cvt"):
+        if head == "cvt":
             return self._convert(instruction)
         if head in ("setp", "set"):
             return self._compare(instruction)
@@ -305,11 +303,6 @@ class Compiler:
 
     def _convert(self, instruction: PtxInstruction) -> Step | None:
         words = instruction.words
-        if words[0] == "cvta":
-            spaces = [one.split("::")[0] for one in words[1:] if one not in ("to", "u64", "u32")]
-            shift = WINDOWS.get(spaces[0] if spaces else "", 0)
-            sign = -1 if "to" in words else 1
-            return self._plain(instruction, lambda a: (a + sign * shift) & (1 << 64) - 1)
         if "pack" in words:
             packed = function(words)
             return None if packed is None else self._plain(instruction, packed)

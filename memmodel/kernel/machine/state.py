@@ -17,14 +17,7 @@ from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.machine.collective.warpgroups import Warpgroups
-from memmodel.kernel.machine.memory import (
-    LOCAL_WINDOW,
-    PARAM_WINDOW,
-    PRIVATE_START,
-    RANK_SHIFT,
-    SHARED_WINDOW,
-    DeviceMemory,
-)
+from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, LaneGroup, Lanes, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
@@ -38,6 +31,7 @@ from memmodel.kernel.trace.threads import TraceThread
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
 from memmodel.program.automata import MbarrierCounts
+from memmodel.program.windows import LOCAL_WINDOW, PARAM_WINDOW, RANK_BITS, SHARED_WINDOW
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
@@ -135,8 +129,8 @@ class Machine:
         return None if block is None else (block, address - block.address)
 
     def _shared(self, warp: Warp, address: int) -> tuple[Block, int] | None:
-        cta = self.ctas.get((warp.cta.cluster, address >> RANK_SHIFT))
-        return None if cta is None else (cta.shared, address & (1 << RANK_SHIFT) - 1)
+        cta = self.ctas.get((warp.cta.cluster, address >> RANK_BITS))
+        return None if cta is None else (cta.shared, address & (1 << RANK_BITS) - 1)
 
     def unknown(self, what: str, instruction: PtxInstruction) -> NoReturn:
         raise Refused(f"{what} depends on a value that this run does not know", instruction.span)

@@ -6,7 +6,7 @@ import pytest
 from helpers.kernel.engines import rules, verdict_of
 
 INIT = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nbar.sync 0;\n"
-PEER = "mapa.shared::cluster.u32 %r10, %r4, %r6;\ncvta.shared.u64 %d10, %r10;\n"
+PEER = "mapa.shared::cluster.u32 %r10, %r4, %r6;\ncvt.u64.u32 %d10, %r10;\ncvta.shared.u64 %d10, %d10;\n"
 TOGETHER = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
 
 
@@ -78,7 +78,7 @@ def test_a_parity_of_minus_one_is_noted() -> None:
 )
 def test_without_a_state_space_an_address_is_generic(line: str, where: str, found: set[str]) -> None:
     """ "If no state space is specified then Generic Addressing is used."; objects are aligned to 8 bytes."""
-    put = "cvta.shared.u64 %d11, %r4;\ncvt.u64.u32 %d12, %r4;\nadd.u32 %r13, %r4, 4;\n"
+    put = "cvt.u64.u32 %d12, %r4;\ncvta.shared.u64 %d11, %d12;\nadd.u32 %r13, %r4, 4;\n"
     assert rules(verdict_of(f"{INIT}{put}@%p0 {line.format(where)}")) == found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Side
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, STACK
+from memmodel.kernel.machine.memory import PRIVATE_START, STACK
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Warp
 from memmodel.kernel.machine.private_memory import moved
 from memmodel.kernel.machine.pure import Compiler
@@ -19,6 +19,7 @@ from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.windows import LOCAL_WINDOW
 from memmodel.ptx.module.syntax import Callee, PtxInstruction
 from memmodel.ptx.operands import Arguments, Imm, Sym
 

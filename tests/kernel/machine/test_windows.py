@@ -1,0 +1,88 @@
+"""The windows of state spaces among generic addresses: isspacep, cvta, mapa, getctarank, by their pages."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.engines import rules, verdict_of
+from helpers.kernel.samples import judged
+
+BASES = {
+    "global": "mov.u64 %d9, %d0;",
+    "const": "mov.u64 %d9, c;\ncvta.const.u64 %d9, %d9;",
+    "shared": "cvta.shared.u64 %d9, s;",
+    "local": "mov.u64 %d9, l;\ncvta.local.u64 %d9, %d9;",
+    "param": "mov.b64 %d9, k_param_0;\ncvta.param.u64 %d9, %d9;",
+    "null": "mov.u64 %d9, 0;",
+}
+"""Generic addresses, by the state space of what is there."""
+
+INSIDE = {
+    "global": {"global", "param", "null"},
+    "const": {"const"},
+    "shared": {"shared"},
+    "shared::cta": {"shared"},
+    "shared::cluster": {"shared"},
+    "local": {"local"},
+    "param": {"param"},
+    "param::entry": {"param"},
+}
+"""Which of them are in a window: kernel parameters are in that of .global too ("isspacep")."""
+
+FAILS = "@{} st.global.u32 [%d0+1048576], 1;"
+
+
+def found(body: str) -> set[str]:
+    """The rules that a thread breaks."""
+    before = ".local .align 64 .b8 l[128];\n"
+    verdict = judged(before + body, threads=1, init="zero", before=".const .align 64 .b8 c[128];\n")
+    assert not verdict.open
+    return {finding.rule for finding in verdict.findings}
+
+
+@pytest.mark.parametrize("space", INSIDE)
+@pytest.mark.parametrize("name", BASES)
+def test_which_window_an_address_lies_in(space: str, name: str) -> None:
+    body = f"{BASES[name]}\nisspacep.{space} %p9, %d9;\n{FAILS.format('%p9')}"
+    assert (found(body) == {"undefined-address"}) is (name in INSIDE[space])
+
+
+@pytest.mark.parametrize("space", INSIDE)
+@pytest.mark.parametrize("name", BASES)
+def test_an_address_is_converted_to_the_space_that_it_is_in(space: str, name: str) -> None:
+    """ "the resulting address is undefined in cases where the generic address does not fall within the address window";
+    .shared and .param: "the behavior is undefined". A null pointer is none of global, constant or local memory.
+    """
+    null = name == "null" and space in ("global", "const", "local")
+    body = f"{BASES[name]}\ncvta.to.{space}.u64 %d10, %d9;"
+    assert found(body) == (set() if null or name in INSIDE[space] else {"undefined-instruction"})
+
+
+@pytest.mark.parametrize("space", ["global", "const", "shared", "shared::cluster", "local", "param"])
+def test_there_and_back(space: str) -> None:
+    name = space.partition("::")[0]
+    back = f"cvta.to.{space}.u64 %d10, %d9;\ncvta.{space}.u64 %d11, %d10;\nsetp.ne.u64 %p9, %d11, %d9;"
+    assert not found(f"{BASES[name]}\n{back}\n{FAILS.format('%p9')}")
+
+
+PEER = (
+    "mapa.shared::cluster.u32 %r10, %r2, %r6;\nmov.u64 %d8, s;\ncvta.shared.u64 %d9, %d8;\nmapa.u64 %d10, %d9, %r6;\n"
+)
+"""An address in the other CTA, in the window of shared memory and as a generic address."""
+
+
+@pytest.mark.parametrize(
+    ("line", "findings"),
+    [
+        ("cvt.u64.u32 %d11, %r10;\ncvta.shared::cluster.u64 %d11, %d11;\nsetp.eq.u64 %p9, %d10, %d11;", set()),
+        ("getctarank.shared::cluster.u32 %r11, %r10;\nsetp.eq.u32 %p9, %r11, %r6;", set()),
+        ("getctarank.u64 %r11, %d10;\nsetp.eq.u32 %p9, %r11, %r6;", set()),
+        ("isspacep.shared::cluster %p9, %d10;", set()),
+        ("isspacep.shared::cta %p9, %d10;", {"undefined-address"}),
+        ("cvta.to.shared.u64 %d11, %d10;\nsetp.eq.u32 %p9, %r6, %r6;", set()),
+        ("cvta.to.shared::cta.u64 %d11, %d10;\nsetp.eq.u32 %p9, %r6, %r6;", {"undefined-instruction"}),
+        ("mapa.u64 %d11, %d0, 1;\nsetp.eq.u32 %p9, %r6, %r6;", {"undefined-instruction"}),
+        ("getctarank.u64 %r11, %d0;\nsetp.eq.u32 %p9, %r6, %r6;", {"undefined-instruction"}),
+    ],
+)
+def test_addresses_in_the_other_cta(line: str, findings: set[str]) -> None:
+    assert rules(verdict_of(PEER + line + FAILS.format("!%p9"), ctas=2, cluster=2)) == findings
