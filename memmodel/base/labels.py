@@ -84,6 +84,7 @@ class Covers(WordList):
     SHARED = "all shared memory"
     GLOBAL = "global memory"  # and whatever else is neither shared nor tensor memory
     INIT = "the thread's earlier mbarrier.init"
+    OWN_READS = "the thread's earlier reads of shared memory"
     RANGE = "the bytes that an operand names"
 
 
@@ -103,7 +104,8 @@ class Fence:
 class ProxyFence:
     """A proxy fence between the generic proxy and `proxy` (None: fence.proxy.alias).
 
-    `half`: RELEASE or ACQUIRE for one half of a uni-directional fence, which alone has a scope. `restricted`: it has
+    `half`: RELEASE or ACQUIRE for one half of a uni-directional fence, which alone has a scope; fence.proxy.alias has
+    halves too. `restricted`: it has
     .sync_restrict. `covers` None: all memory.
     """
 

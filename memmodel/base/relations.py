@@ -117,16 +117,25 @@ def _is_covered(point: Point) -> bool:
     return _memory(point) or (isinstance(point.label, Mbarrier) and point.label.action is Action.INIT)
 
 
+OF_ITS_THREAD = (Covers.INIT, Covers.OWN_READS)
+"""What a fence covers of what its own thread did before it, and of no other thread: such a fence is not cumulative."""
+
+
 def covers(fence: Point, access: Point) -> bool:
     """Is a fence (or an alloc or dealloc) about this event?"""
     what = fence.label.covers if isinstance(fence.label, Fence | ProxyFence) else Covers.RANGE
+    if what in OF_ITS_THREAD and (
+        access.thread != fence.thread or access.order is None or fence.order is None or access.order >= fence.order
+    ):
+        return False
     if what is Covers.INIT:
-        if access.thread != fence.thread or access.order is None or fence.order is None:
-            return False
-        return isinstance(access.label, Mbarrier) and access.order < fence.order
+        return isinstance(access.label, Mbarrier)
     if not _memory(access) or access.cell is None:
         return False
     instance = access.cell.instance
+    if what is Covers.OWN_READS:
+        read = isinstance(access.label, Access) and access.label.side is Side.READ
+        return read and instance.space is Space.SHARED
     if what is None:
         return True
     if what is Covers.OWN_SHARED:

@@ -198,7 +198,10 @@ SETS: tuple[BaseSet, ...] = (
         "NC", "ld.global.nc: the read-only path, which no fence bridges", "ld.global.nc", _through(Proxy.READ_ONLY)
     ),
     BaseSet(
-        "ALIAS", "fence.proxy.alias", "Proxies", lambda label: isinstance(label, ProxyFence) and label.proxy is None
+        "ALIAS",
+        "fence.proxy.alias, whole or one of its halves",
+        "Proxies",
+        lambda label: isinstance(label, ProxyFence) and label.proxy is None,
     ),
     BaseSet("ATOM", "both events of an atom", "Operation Types", _family(Family.ATOM)),
     BaseSet("RED", "both events of a red, whose read no one sees", "Reductions do not form Acquire Patterns", _is_red),

@@ -129,6 +129,22 @@ fence.proxy.async has no plain .shared
 a fence with .sync_restrict::shared::cta has .cluster scope
     |                                          ^^^
   hint: write .cluster""",
+    "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster::read.cluster;": """
+.sync_restrict::shared::cluster::read goes with .release
+    |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: write fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster""",
+    "fence.proxy.alias.release;": """
+fence.proxy.alias.release names its scope
+    |                   ^^^^^^^
+  hint: write fence.proxy.alias.release.sys""",
+    "fence.proxy.alias.sys;": """
+fence.proxy.alias takes effect in its thread and has no scope
+    |                   ^^^
+  hint: write fence.proxy.alias, or fence.proxy.alias.release.sys""",
+    "fence.proxy.alias.release.gpu;": """
+unknown qualifier '.gpu' of fence.proxy
+    |                           ^^^
+  hint: it takes .alias .surface .texture .constant .acquire .release .sys""",
     "fence.proxy.tensormap::generic.acquire.gpu;": """
 fence.proxy.tensormap::generic.acquire takes [addr], size; 0 operands are given
     | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",

@@ -125,14 +125,14 @@ TENSOR_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete
 TENSOR = {
     f"{TENSOR_LOAD} [tile], [gmap, {{0, %r1}}], [bar];": [
         BULK,
-        MAP_READ.format("gmap", ""),
+        MAP_READ.format("gmap", f" {IN_GROUP}"),
         f"+ Gather({SOURCE} Box(%$map [0 %r1] True))",
         f"+ Scatter({WRITTEN} BoxTile(&tile shared_cluster %$map) 1)",
         told("bulk", ANYWHERE, "0 1 2", "bytes_of=1 "),
     ],
     f"{TENSOR_LOAD}.multicast::cluster [tile], [gmap, {{0, -1}}], [bar], 2;": [
         BULK,
-        MAP_READ.format("gmap", ""),
+        MAP_READ.format("gmap", f" {IN_GROUP}"),
         f"+ Gather({SOURCE} Box(%$map [0 -1] True))",
         f"+ Scatter({WRITTEN} BoxTile(&tile@1 shared_cluster %$map) 1)",
         told("bulk", "Object(&bar@1 shared_cluster)", "0 1 2", "bytes_of=1 "),
@@ -275,6 +275,11 @@ FENCES = {
     "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;": (
         "ProxyFence(async acquire cluster shared restricted)"
     ),
+    "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster;": (
+        "ProxyFence(async release cluster own_reads restricted)"
+    ),
+    "fence.proxy.alias.release.sys;": "ProxyFence(- release sys)",
+    "fence.proxy.alias.acquire.sys;": "ProxyFence(- acquire sys)",
     "fence.proxy.tensormap::generic.release.gpu;": "ProxyFence(tensormap release gpu)",
     "fence.proxy.tensormap::generic.acquire.gpu [gmap], 128;": (
         "ProxyFence(tensormap acquire gpu range) address=&gmap bytes=128"

@@ -140,7 +140,7 @@ def loaded(box: Box) -> IssueAsync:
     return IssueAsync(
         Issue(Family.BULK),
         (
-            AsyncRead(described, TensorMapAt(Get("6"), Window.MAPS), ("$map",)),
+            AsyncRead(described, TensorMapAt(Get("6"), Window.MAPS), ("$map",), tracks=BULK),
             Gather(bulk(Side.READ, role=Role.SOURCE), box),
             Scatter(WRITTEN, BoxTile(OWN, Window.SHARED_CTA, MAP, box.mode), 1),
             SignalPart(Signal(Action.COMPLETE_TX, Scope.CLUSTER, Family.BULK), barrier, bytes_of=1, of=(0, 1, 2)),

@@ -49,6 +49,20 @@ RESTRICTIONS = (
 )
 
 _PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
+_PROXY = Slot(
+    "proxy",
+    tuple(PROXIES),
+    "proxy",
+    Need.ALWAYS,
+    refused={
+        "generic": ("a proxy fence names the other proxy; the generic one is understood", "write .alias"),
+        **dict.fromkeys(
+            ("generic::fabric", "fabric::generic", "fabric::fabric"),
+            ("the fabric proxy is not modelled", "no instruction of the table accesses memory through it"),
+        ),
+    },
+    columns=("surface", "texture", "constant"),
+)
 _WEAKER = "a fence is at least one of .acquire and .release"
 
 
@@ -65,8 +79,9 @@ def membar(call: Call) -> tuple[Op, ...]:
 
 
 def proxy_fence(call: Call) -> tuple[Op, ...]:
-    """fence.proxy: neither scope nor semantics, and not of the generic proxy alone."""
-    return (Emit(ProxyFence(PROXIES[call.word("proxy") or "alias"])),)
+    """fence.proxy: both ways between the generic proxy and another; with semantics, the half of an alias fence."""
+    half = call.word("sem")
+    return (Emit(ProxyFence(PROXIES[call.word("proxy") or "alias"], SEMANTICS[half] if half else None, call.scope)),)
 
 
 ROWS = (
@@ -113,26 +128,41 @@ ROWS = (
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
-        heads=("fence.proxy", "membar.proxy"),
-        slots=(
-            Slot(
-                "proxy",
-                tuple(PROXIES),
-                "proxy",
-                Need.ALWAYS,
-                refused={
-                    "generic": ("a proxy fence names the other proxy; the generic one is understood", "write .alias"),
-                    **dict.fromkeys(
-                        ("generic::fabric", "fabric::generic", "fabric::fabric"),
-                        ("the fabric proxy is not modelled", "no instruction of the table accesses memory through it"),
-                    ),
-                },
-                columns=("surface", "texture", "constant"),
-            ),
-        ),
+        heads=("fence.proxy",),
+        slots=(_PROXY, Slot("sem", ("acquire", "release"), "memory semantics"), Slot("scope", ("sys",), "scope")),
         operands=(),
         lower=proxy_fence,
-        events="a proxy fence between the generic proxy and the one named; it takes no scope",
+        events="a proxy fence between the generic proxy and the one named, which takes no scope; .alias.release and "
+        ".alias.acquire are its halves between virtual addresses",
+        rules=(
+            Rule(
+                "only fence.proxy.alias has halves without a pair of proxies",
+                "write {head}.{proxy}",
+                {"proxy": ("surface", "texture", "constant"), "sem": ()},
+                at="sem",
+            ),
+            Rule(
+                "{head}.alias.{sem} names its scope", "write {head}.alias.{sem}.sys", {"sem": ()}, ("scope",), at="sem"
+            ),
+            Rule(
+                "{head}.{proxy} takes effect in its thread and has no scope",
+                "write {head}.{proxy}, or {head}.alias.release.{scope}",
+                {"scope": ()},
+                ("sem",),
+                at="scope",
+            ),
+        ),
+        source=_PAGE,
+        since=70,
+        needs={"acquire": 90, "release": 90},
+        effect=Effect.SYNCHRONIZES,
+    ),
+    Row(
+        heads=("membar.proxy",),
+        slots=(_PROXY,),
+        operands=(),
+        lower=proxy_fence,
+        events="the same as fence.proxy",
         source=_PAGE,
         since=70,
         effect=Effect.SYNCHRONIZES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import check_global, memory_base
-from memmodel.isa.row import Effect, Need, Row, Slot, scope_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op
@@ -17,6 +17,11 @@ from memmodel.ptx.operands import Imm, Operand
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 
 SPACES = {"global": Covers.GLOBAL, "shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED}
+
+READS = "sync_restrict::shared::cluster::read"
+"""The restriction of a release half to the reads that its own thread has made: it is not cumulative."""
+
+HALVES = {**RESTRICTED, READS: Covers.OWN_READS}
 
 _PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
 
@@ -53,7 +58,7 @@ def size_128(call: Call, operand: Operand) -> None:
 
 def restricted(call: Call) -> tuple[Op, ...]:
     """fence.proxy.async::generic: one half, about shared memory."""
-    covers = RESTRICTED[call.word("restrict") or ""]
+    covers = HALVES[call.word("restrict") or ""]
     half = SEMANTICS[call.word("sem") or ""]
     return (Emit(ProxyFence(Proxy.ASYNC, half, call.scope, covers, restricted=True)),)
 
@@ -106,12 +111,22 @@ ROWS = (
     ),
     Row(
         ("fence.proxy.async::generic",),
-        (_HALF, Slot("restrict", RESTRICT.words, RESTRICT.what, Need.ALWAYS), scope_slot(Need.ALWAYS)),
+        (_HALF, Slot("restrict", tuple(HALVES), RESTRICT.what, Need.ALWAYS), scope_slot(Need.ALWAYS)),
         (),
         restricted,
-        "one half of a proxy fence from the generic to the async proxy, about shared memory as with fence",
+        "one half of a proxy fence from the generic to the async proxy, about shared memory as with fence; "
+        f".release.{READS} is about the reads of shared memory that its own thread made before it",
         _PAGE,
-        rules=(*RESTRICTIONS[:2], RESTRICTIONS[3]),
+        rules=(
+            *RESTRICTIONS[:2],
+            RESTRICTIONS[3],
+            Rule(
+                f".{READS} goes with .release",
+                f"write {{head}}.release.{READS}.cluster",
+                {"restrict": (READS,), "sem": ("acquire",)},
+                at="restrict",
+            ),
+        ),
         since=90,
         effect=Effect.SYNCHRONIZES,
     ),

@@ -25,7 +25,7 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.base.points import Point
-from memmodel.base.relations import RELATION_ROWS, BaseRelation, Holds
+from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, Holds
 from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows, bits
 from memmodel.kernel.order.uses import aliased, outlives
 from memmodel.kernel.trace.blocks import Block
@@ -81,7 +81,7 @@ class KernelFrame(FixedPart):
             what = point.label.covers if isinstance(point.label, Fence | ProxyFence) else Covers.RANGE
             key = (what, point.place.cta_id) if what in _OF_CTA else number
             if key not in known:
-                near = threads.get(point.thread, ()) if what is Covers.INIT else right
+                near = threads.get(point.thread, ()) if what in OF_ITS_THREAD else right
                 known[key] = sum(1 << other.event for other in near if row.holds(point, other))
             rows[number] = known[key]
         self._relations[name] = rows
