@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from memmodel.errors import InputError
-from memmodel.isa.lower import minimum_target, read_instruction
+from memmodel.isa.lower import minimum_target, needs
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.special import is_special
@@ -54,13 +54,12 @@ def oldest_target(test: LitmusTest) -> Target:
     if _has_clusters(test):
         number = max(number, CLUSTERS)
     common: frozenset[int] | None = None
-    for thread in test.threads:
-        for item in instructions(thread):
-            for family in read_instruction(item, test).families:
-                common = family if common is None else common & family
-                if not any(sm >= number for sm in common):
-                    hint = "split the test: its instructions belong to different architectures"
-                    raise InputError("no target architecture has all instructions of this test", item.span, hint)
+    for instruction, since in needs(test):
+        if since.families:
+            common = since.families if common is None else common & since.families
+            if not any(sm >= number for sm in common):
+                hint = "split the test: its instructions belong to different architectures"
+                raise InputError("no target architecture has all instructions of this test", instruction.span, hint)
     if common is None:
         return Target(number)
     return Target(min(sm for sm in common if sm >= number), "a")

@@ -6,10 +6,8 @@ access has 128 bits at most, or 256 in global memory of later architectures. No 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from memmodel.isa.call import Call
-from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Later, Rule, Slot, type_slot
+from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Rule, Since, Slot, terms, type_slot
 
 CACHE_HINT = Slot("hint", ("L2::cache_hint",), "cache hint")
 L1 = Slot(
@@ -22,14 +20,12 @@ PREFETCH = Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size"
 VECTOR = Slot("vec", ("v2", "v4", "v8"), "vector qualifier")
 TYPE = type_slot((*BITS, *UNSIGNED, *SIGNED, *FLOATS))
 
-NEEDS = {"L2::cache_hint": 80, **dict.fromkeys(L1.words, 70), **dict.fromkeys(L2.words, 100)}
+LATER = {"hint": Since(80), "L1": Since(70), "L2": Since(100)}
 
-_LONG = ("b64", "u64", "s64", "f64")
-_WORD = ("b32", "u32", "s32", "f32")
+LONG = "b64|u64|s64|f64"
 PARAMETERS = ("param", "param::entry", "param::func")
-NOT_GLOBAL = ("shared", "shared::cta", "shared::cluster", "const", "local", *PARAMETERS)
 
-WIDE = (Later(100, "`.v8`", {"vec": ("v8",)}), Later(100, "`.v4` of 64 bits", {"vec": ("v4",), "type": _LONG}))
+WIDE = {"vec=v8": Since(100), f"vec=v4 type={LONG}": Since(100)}
 
 
 def check_policy(call: Call, index: int) -> None:
@@ -43,54 +39,26 @@ def check_policy(call: Call, index: int) -> None:
         )
 
 
-def _alone(slot: str, *others: Mapping[str, tuple[str, ...]]) -> tuple[Rule, ...]:
-    """A hint is for global memory, and excludes what each of `others` says."""
+def _alone(slot: str, *others: str) -> tuple[Rule, ...]:
+    """A hint is for global memory, and excludes each of the cases `others`, which name one slot."""
     named = "{" + slot + "}"
+    excluded = ((case, "{" + terms(case)[0].slot + "}") for case in others)
+    hint = f"drop .{named}"
     return (
-        Rule(f".{named} is for .global memory", f"drop .{named}", {slot: (), "space": NOT_GLOBAL}, at=slot),
-        *(
-            Rule(f".{named} and .{{{other}}} exclude each other", f"drop .{named}", {slot: (), **has}, at=slot)
-            for has in others
-            for other in has
-        ),
+        Rule(f".{named} is for .global memory", hint, f"space!=global {slot}"),
+        *(Rule(f".{named} and .{other} exclude each other", hint, f"{case} {slot}") for case, other in excluded),
     )
 
 
-_MMIO: Mapping[str, tuple[str, ...]] = {"mmio": ()}
-_VOLATILE = {"sem": ("volatile",)}
-
-PREFETCH_RULES = _alone("prefetch", _MMIO)
+PREFETCH_RULES = _alone("prefetch", "mmio")
+_WRONG_WIDTH = (".{L2} is for accesses of 256 bits", "write .v8.b32 or .v4.b64, or drop it")
 
 RULES = (
-    *_alone("L1", _MMIO, _VOLATILE, {"cop": ()}),
-    *_alone("hint", _MMIO, _VOLATILE),
-    Rule("a .b128 access is not a vector", "drop .{vec}", {"vec": (), "type": ("b128",)}, at="vec"),
-    Rule(
-        "a .v8 access has elements of 32 bits",
-        "write .v8.b32",
-        {"vec": ("v8",), "type": tuple(word for word in TYPE.words if word not in _WORD)},
-        at="type",
-    ),
-    Rule(
-        "an access of 256 bits is for .global memory",
-        "write .v4, twice",
-        {"vec": ("v8",), "space": NOT_GLOBAL},
-        at="vec",
-    ),
-    Rule(
-        "an access of 256 bits is for .global memory",
-        "write .v2, twice",
-        {"vec": ("v4",), "type": _LONG, "space": NOT_GLOBAL},
-        at="vec",
-    ),
-    *(
-        Rule(
-            ".{L2} is for accesses of 256 bits", "write .v8.b32 or .v4.b64, or drop it", {"L2": (), **has}, lacks, "L2"
-        )
-        for has, lacks in (
-            ({}, ("vec",)),
-            ({"vec": ("v2",)}, ()),
-            ({"vec": ("v4",), "type": tuple(word for word in TYPE.words if word not in _LONG)}, ()),
-        )
-    ),
+    *_alone("L1", "mmio", "sem=volatile", "cop"),
+    *_alone("hint", "mmio", "sem=volatile"),
+    Rule("a .b128 access is not a vector", "drop .{vec}", "type=b128 vec"),
+    Rule("a .v8 access has elements of 32 bits", "write .v8.b32", "vec=v8 type!=b32|u32|s32|f32"),
+    Rule("an access of 256 bits is for .global memory", "write .v4, twice", "space!=global vec=v8"),
+    Rule("an access of 256 bits is for .global memory", "write .v2, twice", f"type={LONG} space!=global vec=v4"),
+    *(Rule(*_WRONG_WIDTH, f"{case} L2") for case in ("!vec", "vec=v2", f"vec=v4 type!={LONG}")),
 )

@@ -5,7 +5,7 @@ In: the table. Out: Markdown. `python -m memmodel.isa.document > docs/instructio
 
 from __future__ import annotations
 
-from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, Syntax
+from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, Syntax, either, terms
 from memmodel.isa.table import FAMILIES
 
 HEADER = """\
@@ -119,23 +119,28 @@ def _since(row: Row) -> str:
     if row.columns:
         return "Column layout only"
     if row.modules:
-        return f"Compiled modules only; since sm_{row.since}"
-    known = [word for slot in row.slots for word in slot.words]
-    later: dict[int, list[str]] = {}
-    for head, since in row.head_needs.items():
-        later.setdefault(since, []).append(f"`{head}`")
-    for word in known:
-        if word in row.needs:
-            later.setdefault(row.needs[word], []).append(f"`.{word}`")
-    parts = [f"Since sm_{row.since}", *(f"sm_{since}: {', '.join(later[since])}" for since in sorted(later))]
-    parts += [f"sm_{item.since}: {item.what}" for item in row.later]
-    if row.families:
-        parts = [f"Only {_targets(row.families)}"]
-    special: dict[str, list[str]] = {}
-    for word in known:
-        if word in row.word_families:
-            special.setdefault(_targets(row.word_families[word]), []).append(f"`.{word}`")
-    return "; ".join([*parts, *(f"only {targets}: {', '.join(words)}" for targets, words in special.items())])
+        return f"Compiled modules only; since sm_{row.since.sm}"
+    later: dict[str, list[str]] = {}
+    for case, since in sorted(row.later.items(), key=lambda entry: entry[1].sm):
+        has = f"only {_targets(since.families)}" if since.families else f"sm_{since.sm}"
+        later.setdefault(has, []).append(_case(case, row))
+    first = f"Only {_targets(row.since.families)}" if row.since.families else f"Since sm_{row.since.sm}"
+    return "; ".join([first, *(f"{has}: {', '.join(filter(None, cases))}" for has, cases in later.items())])
+
+
+def _case(case: str, row: Row) -> str:
+    """The words and operands of a case for people; empty if only modules have the words."""
+    slots = {slot.name: slot for slot in row.slots}
+    parts = []
+    for term in terms(case):
+        if term.absent:
+            parts.append(f"without `.{term.slot}`")
+        elif (slot := slots.get(term.slot)) is not None:
+            words = [word for word in term.meant(slot) if word in slot.words]
+            parts.append(", ".join(f"`.{word}`" for word in words) if " " not in case else f"`.{either(words)}`")
+        else:
+            parts.append(", ".join(f"`{name}`" for name in term.words or (term.slot,)))
+    return " with ".join(parts).replace(" with without ", " without ")
 
 
 def _targets(numbers: frozenset[int]) -> str:
@@ -174,8 +179,9 @@ def _word(slot: Slot, word: str) -> str:
 
 def _text(text: str, row: Row, rule: Rule | None = None) -> str:
     """A message with its placeholders spelled out: the head, and the words that a rule is about."""
+    about = terms(rule.case) if rule else ()
     for slot in row.slots:
-        words = rule.has.get(slot.name, ()) if rule else ()
+        words = next((term.meant(slot) for term in about if term.slot == slot.name and term.words), ())
         text = text.replace("{" + slot.name + "}", "|".join(words) or slot.name)
     return text.replace("{head}", row.heads[0])
 

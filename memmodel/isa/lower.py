@@ -6,16 +6,17 @@ of every instruction (InputError with span, rule, repair), guards, labels, and t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from memmodel.errors import InputError
 from memmodel.isa.call import Call, Context, part_span
 from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Refusal, Spelling
+from memmodel.isa.row import Refusal, Since, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
 from memmodel.isa.table import HEADS
-from memmodel.litmus.constants import cache_policies
+from memmodel.litmus.constants import cache_policies, instructions
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, RegValue, Thread, terms_of
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.expressions import Get
@@ -107,16 +108,22 @@ def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str,
     return found
 
 
+def needs(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
+    """What has each instruction of the test."""
+    for thread in test.threads:
+        for instruction in instructions(thread):
+            for since in read_instruction(instruction, test).needs(len(instruction.operands)):
+                yield instruction, since
+
+
 def minimum_target(test: LitmusTest) -> int:
     """The least sm number that has every instruction of the test, as the pages' "Target ISA Notes" give it."""
-    bodies = [item for thread in test.threads for item in thread.body if isinstance(item, Instruction)]
-    return max((read_instruction(item, test).since(len(item.operands)) for item in bodies), default=0)
+    return max((since.sm for _, since in needs(test)), default=0)
 
 
 def target(test: LitmusTest) -> str | None:
     """The least target that has every instruction of the test, such as `sm_90a`; None if no single one does."""
-    bodies = [item for thread in test.threads for item in thread.body if isinstance(item, Instruction)]
-    families = [numbers for item in bodies for numbers in read_instruction(item, test).families]
+    families = [since.families for _, since in needs(test) if since.families]
     least = minimum_target(test)
     if not families:
         return f"sm_{least}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.errors import nearest
-from memmodel.isa.row import Need, Refusal, Row, Slot, Spelling
+from memmodel.isa.row import Need, Refusal, Row, Slot, Spelling, covers
 from memmodel.litmus.syntax import Layout
 
 MAX_PARTS = 24
@@ -100,7 +100,7 @@ def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], la
     if form is not None:
         return Spelling(row, head, words, where, form)
     for rule in row.rules:
-        if rule.broken_by(words):
+        if covers(rule.case, words):
             part = where.get(rule.at) if rule.at else None
             return Refusal(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
     if by_forms:

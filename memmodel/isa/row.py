@@ -6,9 +6,10 @@ A new instruction is one row, one lowering function, one test; `document` writes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memmodel.base.words import WordList
@@ -69,22 +70,71 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A combination of qualifiers that is illegal: all of `has` are present and all of `lacks` are absent.
+class Term:
+    """What a case says of one slot: it is empty (`absent`), or it has one of `words`, or with `others` none of them.
 
-    `has` maps a slot to the words meant (empty: any word). `message` and `hint` may name the instruction as {head} and
-    the word of a slot as {slot}. The error points at the word of `at`, or at the whole mnemonic.
+    Without `words`, any word.
+    """
+
+    slot: str
+    words: tuple[str, ...] = ()
+    absent: bool = False
+    others: bool = False
+
+    def holds(self, words: Mapping[str, str]) -> bool:
+        """True if an instruction with these words (by slot) is meant."""
+        word = words.get(self.slot)
+        if word is None or self.absent:
+            return (word is None) is self.absent
+        return not self.words or (word in self.words) is not self.others
+
+    def meant(self, slot: Slot) -> tuple[str, ...]:
+        """The words of the slot that are meant."""
+        known = (*slot.words, *slot.modules)
+        return tuple(word for word in known if (word in self.words) is not self.others) if self.words else known
+
+
+@lru_cache(maxsize=1024)
+def terms(case: str) -> tuple[Term, ...]:
+    """A case taken apart. `"sem=weak|relaxed scope !type"`: the word weak or relaxed in slot sem, any in scope, none in
+    type. `type!=b32|b64`: another word than these. `head=ld|st`: one of these heads.
+    """
+    found = []
+    for text in case.split():
+        slot, equals, words = text.removeprefix("!").partition("=")
+        others = slot.endswith("!")
+        listed = tuple(words.split("|")) if equals else ()
+        found.append(Term(slot.removesuffix("!"), listed, text.startswith("!"), others))
+    return tuple(found)
+
+
+def covers(case: str, words: Mapping[str, str]) -> bool:
+    """True if an instruction with these words (by slot) is one of the case."""
+    return all(term.holds(words) for term in terms(case))
+
+
+def either(words: Iterable[str]) -> str:
+    """One of several words, in a case or a syntax line."""
+    return "|".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A combination of qualifiers that is illegal: the mnemonics of a case.
+
+    `message` and `hint` may name the instruction as {head} and the word of a slot as {slot}. The error points at the
+    word of the slot that the case names last; if that is one that lacks a word, at the whole mnemonic.
     """
 
     message: str
     hint: str
-    has: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    lacks: tuple[str, ...] = ()
-    at: str | None = None
+    case: str
 
-    def broken_by(self, words: Mapping[str, str]) -> bool:
-        """Does an instruction with these words (by slot) break the rule?"""
-        return _present(words, self.has, self.lacks)
+    @property
+    def at(self) -> str | None:
+        """The slot whose word the error points at; None: the whole mnemonic."""
+        last = terms(self.case)[-1]
+        return None if last.absent else last.slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +159,7 @@ class Syntax:
             yield slot, (slot.words + slot.modules if slot.name == name else words), not part.endswith("?")
 
     def fits(self, words: Mapping[str, str], slots: tuple[Slot, ...]) -> bool:
-        """Is an instruction with these words (by slot) written so?"""
+        """True if an instruction with these words (by slot) is written so."""
         left = dict(words)
         for slot, allowed, needed in self.parts(slots):
             word = left.pop(slot.name, None)
@@ -124,26 +174,14 @@ class Syntax:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """A spelling that architectures before `since` lack: all of `has` (as in a Rule), none of `lacks`, more operands
-    than `operands`. `what` says it for people.
+class Since:
+    """What has an instruction or a spelling: targets from sm number `sm` on; if `families` has numbers, only the
+    architecture-specific targets (sm_90a) of these. `version`: the PTX ISA that introduced it, where that is known.
     """
 
-    since: int
-    what: str
-    has: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    lacks: tuple[str, ...] = ()
-    operands: int = 0
-
-    def covers(self, words: Mapping[str, str], operands: int) -> bool:
-        """Is an instruction with these words and that many operands spelled so?"""
-        return operands > self.operands and _present(words, self.has, self.lacks)
-
-
-def _present(words: Mapping[str, str], has: Mapping[str, tuple[str, ...]], lacks: tuple[str, ...]) -> bool:
-    if any(slot in words for slot in lacks):
-        return False
-    return all(slot in words and (not meant or words[slot] in meant) for slot, meant in has.items())
+    sm: int = 0
+    families: frozenset[int] = frozenset()
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +192,8 @@ class Row:
     qualifiers that may follow, in the order PTX writes them; `ordered`: no other order is accepted (the ISA's own
     examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` after those that may be left
     out; `written` overrides how people see them, where the litmus reader rearranges. `events` and `source` are for
-    people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
-    later one, `head_needs` heads that do, `later` combinations. `families`: sm numbers whose architecture-specific
-    targets (sm_90a) alone have the instruction, or, by word, the qualifier; empty: every target from `since` on.
+    people; `source` is a section title of the PTX ISA. `since`: what has the instruction at all; `later`: what has a
+    case of it that came later, which may name operands like slots (`"count !noComplete"`).
     `columns`: the row exists in the column layout only. `modules`: in compiled modules only; litmus tests are told so,
     and it has no `lower`.
     `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
@@ -179,12 +216,8 @@ class Row:
     source: str
     rules: tuple[Rule, ...] = ()
     ordered: bool = False
-    since: int = 20
-    needs: Mapping[str, int] = field(default_factory=dict)
-    head_needs: Mapping[str, int] = field(default_factory=dict)
-    later: tuple[Later, ...] = ()
-    families: frozenset[int] = frozenset()
-    word_families: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    since: Since = Since(20)
+    later: Mapping[str, Since] = field(default_factory=dict)
     columns: bool = False
     written: str | None = None
     modules: bool = False
@@ -234,18 +267,11 @@ class Spelling:
         """The names of the operands."""
         return self.row.operands if self.form is None else self.form.operands or self.row.operands
 
-    def since(self, operands: int) -> int:
-        """The least sm number that has this spelling with that many operands."""
-        row = self.row
-        named = (row.needs.get(word, 0) for word in self.words.values())
-        combined = (later.since for later in row.later if later.covers(self.words, operands))
-        return max([row.since, row.head_needs.get(self.head, 0), *named, *combined])
-
-    @property
-    def families(self) -> tuple[frozenset[int], ...]:
-        """Sets of sm numbers: the target is the architecture-specific one of a number that is in all of them."""
-        found = [self.row.families, *(self.row.word_families.get(w, frozenset()) for w in self.words.values())]
-        return tuple(numbers for numbers in found if numbers)
+    def needs(self, operands: int) -> tuple[Since, ...]:
+        """What has this spelling with that many operands: a target meets all of these."""
+        names = (name.removesuffix("?").strip("[]") for name in self.row.operands[:operands])
+        words = {"head": self.head, **self.words, **{name: name for name in names}}
+        return (self.row.since, *(since for case, since in self.row.later.items() if covers(case, words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +339,23 @@ def scope_slot(need: Need = Need.OPTIONAL, words: tuple[str, ...] = tuple(SCOPES
 def type_slot(words: tuple[str, ...], name: str = "type", refused: Mapping[str, tuple[str, str]] | None = None) -> Slot:
     """The type suffix, which the column layout leaves out."""
     return Slot(name, words, "type", Need.BLOCKS, refused or {})
+
+
+def types_by_operation(
+    types: Mapping[str, str],
+    among: Iterable[str],
+    case: str = "",
+    message: str = "{head}.{op} has no type .{type}",
+) -> tuple[Rule, ...]:
+    """For operations (`min|max`) the types that they have: of `among`, in a case, they have no others."""
+    return tuple(
+        Rule(
+            message,
+            "it has " + " ".join(f".{word}" for word in has.split("|")),
+            f"{case} op={operations} type={either(word for word in among if word not in has.split('|'))}",
+        )
+        for operations, has in types.items()
+    )
 
 
 def flag(word: str) -> Slot:

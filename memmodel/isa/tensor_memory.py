@@ -9,14 +9,14 @@ from __future__ import annotations
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import in_cta, memory_base, pair
-from memmodel.isa.row import Need, Rule, Slot, flag
+from memmodel.isa.row import Need, Rule, Since, Slot, flag
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym
 from memmodel.ptx.vocabulary import Proxy, Space
 
-TENSOR_CORES = frozenset({100, 103, 110})
+TCGEN05 = Since(100, frozenset({100, 103, 110}))
 """Targets with tcgen05: the sm_100 and sm_110 families."""
 
 PAGE = "TensorCore 5th Generation Family Instructions: "
@@ -24,7 +24,7 @@ GROUP = Slot("cta_group", ("cta_group::1", "cta_group::2"), "CTA group", Need.AL
 SYNC = Slot("sync", ("sync",), "qualifier")
 ALIGNED = (SYNC, flag("aligned"))
 BOTH_ALIGNED = tuple(
-    Rule("{head} is .sync.aligned", "write {head}.sync.aligned", lacks=(word,)) for word in ("sync", "aligned")
+    Rule("{head} is .sync.aligned", "write {head}.sync.aligned", f"!{word}") for word in ("sync", "aligned")
 )
 
 

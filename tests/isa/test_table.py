@@ -12,7 +12,7 @@ from helpers.places import ROOT
 from memmodel.isa.document import markdown
 from memmodel.isa.lower import minimum_target, read_instruction
 from memmodel.isa.module import spelling_of
-from memmodel.isa.row import Spelling
+from memmodel.isa.row import Spelling, terms
 from memmodel.isa.table import HEADS, TABLE
 from memmodel.litmus.syntax import Instruction
 
@@ -76,11 +76,24 @@ def test_slots_of_a_row_do_not_share_a_name_and_rules_name_slots() -> None:
         names = [slot.name for slot in row.slots]
         assert len(names) == len(set(names)), row.heads
         for rule in row.rules:
-            assert {*rule.has, *rule.lacks} <= set(names), (row.heads, rule.message)
+            assert {term.slot for term in terms(rule.case)} <= set(names), (row.heads, rule.message)
             for slot in row.slots:
-                meant = rule.has.get(slot.name, ())
-                known = {*slot.words, *slot.modules}
-                assert not meant or set(meant) & known, f"{row.heads}: '{rule.message}' can never be broken"
+                meant = [term.meant(slot) for term in terms(rule.case) if term.slot == slot.name and not term.absent]
+                assert all(meant), f"{row.heads}: '{rule.message}' can never be broken"
+
+
+def test_what_came_later_is_spelled_by_the_row() -> None:
+    """Each case names words or heads that the row has, or operands."""
+    for row in TABLE:
+        slots = {slot.name: slot for slot in row.slots}
+        operands = {name.strip("[]?") for name in row.operands}
+        for term in (term for case in row.later for term in terms(case)):
+            if term.slot == "head":
+                assert set(term.words) <= set(row.heads), (row.heads, term)
+            elif term.slot in slots:
+                assert term.meant(slots[term.slot]), (row.heads, term)
+            else:
+                assert term.slot in operands, (row.heads, term)
 
 
 def test_the_page_is_current() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Slot, Together, flag
+from memmodel.isa.row import Need, Row, Since, Slot, Together, flag
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -137,7 +137,7 @@ _PACKED: dict[str, tuple[str, ...]] = {"ldmatrix": ("b6x16_p32", "b4x16_p64"), "
 """Matrices of narrow elements, which litmus tests do not have."""
 
 
-def _row(head: str, operands: tuple[str, str], since: int, others: tuple[str, ...]) -> Row:
+def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, ...]) -> Row:
     reads, packed = head == "ldmatrix", _PACKED[head]
     why = ("{head} is modelled for 8x8 matrices of 16-bit elements", "write .m8n8 and .b16")
     return Row(
@@ -167,6 +167,6 @@ def _row(head: str, operands: tuple[str, str], since: int, others: tuple[str, ..
 
 
 ROWS = (
-    _row("ldmatrix", ("r", "[p]"), 75, ("m16n16", "m8n16", "b8", "b8x16", "b6x16_p32", "b4x16_p64")),
-    _row("stmatrix", ("[p]", "r"), 90, ("m16n8", "b8")),
+    _row("ldmatrix", ("r", "[p]"), Since(75), ("m16n16", "m8n16", "b8", "b8x16", "b6x16_p32", "b4x16_p64")),
+    _row("stmatrix", ("[p]", "r"), Since(90), ("m16n8", "b8")),
 )

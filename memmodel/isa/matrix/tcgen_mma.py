@@ -12,11 +12,11 @@ from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, flag
+from memmodel.isa.row import Effect, Need, Row, Rule, Slot, either, flag
 from memmodel.isa.tensor_memory import (
     GROUP,
     PAGE,
-    TENSOR_CORES,
+    TCGEN05,
     ctas,
     descriptor,
     group,
@@ -236,47 +236,33 @@ def _collector(words: tuple[str, ...], others: tuple[str, ...], repair: str) -> 
 
 
 _RULES = (
-    Rule(
-        "{head}.{kind} needs .block_scale", "write .{kind}.block_scale", {"kind": SCALED}, ("block_scale",), at="kind"
-    ),
+    Rule("{head}.{kind} needs .block_scale", "write .{kind}.block_scale", f"!block_scale kind={either(SCALED)}"),
     Rule(
         ".block_scale is for the kinds .mxf8f6f4, .mxf4 and .mxf4nvf4",
         "drop .block_scale and the scale operands",
-        {"kind": (*FLOATING, "kind::i8"), "block_scale": ()},
-        at="block_scale",
+        f"kind!={either(SCALED)} block_scale",
     ),
     Rule(
         "{head}.kind::mxf8f6f4 has no .{vector}",
         "write .scale_vec::1X or .block32",
-        {"kind": ("kind::mxf8f6f4",), "vector": ("scale_vec::2X", "scale_vec::4X", "block16")},
-        at="vector",
+        "kind=kind::mxf8f6f4 vector!=scale_vec::1X|block32",
     ),
     Rule(
         "{head}.kind::mxf4 has no .{vector}",
         "write .scale_vec::2X or .block32",
-        {"kind": ("kind::mxf4",), "vector": ("scale_vec::1X", "scale_vec::4X", "block16")},
-        at="vector",
+        "kind=kind::mxf4 vector!=scale_vec::2X|block32",
     ),
     Rule(
         "{head}.kind::mxf4nvf4 has no .{vector}",
         "write .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
-        {"kind": ("kind::mxf4nvf4",), "vector": ("scale_vec::1X",)},
-        at="vector",
+        "kind=kind::mxf4nvf4 vector=scale_vec::1X",
     ),
     Rule(
         "{head}.kind::mxf4nvf4 needs a scale vector size",
         "write .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
-        {"kind": ("kind::mxf4nvf4",)},
-        ("vector",),
-        at="kind",
+        "!vector kind=kind::mxf4nvf4",
     ),
-    Rule(
-        "a scale vector size needs .block_scale",
-        "write .block_scale.{vector}",
-        {"vector": ()},
-        ("block_scale",),
-        at="vector",
-    ),
+    Rule("a scale vector size needs .block_scale", "write .block_scale.{vector}", "!block_scale vector"),
 )
 _OPERANDS = ("[d-tmem]", "a", "b-desc", "idesc", "enable-input-d", *(f"{name}?" for name in "cdefg"))
 _EVENTS = (
@@ -304,19 +290,16 @@ ROWS = (
             Rule(
                 ".ashift goes with .kind::f16, .kind::tf32, .kind::f8f6f4 and .kind::i8",
                 "drop .ashift",
-                {"ashift": (), "kind": SCALED},
-                at="ashift",
+                f"kind={either(SCALED)} ashift",
             ),
             Rule(
                 ".ashift and .{collector} exclude each other",
                 "write .collector::a::lastuse or ::discard, or drop it",
-                {"ashift": (), "collector": _KEEP_A[:2]},
-                at="collector",
+                f"ashift collector={either(_KEEP_A[:2])}",
             ),
         ),
         lower_module=mma_in_module,
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
         "{, disable-output-lane}, enable-input-d{, scale-input-d}",
         effect=Effect.ASYNCHRONOUS,
@@ -339,10 +322,9 @@ ROWS = (
         mma,
         "as tcgen05.mma",
         PAGE + "tcgen05.mma.ws; tcgen05.mma.ws.sp",
-        rules=(Rule("{head} has no .block_scale", "drop it", {"block_scale": ()}, at="block_scale"),),
+        rules=(Rule("{head} has no .block_scale", "drop it", "block_scale"),),
         lower_module=mma_in_module,
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",
         effect=Effect.ASYNCHRONOUS,
     ),

@@ -24,7 +24,7 @@ from memmodel.base.labels import (
 from memmodel.isa.call import Call
 from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
 from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, type_slot
-from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
+from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TCGEN05, group, issue
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
@@ -163,8 +163,7 @@ ROWS = (
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
         lower_module=alloc_in_warp,
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         together=Together.WARP,
         live=True,
         uniform=("nCols",),
@@ -179,8 +178,7 @@ ROWS = (
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
         lower_module=dealloc_in_warp,
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         together=Together.WARP,
         live=True,
         uniform=("taddr", "nCols"),
@@ -196,8 +194,7 @@ ROWS = (
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
         lower_module=relinquish_in_warp,
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         together=Together.WARP,
         live=True,
         effect=Effect.SYNCHRONIZES,
@@ -220,13 +217,10 @@ ROWS = (
             Rule(
                 ".multicast::cluster needs .shared::cluster",
                 "write .shared::cluster.multicast::cluster",
-                {"multicast": ()},
-                ("space",),
-                at="multicast",
+                "!space multicast",
             ),
         ),
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -237,8 +231,7 @@ ROWS = (
         "an event that follows the end of all earlier tcgen05.ld, or st, of the thread",
         PAGE + "tcgen05.wait",
         rules=BOTH_ALIGNED,
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         together=Together.WARP,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -249,8 +242,7 @@ ROWS = (
         fence,
         "an event that orders tcgen05 operations with those of other threads; it is not a memory fence",
         PAGE + "tcgen05.fence",
-        since=100,
-        families=TENSOR_CORES,
+        since=TCGEN05,
         effect=Effect.SYNCHRONIZES,
     ),
 )

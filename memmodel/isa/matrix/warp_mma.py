@@ -11,7 +11,7 @@ import re
 from memmodel.base.labels import Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Effect, Need, Row, Slot, Together, flag
+from memmodel.isa.row import Effect, Need, Row, Since, Slot, Together, flag
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Vector
@@ -131,7 +131,7 @@ def _mma(head: str, *, sparse: bool) -> Row:
         ("d", "a", "b", "c", *metadata, *(f"scale{number}?" for number in range(4))),
         lower_module=multiply,
         effect=Effect.COMPUTES,
-        since=70,
+        since=Since(70),
     )
 
 
@@ -152,7 +152,7 @@ ROWS = (
             ("r", "[p]", "stride?"),
             lower_module=load_tile,
             uniform=("[p]", "stride?"),
-            since=70,
+            since=Since(70),
         )
         for matrix in "abc"
     ),
@@ -162,7 +162,7 @@ ROWS = (
         ("[p]", "r", "stride?"),
         lower_module=store_tile,
         uniform=("[p]", "stride?"),
-        since=70,
+        since=Since(70),
     ),
     _row(
         "wmma.mma",
@@ -182,7 +182,7 @@ ROWS = (
         ("d", "a", "b", "c"),
         lower_module=multiply,
         effect=Effect.COMPUTES,
-        since=70,
+        since=Since(70),
     ),
     _row(
         "movmatrix",
@@ -195,6 +195,6 @@ ROWS = (
         ("d", "a"),
         lower_module=multiply,
         effect=Effect.COMPUTES,
-        since=75,
+        since=Since(75),
     ),
 )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, either, flag
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
@@ -24,7 +24,7 @@ from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Vector
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
 
-HOPPER = frozenset({90})
+HOPPER = Since(90, frozenset({90}))
 DEPTH = 32
 """Bytes of K that one dense instruction works on, whatever the type."""
 READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
@@ -192,19 +192,16 @@ _ODD = tuple(n for n in range(8, 257, 8) if n > 24 and n % 16)
 
 
 def _types(left: tuple[str, ...], right: tuple[str, ...], result: tuple[str, ...]) -> tuple[Rule, ...]:
-    others = tuple(word for word in _ATYPE if word not in right)
     return (
         Rule(
             "{head} does not multiply .{atype} by .{btype}",
             "write " + " or ".join(f".{word}" for word in right) + " for B",
-            {"atype": left, "btype": others},
-            at="btype",
+            f"atype={either(left)} btype!={either(right)}",
         ),
         Rule(
             "{head} of .{atype} has no result of type .{dtype}",
             "write " + " or ".join(f".{word}" for word in result),
-            {"atype": left, "dtype": tuple(word for word in _D if word not in result)},
-            at="dtype",
+            f"atype={either(left)} dtype!={either(result)}",
         ),
     )
 
@@ -239,8 +236,7 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
                 Rule(
                     "{head} has no shape .{shape} for .{atype}",
                     f"its k is {k}: write .m64nNk{k}",
-                    {"atype": (kind,), "shape": tuple(s for s in shapes if not s.endswith(f"k{k}"))},
-                    at="shape",
+                    f"atype={kind} shape={either(s for s in shapes if not s.endswith(f'k{k}'))}",
                 )
                 for kind, k in depths.items()
             ),
@@ -253,19 +249,16 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
             Rule(
                 "{head} of .{atype} has no shape .{shape}",
                 "N is 8, 16, 24 or a multiple of 16 for integers",
-                {"atype": integers, "shape": odd},
-                at="shape",
+                f"atype={either(integers)} shape={either(odd)}",
             ),
             *(() if sparse else _BITS_ALONE),
             Rule(
                 ".satfinite is for .s8 and .u8",
                 "drop it",
-                {"satfinite": (), "atype": tuple(word for word in types if word not in INTEGERS)},
-                at="satfinite",
+                f"atype!={either(INTEGERS)} satfinite",
             ),
         ),
-        since=90,
-        families=HOPPER,
+        since=HOPPER,
         written=written,
         lower_module=mma_in_warpgroup,
         together=Together.WARPGROUP,
@@ -280,12 +273,9 @@ _EVENTS = (
     "its own where a register is touched that is still in use, or no wgmma.fence stands before it"
 )
 _BITS_ALONE = (
-    Rule("{head} of .b1 is .and.popc", "add .and.popc", {"atype": ("b1",)}, ("op",)),
-    Rule("{head} of .b1 is .and.popc", "add .popc", {"atype": ("b1",)}, ("popc",)),
-    *(
-        Rule(f".{word} is for .b1", "drop it", {slot: (), "atype": _ATYPE[:-1]}, at=slot)
-        for slot, word in (("op", "and"), ("popc", "popc"))
-    ),
+    Rule("{head} of .b1 is .and.popc", "add .and.popc", "atype=b1 !op"),
+    Rule("{head} of .b1 is .and.popc", "add .popc", "atype=b1 !popc"),
+    *(Rule(f".{word} is for .b1", "drop it", f"atype!=b1 {slot}") for slot, word in (("op", "and"), ("popc", "popc"))),
 )
 
 ROWS = (
@@ -297,8 +287,7 @@ ROWS = (
         "an event: the wgmma.mma_async after it come after what is in front of it",
         _PAGE + "wgmma.fence",
         rules=BOTH_ALIGNED,
-        since=90,
-        families=HOPPER,
+        since=HOPPER,
         together=Together.WARP,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -312,8 +301,7 @@ ROWS = (
         "none; the wgmma.mma_async issued since the last one become a group",
         _PAGE + "wgmma.commit_group",
         rules=BOTH_ALIGNED,
-        since=90,
-        families=HOPPER,
+        since=HOPPER,
         together=Together.WARP,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -325,8 +313,7 @@ ROWS = (
         "an event that follows the end of every wgmma.mma_async in all but the last N groups",
         _PAGE + "wgmma.wait_group",
         rules=BOTH_ALIGNED,
-        since=90,
-        families=HOPPER,
+        since=HOPPER,
         together=Together.WARP,
         effect=Effect.SYNCHRONIZES,
     ),

@@ -14,7 +14,7 @@ from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
-from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
+from memmodel.isa.row import Row, Rule, Since, Slot, either, flag, scope_slot
 from memmodel.program.expressions import Const
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
@@ -26,8 +26,7 @@ SHARED = ("shared", "shared::cta", "shared::cluster")
 WIDEST_SHARED = 16
 """Bytes of the widest access to shared memory."""
 
-_LONG = ("b64", "u64", "s64", "f64")
-CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
+CLUSTER_SINCE = {"scope=cluster": Since(90), "space=shared::cluster": Since(90)}
 
 NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
 
@@ -100,76 +99,45 @@ def store(call: Call) -> tuple[Op, ...]:
 
 
 def _strength_rules(strong: str) -> tuple[Rule, ...]:
-    strong_words = ("relaxed", strong)
+    unreachable = f"const|{either(caching.PARAMETERS)}"
     return (
         *caching.RULES,
-        Rule("{head}.mmio needs .relaxed.sys", "write {head}.mmio.relaxed.sys", {"mmio": ()}, ("sem",)),
-        Rule(
-            "{head}.mmio is not .{sem}",
-            "write {head}.mmio.relaxed.sys",
-            {"mmio": (), "sem": ("weak", "volatile")},
-            at="sem",
-        ),
-        Rule(
-            "{head}.mmio has .sys scope only",
-            "write .sys",
-            {"mmio": (), "scope": ("cta", "cluster", "gpu")},
-            at="scope",
-        ),
-        Rule(
-            "{head}.mmio is for .global memory",
-            "drop .{space}",
-            {"mmio": (), "space": caching.NOT_GLOBAL},
-            at="space",
-        ),
+        Rule("{head}.mmio needs .relaxed.sys", "write {head}.mmio.relaxed.sys", "mmio !sem"),
+        Rule("{head}.mmio is not .{sem}", "write {head}.mmio.relaxed.sys", "mmio sem=weak|volatile"),
+        Rule("{head}.mmio has .sys scope only", "write .sys", "mmio scope!=sys"),
+        Rule("{head}.mmio is for .global memory", "drop .{space}", "mmio space!=global"),
         Rule(
             "{head}.{sem} needs a scope",
             "{head}.{sem}.cta, .cluster, .gpu or .sys; only {head}.weak takes none",
-            {"sem": strong_words},
-            ("scope",),
+            f"sem=relaxed|{strong} !scope",
         ),
-        Rule(
-            "{head}.weak takes no scope",
-            "drop .{scope}, or write {head}.relaxed.{scope}",
-            {"sem": ("weak",), "scope": ()},
-            at="scope",
-        ),
+        Rule("{head}.weak takes no scope", "drop .{scope}, or write {head}.relaxed.{scope}", "sem=weak scope"),
         Rule(
             "{head}.volatile takes no scope: it is relaxed at .sys scope",
             "drop .{scope}, or write {head}.relaxed.{scope}",
-            {"sem": ("volatile",), "scope": ()},
-            at="scope",
+            "sem=volatile scope",
         ),
         Rule(
             "{head} without semantics is weak, and takes no scope",
             f"write {{head}}.relaxed.{{scope}} or {{head}}.{strong}.{{scope}}, or drop .{{scope}}",
-            {"scope": ()},
-            ("sem",),
-            at="scope",
+            "!sem scope",
         ),
         Rule(
             "{head}.{sem} is for .global and .shared memory",
             "drop .{sem} (and the scope), or the state space",
-            {"sem": strong_words, "space": ("local", "const", *caching.PARAMETERS)},
-            at="space",
+            f"sem=relaxed|{strong} space=local|{unreachable}",
         ),
         Rule(
             "{head}.volatile is for .global, .shared and .local memory",
             "drop .volatile",
-            {"sem": ("volatile",), "space": ("const", *caching.PARAMETERS)},
-            at="space",
+            f"sem=volatile space={unreachable}",
         ),
-        Rule(
-            "{head}.{sem} takes no cache operator",
-            "drop .{cop}",
-            {"sem": (*strong_words, "volatile"), "cop": ()},
-            at="cop",
-        ),
+        Rule("{head}.{sem} takes no cache operator", "drop .{cop}", "sem!=weak cop"),
     )
 
 
-_NEEDS = {"weak": 70, "relaxed": 70, "acquire": 70, "release": 70, "mmio": 70, "b128": 70}
-_NEEDS |= {**caching.NEEDS, **CLUSTER_SINCE}
+_LATER = {**dict.fromkeys(("sem!=volatile", "mmio", "type=b128"), Since(70)), **CLUSTER_SINCE}
+_LATER |= {**caching.LATER, **caching.WIDE}
 _NO_FUNCTIONS = {"param::func": ("a litmus test has no functions", "a parameter of the kernel is .param::entry")}
 
 _LOAD_SEM = Slot(
@@ -261,20 +229,19 @@ ROWS = (
         "through the read-only path, which no fence bridges",
         source="Data Movement and Conversion Instructions: ld; ld.global.nc",
         rules=(
-            Rule("{head}.nc names its state space", "write {head}.global.nc", {"nc": ()}, ("space",)),
-            Rule(
-                "{head}.nc is for .global memory",
-                "write .global",
-                {"nc": (), "space": caching.NOT_GLOBAL},
-                at="space",
-            ),
-            Rule("{head}.nc is weak and names no semantics", "drop .{sem}", {"nc": (), "sem": ()}, at="sem"),
-            Rule("{head}.nc takes no .{cop}", "write .ca, .cg or .cs", {"nc": (), "cop": ("lu", "cv")}, at="cop"),
+            Rule("{head}.nc names its state space", "write {head}.global.nc", "nc !space"),
+            Rule("{head}.nc is for .global memory", "write .global", "nc space!=global"),
+            Rule("{head}.nc is weak and names no semantics", "drop .{sem}", "nc sem"),
+            Rule("{head}.nc takes no .{cop}", "write .ca, .cg or .cs", "nc cop=lu|cv"),
             *caching.PREFETCH_RULES,
             *_strength_rules("acquire"),
         ),
-        needs={**_NEEDS, "L2::64B": 75, "L2::128B": 75, "L2::256B": 80, "nc": 32},
-        later=caching.WIDE,
+        later={
+            **_LATER,
+            "prefetch=L2::64B|L2::128B": Since(75),
+            "prefetch=L2::256B": Since(80),
+            "nc": Since(32),
+        },
     ),
     Row(
         heads=("ldu",),
@@ -284,11 +251,11 @@ ROWS = (
         events="a weak read of each element through the read-only path, as ld.global.nc",
         source="Data Movement and Conversion Instructions: ldu",
         rules=(
-            Rule("{head} has no .v8", "write .v4", {"vec": ("v8",)}, at="vec"),
-            Rule("{head} reads 128 bits at most", "drop .{vec}", {"vec": (), "type": ("b128",)}, at="vec"),
-            Rule("{head} reads 128 bits at most", "write .v2", {"vec": ("v4",), "type": _LONG}, at="vec"),
+            Rule("{head} has no .v8", "write .v4", "vec=v8"),
+            Rule("{head} reads 128 bits at most", "drop .{vec}", "type=b128 vec"),
+            Rule("{head} reads 128 bits at most", "write .v2", f"type={caching.LONG} vec=v4"),
         ),
-        needs={"b128": 70},
+        later={"type=b128": Since(70)},
     ),
     Row(
         heads=("st",),
@@ -315,8 +282,7 @@ ROWS = (
         events="a write of each element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
         source="Data Movement and Conversion Instructions: st",
         rules=_strength_rules("release"),
-        needs=_NEEDS,
-        later=caching.WIDE,
+        later=_LATER,
     ),
     _proxied_row("sust", Proxy.SURFACE, ("a", "b"), "write"),
     _proxied_row("suld", Proxy.SURFACE, ("d", "a"), "read"),

@@ -25,8 +25,20 @@ from memmodel.isa.copying import (
     tracks,
 )
 from memmodel.isa.place import count_operand, in_range, mask, mbarrier
-from memmodel.isa.row import NO_SUCH_SCOPE, Effect, Need, Row, Rule, Slot, data_type, flag
-from memmodel.isa.synchronization.atomic import NO_FLOATS
+from memmodel.isa.row import (
+    NO_SUCH_SCOPE,
+    Effect,
+    Need,
+    Row,
+    Rule,
+    Since,
+    Slot,
+    data_type,
+    either,
+    flag,
+    types_by_operation,
+)
+from memmodel.isa.synchronization.atomic import MODIFYING_TYPES, NO_FLOATS
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
 from memmodel.program.regions import Chunk, Object, Region
@@ -34,8 +46,8 @@ from memmodel.ptx.operands import Operand, Sym
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
-RELAXED_FAMILIES = frozenset({90, 100, 103, 110})
-"""sm_90a, and the sm_100 and sm_110 families, have the strong forms of copies."""
+LATER = {"cp_mask": Since(100), "sem": Since(families=frozenset({90, 100, 103, 110}))}
+"""sm_90a, and the sm_100 and sm_110 families, have copies that name their semantics."""
 
 
 def copy(call: Call) -> tuple[Op, ...]:
@@ -147,108 +159,53 @@ MECHANISM = (
     Rule(
         "a copy to .global completes by bulk group",
         "write .bulk_group, and wait with cp.async.bulk.commit_group and wait_group",
-        {"dst": ("global",), "completion": ("mbarrier::complete_tx::bytes",)},
-        at="completion",
+        "dst=global completion=mbarrier::complete_tx::bytes",
     ),
     Rule(
         "a copy to .{dst} completes on an mbarrier",
         "write .mbarrier::complete_tx::bytes and name the mbarrier",
-        {"dst": SHARED_TARGETS, "completion": ("bulk_group",)},
-        at="completion",
+        "dst!=global completion=bulk_group",
     ),
-    Rule(
-        "{head} does not copy from .global to .global",
-        "go through shared memory",
-        {"dst": ("global",), "src": ("global",)},
-        at="src",
-    ),
+    Rule("{head} does not copy from .global to .global", "go through shared memory", "dst=global src=global"),
     Rule(
         ".multicast::cluster needs .shared::cluster as destination",
         "write .shared::cluster.global",
-        {"multicast": (), "dst": ("shared::cta", "global")},
-        at="multicast",
+        "dst!=shared::cluster multicast",
     ),
     Rule(
         ".multicast::cluster copies from .global",
         "drop .multicast::cluster, or copy from .global",
-        {"multicast": (), "src": ("shared::cta",)},
-        at="multicast",
+        "src=shared::cta multicast",
     ),
     Rule(
         "{head} does not copy from .shared::cta to .shared::cta",
         "write .shared::cluster for another CTA, or ld and st within one",
-        {"dst": ("shared::cta",), "src": ("shared::cta",)},
-        at="src",
+        "dst=shared::cta src=shared::cta",
     ),
 )
 _NO_HINT = Rule(
-    ".L2::cache_hint is for copies from or to .global",
-    "drop it",
-    {"hint": (), "dst": ("shared::cluster",), "src": ("shared::cta",)},
-    at="hint",
+    ".L2::cache_hint is for copies from or to .global", "drop it", "dst=shared::cluster src=shared::cta hint"
 )
 _OPERANDS = ("[dstMem]", "[srcMem]", "size", "a?", "b?", "c?", "d?", "e?")
 
 REDUCTIONS = ("and", "or", "xor", "add", "inc", "dec", "min", "max")
-_SHARED_TYPES = {
-    ("add",): ("u32", "s32", "u64"),
-    ("min", "max"): ("u32", "s32"),
-    ("inc", "dec"): ("u32",),
-    ("and", "or", "xor"): ("b32",),
-}
-_GLOBAL_TYPES = {
-    ("add",): ("u32", "s32", "u64"),
-    ("min", "max"): ("u32", "s32", "u64", "s64"),
-    ("inc", "dec"): ("u32",),
-    ("and", "or", "xor"): ("b32", "b64"),
-}
+_SHARED_TYPES = {"add": "u32|s32|u64", "min|max": "u32|s32", "inc|dec": "u32", "and|or|xor": "b32"}
 _TYPES = ("b32", "u32", "s32", "b64", "u64", "s64")
-_GLOBAL_FLOATS = {
-    ("add",): ("f16", "bf16", "f32", "f64"),
-    ("min", "max"): ("f16", "bf16"),
-    ("inc", "dec", "and", "or", "xor"): (),
-}
 _FLOATS = ("f16", "bf16", "f32", "f64")
 """In modules only, and to .global."""
 
 _REFUSED_FLOATS = {**NO_FLOATS, "f16": NO_FLOATS["f32"], "bf16": NO_FLOATS["f32"]}
 
 
-def _type_rules(space: str, table: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[Rule, ...]:
-    """Which types each operation has in a state space."""
-    return tuple(
-        Rule(
-            "{head}.{op} to .{dst} has no type .{type}",
-            "it has " + " ".join(f".{word}" for word in types),
-            {"dst": (space,), "op": ops, "type": tuple(word for word in _TYPES if word not in types)},
-            at="type",
-        )
-        for ops, types in table.items()
-    )
-
-
+_NO_TYPE = "{head}.{op} to .{dst} has no type .{type}"
+_GLOBAL_TYPES = types_by_operation(MODIFYING_TYPES, _TYPES, "dst=global", _NO_TYPE)
+_NOT_OF_FLOATS = ("{head}.{op} has no type .{type}", "write an integer type, or another operation")
 _FLOAT_RULES = (
-    *(
-        Rule(
-            "{head}.{op} has no type .{type}",
-            "write an integer type, or another operation",
-            {"op": ops, "type": tuple(word for word in _FLOATS if word not in types)},
-            at="type",
-        )
-        for ops, types in _GLOBAL_FLOATS.items()
-        if types != _FLOATS
-    ),
-    Rule(
-        "{head}.add.{type} is .noftz",
-        "write .add.noftz.{type}",
-        {"op": ("add",), "type": ("f16", "bf16")},
-        ("noftz",),
-        at="type",
-    ),
-    Rule(
-        ".noftz is for .add", "drop it", {"noftz": (), "op": tuple(op for op in REDUCTIONS if op != "add")}, at="noftz"
-    ),
-    Rule(".noftz is for .f16 and .bf16", "drop it", {"noftz": (), "type": (*_TYPES, "f32", "f64")}, at="noftz"),
+    Rule(*_NOT_OF_FLOATS, "op=min|max type=f32|f64"),
+    Rule(*_NOT_OF_FLOATS, f"op=inc|dec|and|or|xor type={either(_FLOATS)}"),
+    Rule("{head}.add.{type} is .noftz", "write .add.noftz.{type}", "op=add !noftz type=f16|bf16"),
+    Rule(".noftz is for .add", "drop it", "op!=add noftz"),
+    Rule(".noftz is for .f16 and .bf16", "drop it", "type!=f16|bf16 noftz"),
 )
 _TYPE = Slot("type", _TYPES, "type", Need.ALWAYS, _REFUSED_FLOATS, modules=_FLOATS)
 _NOFTZ = Slot("noftz", (), "qualifier", modules=("noftz",))
@@ -258,28 +215,20 @@ _FROM_SHARED = Slot("src", ("shared::cta",), "source", Need.ALWAYS, _PLAIN_SHARE
 _IN_GROUP = Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS)
 
 _COPY_SEMANTICS = (
-    Rule("{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", {"sem": ("relaxed",)}, ("scope",)),
-    Rule("{head}.relaxed needs .b128", "add .b128 after all other qualifiers", {"sem": ("relaxed",)}, ("type",)),
-    Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
+    Rule("{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", "sem=relaxed !scope"),
+    Rule("{head}.relaxed needs .b128", "add .b128 after all other qualifiers", "sem=relaxed !type"),
+    Rule("{head}.weak takes no scope", "drop .{scope}", "sem=weak scope"),
     Rule(
         "{head} without semantics is weak, and takes no scope",
         "write {head}.relaxed.{scope}, or drop .{scope}",
-        {"scope": ()},
-        ("sem",),
-        at="scope",
+        "!sem scope",
     ),
-    Rule("{head}.weak has no type", "drop .{type}", {"sem": ("weak",), "type": ()}, at="type"),
-    Rule(
-        "{head} without semantics has no type",
-        "write {head}.relaxed.gpu, or drop .{type}",
-        {"type": ()},
-        ("sem",),
-        at="type",
-    ),
+    Rule("{head}.weak has no type", "drop .{type}", "sem=weak type"),
+    Rule("{head} without semantics has no type", "write {head}.relaxed.gpu, or drop .{type}", "!sem type"),
 )
 _REDUCTION_SEMANTICS = (
-    Rule("{head}.relaxed needs a scope", "write .relaxed.sys or another scope", {"sem": ()}, ("scope",)),
-    Rule("{head} with a scope names its semantics", "write .relaxed.{scope}", {"scope": ()}, ("sem",), at="scope"),
+    Rule("{head}.relaxed needs a scope", "write .relaxed.sys or another scope", "sem !scope"),
+    Rule("{head} with a scope names its semantics", "write .relaxed.{scope}", "!sem scope"),
 )
 
 ROWS = (
@@ -309,20 +258,17 @@ ROWS = (
             Rule(
                 "a copy within a cluster has .cta or .cluster scope",
                 "write .cluster",
-                {"scope": ("gpu", "sys"), "dst": ("shared::cluster",), "src": ("shared::cta",)},
-                at="scope",
+                "dst=shared::cluster src=shared::cta scope=gpu|sys",
             ),
             Rule(
                 ".ignore_oob is for copies from .global to .shared::cta",
                 "drop it",
-                {"ignore_oob": (), "dst": ("shared::cluster", "global")},
-                at="ignore_oob",
+                "dst!=shared::cta ignore_oob",
             ),
-            Rule(".cp_mask is for copies to .global", "drop it", {"cp_mask": (), "dst": SHARED_TARGETS}, at="cp_mask"),
+            Rule(".cp_mask is for copies to .global", "drop it", "dst!=global cp_mask"),
         ),
-        since=90,
-        needs={"cp_mask": 100},
-        word_families={"weak": RELAXED_FAMILIES, "relaxed": RELAXED_FAMILIES},
+        since=Since(90),
+        later=LATER,
         written="[dstMem], [srcMem], size{, ignoreBytesLeft, ignoreBytesRight}{, [mbar]}{, ctaMask}{, cache_policy}"
         "{, byteMask}",
         effect=Effect.ASYNCHRONOUS,
@@ -352,20 +298,18 @@ ROWS = (
             Rule(
                 "a reduction within a cluster has .cta or .cluster scope",
                 "write .cluster",
-                {"scope": ("gpu", "sys"), "dst": ("shared::cluster",)},
-                at="scope",
+                "dst=shared::cluster scope=gpu|sys",
             ),
-            *_type_rules("shared::cluster", _SHARED_TYPES),
-            *_type_rules("global", _GLOBAL_TYPES),
+            *types_by_operation(_SHARED_TYPES, _TYPES, "dst=shared::cluster", _NO_TYPE),
+            *_GLOBAL_TYPES,
             Rule(
                 "{head} to .{dst} has no type .{type}",
                 "write an integer type",
-                {"dst": ("shared::cluster",), "type": _FLOATS},
-                at="type",
+                f"dst=shared::cluster type={either(_FLOATS)}",
             ),
             *_FLOAT_RULES,
         ),
-        since=90,
+        since=Since(90),
         written="[dstMem], [srcMem], size{, [mbar]}{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
     ),
@@ -385,9 +329,8 @@ ROWS = (
         "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",
         _PAGE + "multimem.cp.async.bulk",
         rules=_COPY_SEMANTICS,
-        since=90,
-        needs={"cp_mask": 100},
-        word_families={"weak": RELAXED_FAMILIES, "relaxed": RELAXED_FAMILIES},
+        since=Since(90),
+        later=LATER,
         modules=True,
         effect=Effect.ASYNCHRONOUS,
     ),
@@ -407,8 +350,8 @@ ROWS = (
         reduce,
         "as cp.reduce.async.bulk to .global, of all memory that the multimem address points to",
         _PAGE + "multimem.cp.reduce.async.bulk",
-        rules=(*_REDUCTION_SEMANTICS, *_type_rules("global", _GLOBAL_TYPES), *_FLOAT_RULES),
-        since=90,
+        rules=(*_REDUCTION_SEMANTICS, *_GLOBAL_TYPES, *_FLOAT_RULES),
+        since=Since(90),
         modules=True,
         effect=Effect.ASYNCHRONOUS,
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memmodel.isa.call import Call
 from memmodel.isa.place import U64, check_shared, in_cta, mapped, rank_of
-from memmodel.isa.row import Effect, Row, Slot, type_slot
+from memmodel.isa.row import Effect, Row, Since, Slot, type_slot
 from memmodel.program import windows
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped
 from memmodel.program.ops import Assign, Op, UndefinedIf
@@ -90,7 +90,7 @@ ROWS = (
         "none; the address of a in the CTA of rank b",
         _MOVE + "mapa",
         lower_module=map_in_module,
-        since=90,
+        since=Since(90),
         effect=Effect.COMPUTES,
     ),
     Row(
@@ -101,7 +101,7 @@ ROWS = (
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
         lower_module=rank_in_module,
-        since=90,
+        since=Since(90),
         effect=Effect.COMPUTES,
     ),
 )

@@ -11,7 +11,7 @@ from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, 
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Effect, Need, Row, Slot, flag
+from memmodel.isa.row import Effect, Need, Row, Since, Slot, flag
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
@@ -93,7 +93,7 @@ ROWS = (
         copy,
         "an issue; outside of program order weak reads of global and weak writes of shared memory (generic proxy)",
         _PAGE + "cp.async",
-        since=80,
+        since=Since(80),
         written="[dst], [src], cp-size{, src-size or ignore-src}{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
     ),
@@ -105,7 +105,7 @@ ROWS = (
         "an issue; when all earlier cp.async of the thread are done an arrive-on, which releases at .cta scope; "
         "without .noinc an operation on the object before it, which expects one arrival more",
         "Parallel Synchronization and Communication Instructions: cp.async.mbarrier.arrive",
-        since=80,
+        since=Since(80),
         effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import U64, memory_base
-from memmodel.isa.row import Row, Slot
+from memmodel.isa.row import Row, Since, Slot
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, UndefinedIf, Write
 from memmodel.program.regions import Chunk
@@ -58,6 +58,6 @@ ROWS = (
         store,
         "a weak write of zeros, in pieces of no particular size; the address is a multiple of 8",
         "Data Movement and Conversion Instructions: st.bulk",
-        since=100,
+        since=Since(100),
     ),
 )

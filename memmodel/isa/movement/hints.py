@@ -12,7 +12,7 @@ from collections.abc import Callable
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Slot
+from memmodel.isa.row import Need, Row, Rule, Since, Slot, either
 from memmodel.program.expressions import Const, opaque
 from memmodel.program.ops import Assign, Op, Unmodelled, Write
 from memmodel.program.regions import Chunk
@@ -109,7 +109,7 @@ def _policy(
         f"none; d is a cache policy {what}: an opaque value, which only a cache_policy operand may read",
         _PAGE + "createpolicy",
         ordered=True,
-        since=80,
+        since=Since(80),
     )
 
 
@@ -143,23 +143,16 @@ ROWS = (
             Rule(
                 "{head}.tensormap is for .const and .param memory, or names no state space",
                 "drop .{space}",
-                {"level": ("tensormap",), "space": ("global", "local")},
-                at="space",
+                "level=tensormap space=global|local",
             ),
             Rule(
                 "{head}.{space} is for tensor maps",
                 "write {head}.{space}.tensormap",
-                {"level": _LEVELS, "space": ("const", "param")},
-                at="space",
+                f"level={either(_LEVELS)} space=const|param",
             ),
-            Rule(
-                ".{level} is for .global memory",
-                "write .L2",
-                {"level": _LEVELS[2:], "space": ("local",)},
-                at="level",
-            ),
+            Rule(".{level} is for .global memory", "write .L2", f"space=local level={either(_LEVELS[2:])}"),
         ),
-        needs={"L2::evict_last": 80, "L2::evict_normal": 80, "tensormap": 90},
+        later={"level=L2::evict_last|L2::evict_normal": Since(80), "level=tensormap": Since(90)},
     ),
     Row(
         ("prefetchu",),
@@ -176,7 +169,7 @@ ROWS = (
         apply_priority,
         "none; a hint, which accesses nothing",
         _PAGE + "applypriority",
-        since=80,
+        since=Since(80),
     ),
     Row(
         ("discard",),
@@ -185,7 +178,7 @@ ROWS = (
         discard,
         "none; it stands for a weak write of values that are indeterminate, and a test that comes there is undecided",
         _PAGE + "discard",
-        since=80,
+        since=Since(80),
         lower_module=discard_unknown,
     ),
     _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
+from memmodel.isa.row import Need, Row, Rule, Since, Slot, scope_slot, types_by_operation
 from memmodel.isa.synchronization.atomic import HALVES, NO_FLOATS
 from memmodel.program.expressions import Apply, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -20,11 +20,7 @@ from memmodel.ptx.vocabulary import Scope, Sem, Space
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 TYPES = ("b32", "b64", "u32", "u64", "s32", "s64")
-BY_OPERATION = {
-    ("add",): ("u32", "u64", "s32"),
-    ("and", "or", "xor"): ("b32", "b64"),
-    ("min", "max"): ("u32", "s32", "u64", "s64"),
-}
+BY_OPERATION = {"add": "u32|u64|s32", "and|or|xor": "b32|b64", "min|max": "u32|s32|u64|s64"}
 _PAGE = "Data Movement and Conversion Instructions: multimem.ld_reduce, multimem.st, multimem.red"
 
 
@@ -93,7 +89,7 @@ def _row(
             scope_slot(),
             Slot("space", ("global",), "state space"),
             *(
-                (Slot("op", tuple(word for ops in BY_OPERATION for word in ops), "operation", Need.ALWAYS),)
+                (Slot("op", tuple(word for ops in BY_OPERATION for word in ops.split("|")), "operation", Need.ALWAYS),)
                 if op
                 else ()
             ),
@@ -103,32 +99,21 @@ def _row(
         {"ld_reduce": load, "st": store, "red": reduce}[head],
         events,
         _PAGE,
-        rules=(*rules, *(_TYPE_RULES if op else ())),
-        since=90,
+        rules=(*rules, *(types_by_operation(BY_OPERATION, TYPES) if op else ())),
+        since=Since(90),
     )
 
 
-_TYPE_RULES = tuple(
-    Rule(
-        "{head}.{op} has no type .{type}",
-        "it has " + " ".join(f".{word}" for word in types),
-        {"op": ops, "type": tuple(word for word in TYPES if word not in types)},
-        at="type",
-    )
-    for ops, types in BY_OPERATION.items()
-)
 _SCOPES = tuple(
-    Rule("{head}.{sem} needs a scope", "write {head}.{sem}.sys, or another scope", {"sem": (word,)}, ("scope",))
+    Rule("{head}.{sem} needs a scope", "write {head}.{sem}.sys, or another scope", f"sem={word} !scope")
     for word in ("relaxed", "acquire", "release")
 )
 _WEAK = (
-    Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
+    Rule("{head}.weak takes no scope", "drop .{scope}", "sem=weak scope"),
     Rule(
         "{head} without semantics is weak, and takes no scope",
         "write {head}.relaxed.{scope}, or drop .{scope}",
-        {"scope": ()},
-        ("sem",),
-        at="scope",
+        "!sem scope",
     ),
 )
 _OF_EACH = "of each variable that the multimem address points to, through that address"

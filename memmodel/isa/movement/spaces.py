@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import U64, inside
-from memmodel.isa.row import Effect, Need, Row, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Since, Slot, flag, type_slot
 from memmodel.program import windows
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
 from memmodel.program.expressions import Apply, Const, Expr
@@ -103,7 +103,7 @@ ROWS = (
         is_space,
         "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
         _MOVE + "isspacep",
-        needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
+        later={"space=shared::cluster": Since(90), "space=param|param::entry": Since(70)},
         effect=Effect.COMPUTES,
     ),
     Row(
@@ -115,7 +115,7 @@ ROWS = (
         _MOVE + "cvta",
         lower_module=convert,
         ordered=True,
-        needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
+        later={"space=shared::cluster": Since(90), "space=param|param::entry": Since(70)},
         effect=Effect.COMPUTES,
     ),
 )

@@ -15,7 +15,7 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
 from memmodel.isa.place import mbarrier, memory_base, rank_of
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, flag, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart, UndefinedIf
@@ -120,47 +120,24 @@ _SCOPE = Slot("scope", ("cluster", "gpu", "sys"), "scope", refused={"cta": ("{he
 def _families(weak: str) -> tuple[Rule, ...]:
     """What holds of either family; `weak` is the semantics of the one with an mbarrier."""
     return (
-        Rule("{head}.release needs a scope", "write .release.gpu or .release.sys", {"sem": ("release",)}, ("scope",)),
-        Rule(
-            "{head}.release has .gpu or .sys scope",
-            "write .gpu",
-            {"sem": ("release",), "scope": ("cluster",)},
-            at="scope",
-        ),
-        Rule(
-            "{head}.release is for .global memory",
-            "write .global",
-            {"sem": ("release",), "space": ("shared::cluster",)},
-            at="space",
-        ),
-        Rule(
-            "{head}.release has no completion mechanism",
-            "drop ." + COMPLETION,
-            {"sem": ("release",), "completion": ()},
-            at="completion",
-        ),
-        Rule(
-            "{head} to .global memory is .release",
-            "write {head}.release.gpu.global",
-            {"space": ("global",)},
-            ("sem",),
-            at="space",
-        ),
+        Rule("{head}.release needs a scope", "write .release.gpu or .release.sys", "sem=release !scope"),
+        Rule("{head}.release has .gpu or .sys scope", "write .gpu", "sem=release scope=cluster"),
+        Rule("{head}.release is for .global memory", "write .global", "sem=release space=shared::cluster"),
+        Rule("{head}.release has no completion mechanism", "drop ." + COMPLETION, "sem=release completion"),
+        Rule("{head} to .global memory is .release", "write {head}.release.gpu.global", "!sem space=global"),
         Rule(
             f"{{head}}.{weak} is for .shared::cluster memory",
             "write .release with a scope for .global",
-            {"sem": (weak,), "space": ("global",)},
-            at="space",
+            f"sem={weak} space=global",
         ),
-        Rule("{head}.mmio has .sys scope", "write .sys", {"mmio": (), "scope": ("cluster", "gpu")}, at="scope"),
-        Rule("{head}.mmio is .release.sys", "drop .mmio", {"mmio": (), "sem": (weak,)}, at="mmio"),
-        Rule("{head}.mmio is .release.sys", "write {head}.mmio.release.sys", {"mmio": ()}, ("sem",), at="mmio"),
+        Rule("{head}.mmio has .sys scope", "write .sys", "mmio scope!=sys"),
+        Rule("{head}.mmio is .release.sys", "drop .mmio", f"sem={weak} mmio"),
+        Rule("{head}.mmio is .release.sys", "write {head}.mmio.release.sys", "!sem mmio"),
     )
 
 
-_NEEDS = {"mmio": 100, "release": 100, "global": 100, "gpu": 100, "sys": 100}
+_LATER = dict.fromkeys(("mmio", "sem=release", "space=global", "scope=gpu|sys"), Since(100))
 _TYPES = ("b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64")
-_SMALL = ("b8", "b16", "u8", "u16", "s8", "s16")
 
 ROWS = (
     Row(
@@ -186,35 +163,26 @@ ROWS = (
         "Data Movement and Conversion Instructions: st.async",
         rules=(
             *_families("weak"),
-            Rule("{head} without .release takes no scope", "drop .{scope}", {"scope": ()}, ("sem",), at="scope"),
-            Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
-            Rule(
-                "{head}.release has no type .b128",
-                "write .b64",
-                {"sem": ("release",), "type": ("b128",)},
-                at="type",
-            ),
-            Rule("{head} needs ." + COMPLETION, "add it after the state space", lacks=("completion", "sem")),
-            Rule("{head} needs ." + COMPLETION, "add it after the state space", {"sem": ("weak",)}, ("completion",)),
-            Rule(
-                "{head}.release has no .{vec}", "store element by element", {"sem": ("release",), "vec": ()}, at="vec"
-            ),
+            Rule("{head} without .release takes no scope", "drop .{scope}", "!sem scope"),
+            Rule("{head}.weak takes no scope", "drop .{scope}", "sem=weak scope"),
+            Rule("{head}.release has no type .b128", "write .b64", "sem=release type=b128"),
+            Rule("{head} needs ." + COMPLETION, "add it after the state space", "!completion !sem"),
+            Rule("{head} needs ." + COMPLETION, "add it after the state space", "sem=weak !completion"),
+            Rule("{head}.release has no .{vec}", "store element by element", "sem=release vec"),
             Rule(
                 "{head} writes 128 bits at most",
                 "write .v2.b64, or .b128 without .{vec}",
-                {"vec": ("v4",), "type": ("b64", "u64", "s64", "f64", "b128")},
-                at="vec",
+                "type=b64|u64|s64|f64|b128 vec=v4",
             ),
-            Rule("{head} writes 128 bits at most", "drop .{vec}", {"vec": ("v2",), "type": ("b128",)}, at="vec"),
+            Rule("{head} writes 128 bits at most", "drop .{vec}", "type=b128 vec=v2"),
             Rule(
                 "{head} to shared memory has no type .{type}",
                 "write .b32, .b64 or .b128",
-                {"completion": (), "type": _SMALL},
-                at="type",
+                "completion type=b8|b16|u8|u16|s8|s16",
             ),
         ),
-        since=90,
-        needs=_NEEDS,
+        since=Since(90),
+        later=_LATER,
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
@@ -236,47 +204,21 @@ ROWS = (
         "Parallel Synchronization and Communication Instructions: red.async",
         rules=(
             *_families("relaxed"),
-            Rule("{head}.relaxed needs .cluster scope", "write .relaxed.cluster", {"sem": ("relaxed",)}, ("scope",)),
-            Rule(
-                "{head}.relaxed has .cluster scope",
-                "write .relaxed.cluster",
-                {"sem": ("relaxed",), "scope": ("gpu", "sys")},
-                at="scope",
-            ),
+            Rule("{head}.relaxed needs .cluster scope", "write .relaxed.cluster", "sem=relaxed !scope"),
+            Rule("{head}.relaxed has .cluster scope", "write .relaxed.cluster", "sem=relaxed scope!=cluster"),
             Rule(
                 "{head}.release only adds",
                 "write .add",
-                {"sem": ("release",), "op": tuple(op for op in REDUCTIONS if op != "add")},
-                at="op",
+                "sem=release op!=add",
             ),
-            Rule(
-                "{head}.{op} has no type .{type}",
-                "write .b32",
-                {"op": ("and", "or", "xor"), "type": ("u32", "s32", "u64", "s64")},
-                at="type",
-            ),
-            Rule(
-                "{head}.{op} has no type .{type}",
-                "write .u32",
-                {"op": ("inc", "dec"), "type": ("b32", "s32", "u64", "s64")},
-                at="type",
-            ),
-            Rule(
-                "{head}.{op} has no type .{type}",
-                "write .u32 or .s32",
-                {"op": ("min", "max"), "type": ("b32", "u64", "s64")},
-                at="type",
-            ),
-            Rule("{head}.add has no type .b32", "write .u32", {"op": ("add",), "type": ("b32",)}, at="type"),
-            Rule(
-                "{head}.relaxed has no type .s64",
-                "write .u64",
-                {"sem": ("relaxed",), "type": ("s64",)},
-                at="type",
-            ),
+            Rule("{head}.{op} has no type .{type}", "write .b32", "op=and|or|xor type=u32|s32|u64|s64"),
+            Rule("{head}.{op} has no type .{type}", "write .u32", "op=inc|dec type=b32|s32|u64|s64"),
+            Rule("{head}.{op} has no type .{type}", "write .u32 or .s32", "op=min|max type=b32|u64|s64"),
+            Rule("{head}.add has no type .b32", "write .u32", "op=add type=b32"),
+            Rule("{head}.relaxed has no type .s64", "write .u64", "sem=relaxed type=s64"),
         ),
-        since=90,
-        needs=_NEEDS,
+        since=Since(90),
+        later=_LATER,
         effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -15,8 +15,8 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
 from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, update
 from memmodel.isa.place import mask, mbarrier, memory_base, rank_of
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot
-from memmodel.isa.tensor_memory import TENSOR_CORES
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
+from memmodel.isa.tensor_memory import TCGEN05
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
@@ -213,30 +213,20 @@ def _offsets(call: Call) -> list[str]:
 
 _DIM = Slot("dim", DIMENSIONS, "number of dimensions", Need.ALWAYS)
 _MODE = Slot("mode", MODES, "load mode")
-_FAMILIES = dict.fromkeys(("cta_group::1", "cta_group::2", "im2col::w", "im2col::w::128"), TENSOR_CORES)
-_MODES_FROM = Rule(
-    "{head} from .global has no .{mode}",
-    "write .tile",
-    {"mode": ("tile::scatter4", "im2col_no_offs"), "src": ("global",)},
-    at="mode",
-)
+_WIDE_IMAGES = {"mode=im2col::w|im2col::w::128": Since(families=TCGEN05.families)}
+_MODES_FROM = Rule("{head} from .global has no .{mode}", "write .tile", "src=global mode=tile::scatter4|im2col_no_offs")
 _MODES_TO = Rule(
-    "{head} to .global has no .{mode}",
-    "write .tile",
-    {"mode": ("tile::gather4", "im2col", "im2col::w", "im2col::w::128"), "dst": ("global",)},
-    at="mode",
+    "{head} to .global has no .{mode}", "write .tile", "dst=global mode=tile::gather4|im2col|im2col::w|im2col::w::128"
 )
 _MATRIX = Rule(
     "{head}.{dim} has no .{mode}",
     "rows are those of a matrix: write .2d, or .tile",
-    {"dim": ("1d", "3d", "4d", "5d"), "mode": _OF_ROWS},
-    at="mode",
+    f"dim!=2d mode={either(_OF_ROWS)}",
 )
 _IMAGE = Rule(
     "{head}.{dim} has no .{mode}",
     "an image has 3 to 5 dimensions: write .3d, .4d or .5d, or .tile",
-    {"dim": ("1d", "2d"), "mode": MODES[3:]},
-    at="mode",
+    f"dim=1d|2d mode={either(MODES[3:])}",
 )
 
 ROWS = (
@@ -261,22 +251,16 @@ ROWS = (
             Rule(
                 "{head} does not copy from .shared::cta to .shared::cluster",
                 "write cp.async.bulk",
-                {"dst": ("shared::cluster",), "src": ("shared::cta",)},
-                at="src",
+                "dst=shared::cluster src=shared::cta",
             ),
-            Rule(
-                ".cta_group is for copies to shared memory",
-                "drop it",
-                {"cta_group": (), "dst": ("global",)},
-                at="cta_group",
-            ),
+            Rule(".cta_group is for copies to shared memory", "drop it", "dst=global cta_group"),
             _MODES_FROM,
             _MODES_TO,
             _MATRIX,
             _IMAGE,
         ),
-        since=90,
-        word_families=_FAMILIES,
+        since=Since(90),
+        later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES},
         written="[dstMem], [tensorMap, {c0, ..}], [mbar]{, im2colInfo}{, ctaMask}{, cache_policy}; to .global: "
         "[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
@@ -298,10 +282,10 @@ ROWS = (
         _PAGE + "cp.reduce.async.bulk.tensor",
         rules=(
             _MODES_TO,
-            Rule("{head} has no .{mode}", "write .tile", {"mode": ("tile::scatter4",)}, at="mode"),
+            Rule("{head} has no .{mode}", "write .tile", "mode=tile::scatter4"),
             _IMAGE,
         ),
-        since=90,
+        since=Since(90),
         written="[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
     ),
@@ -312,7 +296,7 @@ ROWS = (
         prefetch,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch",
-        since=90,
+        since=Since(90),
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
@@ -329,8 +313,8 @@ ROWS = (
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
         rules=(_MODES_FROM, _MATRIX, _IMAGE),
-        since=90,
-        word_families=_FAMILIES,
+        since=Since(90),
+        later=_WIDE_IMAGES,
         written="[tensorMap, {c0, ..}]{, im2colInfo}{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
     ),

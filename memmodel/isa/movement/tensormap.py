@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import ProxyFence, Side
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, scope_slot
+from memmodel.isa.row import Need, Row, Rule, Since, Slot, Together, either, flag, scope_slot
 from memmodel.isa.synchronization.fence_async import size_128
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
 from memmodel.litmus.syntax import Variable
@@ -181,17 +181,15 @@ ROWS = (
         "a weak read of the map, then a weak write (generic proxy)",
         "Data Movement and Conversion Instructions: tensormap.replace",
         rules=(
-            Rule("{head}.tile.{field} has type .b64", "write .b64", {"field": WIDE, "type": ("b32",)}, at="type"),
+            Rule("{head}.tile.{field} has type .b64", "write .b64", f"field={either(WIDE)} type=b32"),
             Rule(
                 "{head}.tile.{field} has type .b32",
                 "write .b32",
-                {"field": tuple(f for f in FIELDS if f not in WIDE), "type": ("b64",)},
-                at="type",
+                f"field!={either(WIDE)} type=b64",
             ),
         ),
-        since=90,
-        families=frozenset({90, 100, 103, 110, 120}),
-        word_families={"swizzle_atomicity": frozenset({100, 103, 110, 120})},
+        since=Since(90, frozenset({90, 100, 103, 110, 120})),
+        later={"field=swizzle_atomicity": Since(families=frozenset({100, 103, 110, 120}))},
         written="[addr]{, ord}, new_val",
     ),
     Row(
@@ -210,7 +208,7 @@ ROWS = (
         "a weak read and a weak write (generic proxy), then the release half of a proxy fence to the tensormap proxy",
         "Parallel Synchronization and Communication Instructions: tensormap.cp_fenceproxy",
         rules=BOTH_ALIGNED,
-        since=90,
+        since=Since(90),
         together=Together.WARP,
         lower_module=copy_together,
     ),

@@ -61,13 +61,8 @@ def _geometry(*words: str) -> Slot:
 
 
 _PACKED = (
-    Rule("{head}.{dtype} returns two registers", "write .v2", {"dtype": ("f16x2",), "vec": ("v4",)}, at="vec"),
-    Rule(
-        "{head}.{dtype} returns four registers",
-        "write .v4",
-        {"dtype": ("u32", "s32", "f16", "f32"), "vec": ("v2",)},
-        at="vec",
-    ),
+    Rule("{head}.{dtype} returns two registers", "write .v2", "dtype=f16x2 vec=v4"),
+    Rule("{head}.{dtype} returns four registers", "write .v4", "dtype!=f16x2 vec=v2"),
 )
 
 

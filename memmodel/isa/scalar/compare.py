@@ -7,8 +7,8 @@ to a second one ("Comparison and Selection Instructions: setp", "set", "slct").
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, UNSIGNED, Effect, Need, Row, Rule, Slot
-from memmodel.isa.scalar.compute import FTZ, HALVES, NO_FLOATS, either, forms, type_of
+from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, SIGNED, Effect, Need, Row, Rule, Slot, either
+from memmodel.isa.scalar.compute import FTZ, HALVES, NO_FLOATS, forms, type_of
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Operand, Pair
@@ -110,7 +110,7 @@ def slct(call: Call) -> tuple[Op, ...]:
 _CMP = Slot("cmp", _COMPARE, "comparison", Need.ALWAYS, modules=_UNORDERED)
 _BOOL = Slot("bool", ("and", "or", "xor"), "combination")
 _SIDES = (*LOGICAL[:3], *INTEGERS)
-_OF_FLOATS = either(*_ORDERS, *_UNORDERED)
+_OF_FLOATS = either((*_ORDERS, *_UNORDERED))
 
 
 def _lines(results: str, sources: str, flushed: bool = False) -> tuple[str, ...]:
@@ -121,8 +121,8 @@ def _lines(results: str, sources: str, flushed: bool = False) -> tuple[str, ...]
 def _integer_lines(results: str) -> tuple[str, ...]:
     """The syntax lines of a comparison of integers."""
     return (
-        f"eq|ne bool? {results} {either(*_SIDES)}",
-        f"lt|le|gt|ge bool? {results} {either(*INTEGERS)}",
+        f"eq|ne bool? {results} {either(_SIDES)}",
+        f"lt|le|gt|ge bool? {results} {either(INTEGERS)}",
         f"lo|ls|hi|hs bool? {results} u16|u32|u64",
     )
 
@@ -132,14 +132,12 @@ def _rules(slot: str) -> tuple[Rule, ...]:
         Rule(
             "untyped bits are only compared with .eq and .ne",
             "use a .u or .s type",
-            {"cmp": _COMPARE[2:], slot: BITS},
-            at=slot,
+            f"cmp={either(_COMPARE[2:])} {slot}={either(BITS)}",
         ),
         Rule(
             ".{cmp} compares unsigned numbers",
             "write .lt, .le, .gt or .ge, or a .u type",
-            {"cmp": tuple(_UNSIGNED), slot: tuple(word for word in INTEGERS if word not in UNSIGNED)},
-            at="cmp",
+            f"{slot}={either(SIGNED[1:])} cmp={either(_UNSIGNED)}",
         ),
     )
 

@@ -18,8 +18,10 @@ from memmodel.isa.row import (
     Need,
     Row,
     Rule,
+    Since,
     Slot,
     Syntax,
+    either,
     flag,
     numeric_type,
     type_slot,
@@ -310,11 +312,6 @@ def forms(*lines: str | Syntax) -> tuple[Syntax, ...]:
     return tuple(Syntax(line) if isinstance(line, str) else line for line in lines)
 
 
-def either(*words: str) -> str:
-    """One of several words, in a form."""
-    return "|".join(words)
-
-
 def _row(
     head: str,
     types: tuple[str, ...],
@@ -326,7 +323,7 @@ def _row(
     modules: tuple[str, ...] = (),
     after: tuple[Slot, ...] = (),
     written: tuple[Syntax, ...] = (),
-    since: int = 20,
+    since: Since = Since(20),
 ) -> Row:
     slots = (*before, Slot("type", types, "type", Need.BLOCKS, refused=NO_FLOATS, modules=modules), *after)
     return Row(
@@ -338,7 +335,7 @@ def _row(
         source + head,
         rules,
         ordered=True,
-        forms=written or forms(" ".join([*(f"{slot.name}?" for slot in before), either(*types)])),
+        forms=written or forms(" ".join([*(f"{slot.name}?" for slot in before), either(types)])),
         effect=Effect.COMPUTES,
         since=since,
     )
@@ -346,25 +343,11 @@ def _row(
 
 _THREE = ("d", "a", "b")
 _FOUR = ("d", "a", "b", "c")
-_SAT = (
-    Rule(
-        "{head}.sat is for .s32",
-        "drop .sat",
-        {"sat": (), "type": tuple(word for word in INTEGERS if word != "s32")},
-        at="sat",
-    ),
-)
+_SAT = (Rule("{head}.sat is for .s32", "drop .sat", "type=u16|u32|u64|s16|s64 sat"),)
 _MODE = (Slot("mode", ("lo", "hi", "wide"), "part of the product", Need.BLOCKS),)
 _HALF = Slot("mode", ("lo", "hi"), "part of the product", Need.ALWAYS)
 _LIMITS = Slot("mode", ("clamp", "wrap"), "what a large number does", Need.ALWAYS)
-_NOT_WIDE = (
-    Rule(
-        "{head}.wide has 16-bit and 32-bit sources only",
-        "use .lo or .hi",
-        {"mode": ("wide",), "type": ("u64", "s64")},
-        at="type",
-    ),
-)
+_NOT_WIDE = (Rule("{head}.wide has 16-bit and 32-bit sources only", "use .lo or .hi", "mode=wide type=u64|s64"),)
 _OF_FLOATS = (Slot("rnd", (), RND.what, modules=RND.words), FTZ)
 _FLOATING_TYPES = (*HALVES, "f32", "f64", "f32x2")
 _SUMS = (
@@ -396,7 +379,7 @@ _CHOICES = (
     Syntax("ftz? NaN? abs f32", _FOUR),
 )
 _SIGNS = ("ftz? f32|f16|f16x2", "f64|bf16|bf16x2")
-_BY_WIDTH = either("b16", "b32", "b64", *INTEGERS, "f32", "f64")
+_BY_WIDTH = either(("b16", "b32", "b64", *INTEGERS, "f32", "f64"))
 
 ROWS = (
     _row(
@@ -448,7 +431,7 @@ ROWS = (
         (),
         FLOATS,
         (),
-        forms(either(*INTEGERS), "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
+        forms(either(INTEGERS), "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
     ),
     _row("rem", INTEGERS, _THREE, _ARITH, divide),
     _row(
@@ -461,7 +444,7 @@ ROWS = (
         _NOT_WIDE,
         _FLOATING_TYPES,
         (),
-        forms("lo|hi " + either(*INTEGERS), "wide u16|u32|s16|s32", *_SUMS),
+        forms("lo|hi " + either(INTEGERS), "wide u16|u32|s16|s32", *_SUMS),
     ),
     _row(
         "mad",
@@ -473,13 +456,13 @@ ROWS = (
         _NOT_WIDE,
         FLOATS,
         (),
-        forms("lo|hi " + either(*INTEGERS), "wide u16|u32|s16|s32", "hi sat s32", "rnd ftz? sat? f32", "rnd f64"),
+        forms("lo|hi " + either(INTEGERS), "wide u16|u32|s16|s32", "hi sat s32", "rnd ftz? sat? f32", "rnd f64"),
     ),
     *(
         _row(head, ("u32", "s32"), o, _ARITH, multiply24, (_HALF, SAT), (), (), (), forms(*lines))
         for head, o, lines in (("mul24", _THREE, ("mode u32|s32",)), ("mad24", _FOUR, ("mode u32|s32", "hi sat s32")))
     ),
-    _row("clmad", ("u64",), _FOUR, _ARITH, carryless, (_HALF,), (), (), (), forms("mode u64"), 80),
+    _row("clmad", ("u64",), _FOUR, _ARITH, carryless, (_HALF,), (), (), (), forms("mode u64"), Since(80)),
     *(
         _row(
             head,
@@ -504,9 +487,9 @@ ROWS = (
     _row("brev", LOGICAL[1:3], ("d", "a"), _ARITH),
     _row("bfe", INTEGERS[1:3] + INTEGERS[4:], ("d", "a", "pos", "len"), _ARITH, field),
     _row("bfi", LOGICAL[1:3], ("d", "a", "b", "pos", "len"), _ARITH, field),
-    _row("fns", ("b32",), ("d", "mask", "base", "offset"), _ARITH, nth_bit, since=30),
-    _row("szext", ("u32", "s32"), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode u32|s32"), 70),
-    _row("bmsk", ("b32",), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode b32"), 70),
+    _row("fns", ("b32",), ("d", "mask", "base", "offset"), _ARITH, nth_bit, since=Since(30)),
+    _row("szext", ("u32", "s32"), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode u32|s32"), Since(70)),
+    _row("bmsk", ("b32",), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode b32"), Since(70)),
     *(
         Row(
             (head,),
@@ -518,7 +501,7 @@ ROWS = (
             ordered=True,
             forms=forms(" ".join([*("mode" for _ in modes), "type", "source"])),
             effect=Effect.COMPUTES,
-            since=61,
+            since=Since(61),
         )
         for head, modes in (("dp4a", ()), ("dp2a", (_HALF,)))
     ),
@@ -531,8 +514,8 @@ ROWS = (
         _LOGIC + "lop3",
         forms=forms("bool? b32"),
         effect=Effect.COMPUTES,
-        since=50,
-        needs={"or": 70, "and": 70},
+        since=Since(50),
+        later={"bool": Since(70)},
         written="d, a, b, c, immLut; with .or, .and: d|p, a, b, c, immLut, q",
     ),
     _row(
@@ -554,7 +537,7 @@ ROWS = (
         ordered=True,
         forms=forms("mode b32"),
         effect=Effect.COMPUTES,
-        since=32,
+        since=Since(32),
     ),
     _row("shl", LOGICAL[:3], _THREE, _LOGIC, shift),
     _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC, shift),
@@ -577,6 +560,6 @@ ROWS = (
         ordered=True,
         forms=forms("type"),
         effect=Effect.COMPUTES,
-        needs={"b128": 70},
+        later={"type=b128": Since(70)},
     ),
 )

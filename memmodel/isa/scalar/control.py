@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import SYNC
 from memmodel.program.expressions import Apply, Const
@@ -96,7 +96,7 @@ ROWS = (
         nothing,
         "none",
         "Miscellaneous Instructions: nanosleep",
-        since=70,
+        since=Since(70),
         effect=Effect.NOTHING,
         results=0,
     ),
@@ -137,11 +137,10 @@ ROWS = (
         # Compilers let each role of a warpgroup give its registers back at a place of its own.
         elsewhere=True,
         rules=tuple(
-            Rule("{head} is .sync.aligned", "write {head}.{action}.sync.aligned.u32", {"action": ()}, (word,))
+            Rule("{head} is .sync.aligned", "write {head}.{action}.sync.aligned.u32", f"action !{word}")
             for word in ("sync", "aligned")
         ),
-        since=90,
-        families=frozenset({90, 100, 103, 110, 120}),
+        since=Since(90, frozenset({90, 100, 103, 110, 120})),
         results=0,
     ),
 )

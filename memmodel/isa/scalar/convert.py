@@ -10,8 +10,22 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import FLOATS, SIGNED, UNSIGNED, Effect, Need, Row, Rule, Slot, Syntax, flag, numeric_type
-from memmodel.isa.scalar.compute import FTZ, RELU, either, forms, nearest
+from memmodel.isa.row import (
+    FLOATS,
+    SIGNED,
+    UNSIGNED,
+    Effect,
+    Need,
+    Row,
+    Rule,
+    Since,
+    Slot,
+    Syntax,
+    either,
+    flag,
+    numeric_type,
+)
+from memmodel.isa.scalar.compute import FTZ, RELU, forms, nearest
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Vector
@@ -97,7 +111,7 @@ def has_all(type: DataType, source: DataType) -> bool:
 
 
 def _forms() -> Iterator[Syntax]:
-    integer, to_integer, to_float = either(*_INTEGERS), either(*_TO_INTEGER), either(*_TO_FLOAT)
+    integer, to_integer, to_float = either(_INTEGERS), either(_TO_INTEGER), either(_TO_FLOAT)
     yield from forms(
         f"sat? {integer} {integer}",
         # between integers and floating point
@@ -186,20 +200,14 @@ ROWS = (
             Rule(
                 "cvt.pack.sat.{type} takes what stands above its result from c",
                 "write cvt.pack.sat.{type}.s32.b32",
-                {"type": ("u2", "s2", "u4", "s4", "u8", "s8")},
-                ("above",),
+                "type!=u16|s16 !above",
             ),
-            Rule(
-                "cvt.pack.sat.{type} fills its result",
-                "drop .b32 and c",
-                {"type": ("u16", "s16"), "above": ()},
-                at="above",
-            ),
+            Rule("cvt.pack.sat.{type} fills its result", "drop .b32 and c", "type=u16|s16 above"),
         ),
         ordered=True,
         forms=forms(Syntax("sat u16|s16 s32", _TWO), Syntax("sat u2|s2|u4|s4|u8|s8 s32 b32", (*_TWO, "c"))),
         effect=Effect.COMPUTES,
-        since=72,
-        needs=dict.fromkeys(("u2", "s2", "u4", "s4"), 75),
+        since=Since(72),
+        later={"type=u2|s2|u4|s4": Since(75)},
     ),
 )

@@ -8,6 +8,7 @@ each number of a packed one, is an operation of its own ("atom").
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from memmodel.base.labels import Family, Side
@@ -15,7 +16,7 @@ from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.place import writable
-from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
+from memmodel.isa.row import Need, Row, Rule, Since, Slot, either, scope_slot, types_by_operation
 from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
@@ -30,18 +31,15 @@ HALVES = {
 }
 """Semantics of the read and of the write, by the semantics of the instruction."""
 
-TYPES = {
-    "add": ("u32", "s32", "u64"),
-    "min": ("u32", "s32", "u64", "s64"),
-    "max": ("u32", "s32", "u64", "s64"),
-    "inc": ("u32",),
-    "dec": ("u32",),
-    "and": ("b32", "b64"),
-    "or": ("b32", "b64"),
-    "xor": ("b32", "b64"),
-    "exch": ("b32", "b64", "b128"),
-    "cas": ("b16", "b32", "b64", "b128"),
+MODIFYING_TYPES = {
+    "add": "u32|s32|u64",
+    "min|max": "u32|s32|u64|s64",
+    "inc|dec": "u32",
+    "and|or|xor": "b32|b64",
 }
+"""Types of operations that compute the new value from the old one."""
+
+_EXCHANGING_TYPES = {"exch": "b32|b64|b128", "cas": "b16|b32|b64|b128"}
 _FLOAT_TYPES = {
     "f16": DataType("f", 16),
     "bf16": DataType("bf", 16),
@@ -142,65 +140,49 @@ def _region(call: Call, where: Operand, count: int) -> Elements:
     return replace(region, window=Window.DATA if call.word("vec") is None else Window.GLOBAL)
 
 
-def _type_rules(ops: tuple[str, ...]) -> tuple[Rule, ...]:
-    return tuple(
-        Rule(
-            "{head}.{op} has no type .{type}",
-            "it has " + " ".join(f".{word}" for word in TYPES[op]),
-            {"op": (op,), "type": tuple(word for word in ALL_TYPES if word not in TYPES[op])},
-            at="type",
-        )
-        for op in ops
-    )
-
-
 _VECTORS_OF_FLOATS = (
-    Rule(
-        "{head}.{op} has no type .{type}",
-        "write .add",
-        {"op": tuple(op for op in TYPES if op not in ("add", "min", "max")), "type": tuple(_FLOAT_TYPES)},
-        at="type",
-    ),
-    Rule("{head}.{op} has no type .{type}", "write .add", {"op": ("min", "max"), "type": ("f32", "f64")}, at="type"),
-    Rule("{head}.{op} of .{type} is for vectors", "add .v2", {"op": ("min", "max"), "type": _HALVES}, ("vec",), "op"),
-    Rule("{head} of .{type} needs .noftz", "add .noftz", {"type": _HALVES}, ("noftz",), "type"),
-    Rule(
-        ".noftz is for numbers of 16 bits",
-        "drop .noftz",
-        {"noftz": (), "type": (*ALL_TYPES, "f32", "f64")},
-        at="noftz",
-    ),
-    Rule("{head}.{vec} has no type .{type}", "drop .{vec}", {"vec": (), "type": (*ALL_TYPES, "f64")}, at="vec"),
-    Rule("{head}.v8 has no type .{type}", "write .v4", {"vec": ("v8",), "type": ("f16x2", "bf16x2", "f32")}, at="vec"),
-    Rule("{head}.{vec} is for .global memory", "drop .{space}", {"vec": (), "space": SHARED}, at="space"),
+    Rule("{head}.{op} has no type .{type}", "write .add", f"op!=add|min|max type={either(_FLOAT_TYPES)}"),
+    Rule("{head}.{op} has no type .{type}", "write .add", "op=min|max type=f32|f64"),
+    Rule("{head}.{op} of .{type} is for vectors", "add .v2", f"type={either(_HALVES)} !vec op=min|max"),
+    Rule("{head} of .{type} needs .noftz", "add .noftz", f"!noftz type={either(_HALVES)}"),
+    Rule(".noftz is for numbers of 16 bits", "drop .noftz", f"type!={either(_HALVES)} noftz"),
+    Rule("{head}.{vec} has no type .{type}", "drop .{vec}", f"type!={either(_HALVES)}|f32 vec"),
+    Rule("{head}.v8 has no type .{type}", "write .v4", "type=f16x2|bf16x2|f32 vec=v8"),
+    Rule("{head}.{vec} is for .global memory", "drop .{space}", "vec space!=global"),
 )
 _HINTED = (
-    Rule("{head}.cas takes no cache policy", "drop .{hint}", {"hint": (), "op": ("cas",)}, at="hint"),
-    Rule(".{hint} is for .global memory", "drop .{hint}", {"hint": (), "space": SHARED}, at="hint"),
+    Rule("{head}.cas takes no cache policy", "drop .{hint}", "op=cas hint"),
+    Rule(".{hint} is for .global memory", "drop .{hint}", "space!=global hint"),
 )
 _REFUSED = {"sc": NO_SC, "weak": ("an atomic is never weak", "write .relaxed or nothing")}
 _NO_SUB = {"sub": ("PTX has no {head}.sub", "add the negated value: neg.s32 %n, %v; and {head}.add")}
 _SPACE = Slot("space", ("global", *SHARED), "state space")
-_NEEDS = {**dict.fromkeys(("v2", "v4", "v8", "bf16", "bf16x2"), 90), "f16": 70, "f16x2": 60, "f64": 60}
-_NEEDS |= {**CLUSTER_SINCE, **dict.fromkeys(HALVES, 70), "cta": 60, "gpu": 60, "sys": 60, "L2::cache_hint": 80}
+_LATER = {
+    **CLUSTER_SINCE,
+    **dict.fromkeys(("scope!=cluster", "type=f16x2|f64"), Since(60)),
+    **dict.fromkeys(("sem", "type=f16|b16"), Since(70)),
+    "hint": Since(80),
+    **dict.fromkeys(("vec", "type=bf16|bf16x2|b128"), Since(90)),
+}
 
 
 def _row(
     head: str,
     sems: tuple[str, ...],
-    ops: tuple[str, ...],
+    types: Mapping[str, str],
     operands: tuple[str, ...],
     events: str,
     refused: dict[str, tuple[str, str]],
     columns: tuple[str, ...] = (),
 ) -> Row:
+    operations = (*"|".join(types).split("|"), "sub")
     return Row(
         heads=(head,),
         slots=(
             Slot("sem", sems, "memory semantics", refused={**_REFUSED, **refused}, columns=columns),
             scope_slot(),
             _SPACE,
-            Slot("op", (*ops, "sub"), "operation", Need.ALWAYS, columns=("sub",), refused={**_NO_SUB, **refused}),
+            Slot("op", operations, "operation", Need.ALWAYS, columns=("sub",), refused={**_NO_SUB, **refused}),
             Slot("noftz", (), "qualifier", refused={"noftz": NO_FLOATS["noftz"]}, modules=("noftz",)),
             CACHE_HINT,
             Slot("vec", (), "vector qualifier", modules=("v2", "v4", "v8")),
@@ -210,8 +192,8 @@ def _row(
         lower=atom if head == "atom" else red,
         events=events,
         source=f"Parallel Synchronization and Communication Instructions: {head}",
-        rules=(*_type_rules(ops), *_VECTORS_OF_FLOATS, *(_HINTED if "cas" in ops else _HINTED[1:])),
-        needs={**_NEEDS, **({"b16": 70, "b128": 90} if head == "atom" else {})},
+        rules=(*types_by_operation(types, ALL_TYPES), *_VECTORS_OF_FLOATS, *_HINTED[head == "red" :]),
+        later=_LATER,
     )
 
 
@@ -224,7 +206,7 @@ ROWS = (
     _row(
         "atom",
         tuple(HALVES),
-        tuple(TYPES),
+        MODIFYING_TYPES | _EXCHANGING_TYPES,
         ("d", "[a]", "b", "c?"),
         f"a read (that acquires) and a write (that releases), joined by rmw; {_DEFAULTS}; a failed cas only reads",
         {},
@@ -232,7 +214,7 @@ ROWS = (
     _row(
         "red",
         tuple(HALVES),
-        tuple(op for op in TYPES if op not in ("exch", "cas")),
+        MODIFYING_TYPES,
         ("[a]", "b"),
         f"as atom, the value read is not used; {_DEFAULTS}; .acquire and .acq_rel in tables only, with a warning",
         {

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, flag, type_slot
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
@@ -166,7 +166,7 @@ def _reduction_in_litmus_order(operands: tuple[Operand, ...]) -> tuple[Operand, 
     return (operands[0], *_in_litmus_order(operands[1:-1]), operands[-1])
 
 
-def _cta_rows(word: str, slots: tuple[Slot, ...], since: int, aligned: bool | None) -> tuple[Row, ...]:
+def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | None) -> tuple[Row, ...]:
     def heads(action: str) -> tuple[str, str]:
         return f"{word}.{action}", f"{word}.cta.{action}"
 
@@ -200,8 +200,8 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: int, aligned: bool | No
             "an arrive and a wait; d combines c over the threads of the generation",
             page,
             rules=(
-                Rule("{head}.popc gives a .u32", "write .u32", {"op": ("popc",), "type": ("pred",)}, at="type"),
-                Rule("{head}.{op} gives a .pred", "write .pred", {"op": ("and", "or"), "type": ("u32",)}, at="type"),
+                Rule("{head}.popc gives a .u32", "write .u32", "op=popc type=pred"),
+                Rule("{head}.{op} gives a .pred", "write .pred", "op=and|or type=u32"),
             ),
             since=since,
             written="d, a{, b}, {!}c",
@@ -218,8 +218,8 @@ _CLUSTER_ONLY = {
 }
 
 ROWS = (
-    *_cta_rows("bar", (), 20, aligned=True),
-    *_cta_rows("barrier", (flag("aligned"),), 30, aligned=None),
+    *_cta_rows("bar", (), Since(20), aligned=True),
+    *_cta_rows("barrier", (flag("aligned"),), Since(30), aligned=None),
     Row(
         heads=("bar.warp.sync",),
         slots=(),
@@ -227,7 +227,7 @@ ROWS = (
         lower=warp,
         events="an arrive and a wait that order memory among the lanes of the mask",
         source=_PAGE + "bar.warp.sync",
-        since=30,
+        since=Since(30),
         lower_module=warp_of_lanes,
         results=0,
         effect=Effect.SYNCHRONIZES,
@@ -247,7 +247,7 @@ ROWS = (
         lower=cluster_arrive,
         events="an arrive, which releases unless .relaxed",
         source=_PAGE + "barrier.cluster",
-        since=90,
+        since=Since(90),
         together=Together.WARP,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -270,7 +270,7 @@ ROWS = (
         lower=cluster_wait,
         events="a wait for every thread of the cluster, which acquires",
         source=_PAGE + "barrier.cluster",
-        since=90,
+        since=Since(90),
         together=Together.WARP,
         effect=Effect.SYNCHRONIZES,
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.row import SCOPES, Effect, Need, Row, Rule, Slot, scope_slot
+from memmodel.isa.row import SCOPES, Effect, Need, Row, Rule, Since, Slot, scope_slot
 from memmodel.program.ops import Emit, Op
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
@@ -24,28 +24,19 @@ RESTRICTIONS = (
     Rule(
         ".sync_restrict::shared::cta goes with .release",
         "write {head}.release.sync_restrict::shared::cta.cluster",
-        {"restrict": ("sync_restrict::shared::cta",), "sem": ("acquire", "acq_rel", "sc")},
-        at="restrict",
+        "sem!=release restrict=sync_restrict::shared::cta",
     ),
     Rule(
         ".sync_restrict::shared::cluster goes with .acquire",
         "write {head}.acquire.sync_restrict::shared::cluster.cluster",
-        {"restrict": ("sync_restrict::shared::cluster",), "sem": ("release", "acq_rel", "sc")},
-        at="restrict",
+        "sem!=acquire restrict=sync_restrict::shared::cluster",
     ),
     Rule(
         "a fence with .{restrict} names its semantics",
         "write .release with .sync_restrict::shared::cta, .acquire with .sync_restrict::shared::cluster",
-        {"restrict": ()},
-        ("sem",),
-        at="restrict",
+        "!sem restrict",
     ),
-    Rule(
-        "a fence with .{restrict} has .cluster scope",
-        "write .cluster",
-        {"restrict": (), "scope": ("cta", "gpu", "sys")},
-        at="scope",
-    ),
+    Rule("a fence with .{restrict} has .cluster scope", "write .cluster", "restrict scope!=cluster"),
 )
 
 _PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
@@ -103,8 +94,8 @@ ROWS = (
         "about shared memory of the own CTA, .sync_restrict::shared::cluster about shared memory anywhere",
         rules=RESTRICTIONS,
         source=_PAGE,
-        since=70,
-        needs={"cluster": 90, "acquire": 90, "release": 90, **dict.fromkeys(RESTRICTED, 90)},
+        since=Since(70),
+        later=dict.fromkeys(("scope=cluster", "sem=acquire|release", "restrict"), Since(90)),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -138,23 +129,18 @@ ROWS = (
             Rule(
                 "only fence.proxy.alias has halves without a pair of proxies",
                 "write {head}.{proxy}",
-                {"proxy": ("surface", "texture", "constant"), "sem": ()},
-                at="sem",
+                "proxy!=alias sem",
             ),
-            Rule(
-                "{head}.alias.{sem} names its scope", "write {head}.alias.{sem}.sys", {"sem": ()}, ("scope",), at="sem"
-            ),
+            Rule("{head}.alias.{sem} names its scope", "write {head}.alias.{sem}.sys", "!scope sem"),
             Rule(
                 "{head}.{proxy} takes effect in its thread and has no scope",
                 "write {head}.{proxy}, or {head}.alias.release.{scope}",
-                {"scope": ()},
-                ("sem",),
-                at="scope",
+                "!sem scope",
             ),
         ),
         source=_PAGE,
-        since=70,
-        needs={"acquire": 90, "release": 90},
+        since=Since(70),
+        later={"sem": Since(90)},
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -164,7 +150,7 @@ ROWS = (
         lower=proxy_fence,
         events="the same as fence.proxy",
         source=_PAGE,
-        since=70,
+        since=Since(70),
         effect=Effect.SYNCHRONIZES,
     ),
 )

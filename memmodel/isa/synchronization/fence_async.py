@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import check_global, memory_base
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, scope_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op
@@ -85,7 +85,7 @@ ROWS = (
         proxy_async,
         "a proxy fence between the generic and the async proxy, for one state space or for all; it takes no scope",
         _PAGE,
-        since=90,
+        since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -95,7 +95,7 @@ ROWS = (
         proxy_async,
         "the same as fence.proxy.async without a state space",
         _PAGE,
-        since=90,
+        since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -105,7 +105,7 @@ ROWS = (
         tensormap,
         "one half of a proxy fence from the generic to the tensormap proxy; .acquire is about 128 bytes at its address",
         _PAGE,
-        since=90,
+        since=Since(90),
         written="{[addr], 128}",
         effect=Effect.SYNCHRONIZES,
     ),
@@ -123,11 +123,10 @@ ROWS = (
             Rule(
                 f".{READS} goes with .release",
                 f"write {{head}}.release.{READS}.cluster",
-                {"restrict": (READS,), "sem": ("acquire",)},
-                at="restrict",
+                f"sem=acquire restrict={READS}",
             ),
         ),
-        since=90,
+        since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -140,7 +139,7 @@ ROWS = (
         mbarrier_init,
         "a release fence about the mbarrier.init of its own thread before it",
         _PAGE,
-        since=90,
+        since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
 )

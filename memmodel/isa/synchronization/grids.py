@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row
+from memmodel.isa.row import Effect, Row, Since
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.addresses import cta_places
@@ -86,7 +86,7 @@ ROWS = (
         "at .gpu or .sys scope synchronizes with the start of that grid if it is the first of its CTA. Without a next "
         "grid in the test, none",
         _PAGE,
-        since=90,
+        since=Since(90),
         lower_module=nothing,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -98,7 +98,7 @@ ROWS = (
         "a wait for the ends of all threads of the grid before: what these did is seen, asynchronously or through any "
         "proxy but the tensormap proxy (and the read-only path). Without a grid before in the test, none",
         _PAGE,
-        since=90,
+        since=Since(90),
         lower_module=nothing,
         effect=Effect.SYNCHRONIZES,
     ),

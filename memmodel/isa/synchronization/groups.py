@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Row, Slot, flag
+from memmodel.isa.row import Effect, Row, Since, Slot, flag
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
 from memmodel.ptx.operands import Imm
@@ -55,8 +55,8 @@ ROWS = (
         commit,
         "none; the copies issued since the last one become a group",
         _COPY + "cp.async.commit_group; cp.async.bulk.commit_group",
-        since=80,
-        head_needs={"cp.async.bulk.commit_group": 90},
+        since=Since(80),
+        later={"head=cp.async.bulk.commit_group": Since(90)},
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -66,7 +66,7 @@ ROWS = (
         wait,
         "an event that follows the end of every copy in all but the last N groups",
         _COPY + "cp.async.wait_group / cp.async.wait_all",
-        since=80,
+        since=Since(80),
         results=0,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -77,7 +77,7 @@ ROWS = (
         wait,
         "the same for bulk groups; with .read it follows the reads of sources and tensor maps only",
         _COPY + "cp.async.bulk.wait_group",
-        since=90,
+        since=Since(90),
         results=0,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -88,7 +88,7 @@ ROWS = (
         wait_all,
         "as cp.async.commit_group, then cp.async.wait_group 0",
         _COPY + "cp.async.wait_group / cp.async.wait_all",
-        since=80,
+        since=Since(80),
         effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -12,7 +12,7 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
 from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, shared_address
-from memmodel.isa.row import Effect, Need, Row, Slot
+from memmodel.isa.row import Effect, Need, Row, Since, Slot
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
@@ -142,8 +142,8 @@ ROWS = (
         "an issue; outside of program order a weak write of the response (async proxy) and a complete-tx of 16 bytes "
         "that releases at .cluster scope, in every CTA of the cluster with .multicast::cluster::all",
         _PAGE + "clusterlaunchcontrol.try_cancel",
-        since=100,
-        word_families={"multicast::cluster::all": frozenset({100, 103, 110, 120})},
+        since=Since(100),
+        later={"multicast": Since(families=frozenset({100, 103, 110, 120}))},
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
@@ -156,7 +156,7 @@ ROWS = (
         is_canceled,
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
-        since=100,
+        since=Since(100),
         lower_module=is_canceled_in_module,
         effect=Effect.COMPUTES,
     ),
@@ -171,7 +171,7 @@ ROWS = (
         first_ctaid,
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
-        since=100,
+        since=Since(100),
         lower_module=first_ctaid_in_module,
         effect=Effect.COMPUTES,
     ),
@@ -185,7 +185,7 @@ ROWS = (
         first_ctaid,
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
-        since=100,
+        since=Since(100),
         lower_module=first_ctaid_in_module,
         effect=Effect.COMPUTES,
     ),

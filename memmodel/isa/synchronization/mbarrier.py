@@ -10,7 +10,7 @@ from __future__ import annotations
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, U32, count_operand, in_range, mbarrier
-from memmodel.isa.row import Effect, Later, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Row, Rule, Since, Slot, flag, type_slot
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -204,17 +204,19 @@ TOO_WIDE = {
 }
 SCOPE = Slot("scope", ("cta", "cluster"), "scope", refused=TOO_WIDE)
 TOGETHER = (
-    Rule("{head}.{sem} needs a scope", "write .{sem}.cta or .{sem}.cluster", {"sem": ()}, ("scope",)),
+    Rule("{head}.{sem} needs a scope", "write .{sem}.cta or .{sem}.cluster", "sem !scope"),
     Rule(
         "{head} with a scope names its semantics",
         "write .{scope} after .release, .acquire or .relaxed, or drop it",
-        {"scope": ()},
-        ("sem",),
-        at="scope",
+        "!sem scope",
     ),
 )
-NEEDS = {"cluster": 90, "shared::cluster": 90, "relaxed": 90, "expect_tx": 90, "layout::v0": 90, "layout::v1": 90}
-NEEDS |= {"phase_type::primary": 90, "phase_type::conditional": 90}
+
+
+def _since_90(*cases: str) -> dict[str, Since]:
+    return dict.fromkeys(cases, Since(90))
+
+
 _ARRIVE_SEM = Slot(
     "sem",
     ("release", "relaxed"),
@@ -237,6 +239,7 @@ _TX_SEM = Slot(
     },
 )
 _NO_V1 = ("{head} is for objects of .layout::v0", "write .layout::v0 or nothing")
+_WIDER = ("scope=cluster", "sem=relaxed")
 _PHASE = Slot("phase_type", ("phase_type::primary", "phase_type::conditional"), "phase")
 
 ROWS = (
@@ -247,8 +250,8 @@ ROWS = (
         init,
         "an operation on the object that starts it at phase 0",
         _PAGE + "mbarrier.init",
-        since=80,
-        needs=NEEDS,
+        since=Since(80),
+        later=_since_90("layout"),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -258,7 +261,7 @@ ROWS = (
         inval,
         "an operation on the object that ends it",
         _PAGE + "mbarrier.inval",
-        since=80,
+        since=Since(80),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -269,7 +272,7 @@ ROWS = (
         "a relaxed operation on the object that raises or lowers its transaction count",
         _PAGE + "mbarrier.expect_tx, mbarrier.complete_tx",
         rules=TOGETHER,
-        since=90,
+        since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -282,27 +285,17 @@ ROWS = (
         rules=(
             *TOGETHER,
             Rule(
-                "{head}.noComplete is .release.cta",
-                "drop .noComplete, or write .release.cta",
-                {"noComplete": (), "sem": ("relaxed",)},
-                at="sem",
+                "{head}.noComplete is .release.cta", "drop .noComplete, or write .release.cta", "noComplete sem=relaxed"
             ),
             Rule(
                 "{head}.noComplete is .release.cta",
                 "drop .noComplete, or write .release.cta",
-                {"noComplete": (), "scope": ("cluster",)},
-                at="scope",
+                "noComplete scope=cluster",
             ),
-            Rule(
-                "{head}.noComplete and .expect_tx exclude each other",
-                "drop .noComplete",
-                {"noComplete": (), "expect_tx": ()},
-                at="noComplete",
-            ),
+            Rule("{head}.noComplete and .expect_tx exclude each other", "drop .noComplete", "expect_tx noComplete"),
         ),
-        since=80,
-        needs=NEEDS,
-        later=(Later(90, "a count without `.noComplete`", lacks=("noComplete",), operands=2),),
+        since=Since(80),
+        later=_since_90(*_WIDER, "space=shared::cluster", "expect_tx", "count !noComplete"),
         written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
         effect=Effect.SYNCHRONIZES,
     ),
@@ -318,14 +311,11 @@ ROWS = (
             Rule(
                 "{head}.{phase_type} needs .parity",
                 "write {head}.parity.{phase_type}",
-                {"phase_type": ("phase_type::conditional",)},
-                ("parity",),
-                at="phase_type",
+                "!parity phase_type=phase_type::conditional",
             ),
         ),
-        since=80,
-        needs=NEEDS,
-        head_needs={"mbarrier.try_wait": 90},
+        since=Since(80),
+        later=_since_90(*_WIDER, "phase_type", "head=mbarrier.try_wait"),
         lower_module=test_in_module,
         tests=True,
         results=2,
@@ -339,8 +329,8 @@ ROWS = (
         pending_count,
         "none; the arrivals that were pending before the arrive that made the state",
         _PAGE + "mbarrier.pending_count",
-        since=80,
-        needs=NEEDS,
+        since=Since(80),
+        later=_since_90("layout"),
         lower_module=pending_count_in_module,
     ),
 )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, type_slot
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
@@ -208,7 +208,7 @@ def _row(
     lower: Callable[[Call], tuple[Op, ...]],
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]],
     events: str,
-    since: int,
+    since: Since,
     rules: tuple[Rule, ...] = (),
     page: str = _PAGE,
 ) -> Row:
@@ -258,10 +258,9 @@ _NO_FLOATS = dict.fromkeys(_FLOATS, NO_FLOATS["f32"])
 _VOTE = (Slot("mode", tuple(_VOTES), "mode", Need.ALWAYS), type_slot(("pred", "b32")))
 _SHUFFLE = (Slot("mode", tuple(_SHUFFLES), "mode", Need.ALWAYS), type_slot(("b32",)))
 _VOTE_RULES = (
-    Rule("{head}.ballot gives a .b32", "write .b32", {"mode": ("ballot",), "type": ("pred",)}, at="type"),
-    Rule("{head}.{mode} gives a .pred", "write .pred", {"mode": ("all", "any", "uni"), "type": ("b32",)}, at="type"),
+    Rule("{head}.ballot gives a .b32", "write .b32", "mode=ballot type=pred"),
+    Rule("{head}.{mode} gives a .pred", "write .pred", "mode!=ballot type=b32"),
 )
-_WHOLE = ("u32", "s32", "b32")
 _MOVES = "Data Movement and Conversion Instructions: "
 
 ROWS = (
@@ -272,7 +271,7 @@ ROWS = (
         vote,
         vote_in_module,
         "d is a, which all lanes have; with .ballot the mask if a is true, else 0",
-        30,
+        Since(30),
         _VOTE_RULES,
     ),
     _of_active_lanes("vote", _VOTE, ("d", "{!}a"), vote_in_module, _VOTE_RULES),
@@ -288,15 +287,12 @@ ROWS = (
         reduce,
         reduce_in_module,
         "d is a, which all lanes of the mask have, combined as often",
-        80,
+        Since(80),
         (
-            Rule("{head}.{op} is for .b32", "write .b32", {"op": _BITS, "type": ("u32", "s32", "f32")}, at="type"),
-            Rule("{head}.{op} is for .u32 and .s32", "write .u32", {"op": _NUMBERS, "type": ("b32",)}, at="type"),
-            Rule("{head}.{op} is for .u32 and .s32", "write .u32", {"op": ("add",), "type": ("f32",)}, at="type"),
-            *(
-                Rule("{head}.{op}.{word} is for .f32".replace("{word}", word), "drop it", {word: (), "type": _WHOLE})
-                for word in ("abs", "NaN")
-            ),
+            Rule("{head}.{op} is for .b32", "write .b32", f"op={either(_BITS)} type!=b32"),
+            Rule("{head}.{op} is for .u32 and .s32", "write .u32", f"op={either(_NUMBERS)} type=b32"),
+            Rule("{head}.{op} is for .u32 and .s32", "write .u32", "op=add type=f32"),
+            *(Rule(f"{{head}} with .{word} is for .f32", "drop it", f"type!=f32 {word}") for word in ("abs", "NaN")),
         ),
     ),
     *(
@@ -307,7 +303,7 @@ ROWS = (
             match,
             match_in_module,
             "d is the mask, p is true",
-            70,
+            Since(70),
         )
         for mode in ("any", "all")
     ),
@@ -318,7 +314,7 @@ ROWS = (
         shuffle,
         shuffle_in_module,
         "d is a, which all lanes have",
-        30,
+        Since(30),
         page=_MOVES,
     ),
     _of_active_lanes("shfl", _SHUFFLE, ("d|p", "a", "b", "c"), shuffle_in_module, page=_MOVES),
@@ -330,7 +326,7 @@ ROWS = (
         "none; p is true in a thread that stands for its warp, and in the only thread of the mask that the test has; "
         "which of several threads is elected is open, and the test undecided",
         "Parallel Synchronization and Communication Instructions: elect.sync",
-        since=90,
+        since=Since(90),
         lower_module=elect_in_module,
         effect=Effect.SYNCHRONIZES,
     ),
@@ -341,7 +337,7 @@ ROWS = (
         active,
         "none; PTX leaves open which lanes run together, and the test is undecided",
         _PAGE + "activemask",
-        since=30,
+        since=Since(30),
         lower_module=active_in_module,
         effect=Effect.SYNCHRONIZES,
     ),
