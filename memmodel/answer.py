@@ -52,6 +52,18 @@ class Budget:
     seconds: float = 120.0
     memory: int | None = None
 
+    @property
+    def out_of_effort(self) -> str:
+        return f"the budget of {self.effort:,} solver steps ran out"
+
+    @property
+    def out_of_seconds(self) -> str:
+        return f"the budget of {self.seconds:g} seconds ran out"
+
+    @property
+    def out_of_memory(self) -> str:
+        return f"the budget of {(self.memory or 0) / (1 << 20):,.0f} MB of memory ran out"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShownEvent:

@@ -1,19 +1,21 @@
-"""Time and memory of one answer: a second thread looks at both and stops the work that has used them up.
+"""Time and memory of one answer: a second thread watches both and stops the work that has used them up.
 
 In: Budget. Out: BudgetSpent, raised in the thread that does the work, wherever it stands. Settled here: work is not
-trusted to look at the clock itself. Z3 is interrupted through its own call. Memory is what the process has gained since
-the work began, so that an answer does not depend on what else the program holds.
+trusted to look at the clock itself. Z3 is interrupted through its own call, by a signal too: Python runs the handler of
+a signal when the call returns. Memory is what the process has gained since the work began, so that an answer does not
+depend on what else the program holds.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from time import monotonic, sleep
 from types import TracebackType
@@ -71,6 +73,75 @@ def memory_in_use() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+class _Usage:
+    """What the thread that makes this has used of a budget since then. `solver`: seconds that the solver computed."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.most_memory = budget.memory or default_memory()
+        self.budget = replace(budget, memory=self.most_memory)
+        self.solver = 0.0
+        self._most_work = 1 + budget.effort / STEPS_A_SECOND
+        self._thread = threading.get_ident()
+        self._started = monotonic()
+        self._memory = memory_in_use()
+        self._computed = self.computed()
+
+    def computed(self) -> float:
+        """Seconds that the thread has computed so far."""
+        try:
+            return time.clock_gettime(time.pthread_getcpuclockid(self._thread))
+        except (AttributeError, OSError):  # no such clock here: the seconds of the budget have to do
+            return 0.0
+
+    def seconds_left(self) -> float:
+        return self.budget.seconds - (monotonic() - self._started)
+
+    def memory_left(self) -> int:
+        return self.most_memory - (memory_in_use() - self._memory)
+
+    def overworked(self) -> bool:
+        """True if the work outside the solver has taken longer than the whole effort would."""
+        return self.computed() - self._computed - self.solver > self._most_work
+
+
+class _Signals:
+    """A pipe into which Python writes a byte when a signal arrives: the handler itself runs in the main thread, as soon
+    as a call into a library has returned there."""
+
+    def __init__(self) -> None:
+        self._pipe: tuple[int, int] | None = None
+        self._others = -1
+
+    def hear(self) -> int | None:
+        """Begin to listen, where that is possible: who was written to before (-1: nobody)."""
+        if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+            return None
+        if self._pipe is None:
+            self._pipe = os.pipe()
+            for end in self._pipe:
+                os.set_blocking(end, False)
+        before = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
+        if before != self._pipe[1]:
+            self._others = before
+        return before
+
+    def came(self) -> bool:
+        """True if signals have come since the last look. Who would have been told of them is told."""
+        if self._pipe is None:
+            return False
+        try:
+            numbers = os.read(self._pipe[0], 4096)
+        except BlockingIOError:
+            return False
+        if self._others >= 0:
+            with suppress(OSError):
+                os.write(self._others, numbers)
+        return True
+
+
+_SIGNALS = _Signals()
+
+
 class Limits:
     """`with Limits(budget):` raises BudgetSpent inside the block when time or memory is used up.
 
@@ -78,27 +149,22 @@ class Limits:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self.effort = budget.effort
-        self._seconds = budget.seconds
-        self._memory = budget.memory or default_memory()
+        self.budget = budget
         self._interrupt: Callable[[], None] | None = None
-        self._most_work = 1 + budget.effort / STEPS_A_SECOND
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._over = False
         self._looks = 0
+        self._again = 0.0
+        self._woken = False
         self._spent: type[BudgetSpent] | None = None
 
     def __enter__(self) -> Limits:
         self._outer: ReferenceType[Limits] | None = _CURRENT.__dict__.get("limits")
         _CURRENT.limits = ref(self)
-        self._started = monotonic()
-        self._before = memory_in_use()
-        self._solver = 0.0
-        self._worked = self._cpu()
-        self._deadline = self._started + self._seconds + GRACE
-        self._again = 0.0
+        self._usage = _Usage(self.budget)
         _COLLECTING.rarely()
+        self._heard = _SIGNALS.hear()
         _WATCHER.add(self)
         return self
 
@@ -107,6 +173,8 @@ class Limits:
             self._finish()
         except BudgetSpent:  # it came too late: the work was done
             self._finish()
+        if self._heard is not None:
+            signal.set_wakeup_fd(self._heard)
         _CURRENT.limits = self._outer
         _COLLECTING.as_before()
 
@@ -117,8 +185,8 @@ class Limits:
 
     def reserve(self, size: int) -> None:
         """Raises BudgetSpent if so many bytes more are more than the memory allowed."""
-        if memory_in_use() - self._before + size > self._memory:
-            raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+        if self._usage.memory_left() < size:
+            raise BudgetSpent(self._usage.budget.out_of_memory)
 
     def _finish(self) -> None:
         self._over = True
@@ -130,24 +198,27 @@ class Limits:
         """Stop the work if it has used up its budget. False once it has ended. Called by the second thread."""
         if self._over:
             return False
-        now = monotonic()
-        if now < self._again:
+        if self._woken:
+            self.wake()
+        if monotonic() < self._again:
             return True
-        if now > self._deadline:
-            return self._stop(f"the budget of {self._seconds:g} seconds ran out")
-        if self._interrupt is None and self._cpu() - self._worked - self._solver > self._most_work:
-            return self._stop(f"the budget of {self.effort:,} solver steps ran out")
+        usage = self._usage
+        if usage.seconds_left() + GRACE < 0:
+            return self._stop(usage.budget.out_of_seconds)
+        if self._interrupt is None and usage.overworked():
+            return self._stop(usage.budget.out_of_effort)
         self._looks += 1
-        if self._looks % _MEMORY_EVERY == 0 and memory_in_use() - self._before > self._memory:
-            return self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+        if self._looks % _MEMORY_EVERY == 0 and usage.memory_left() < 0:
+            return self._stop(usage.budget.out_of_memory)
         return True
 
-    def _cpu(self) -> float:
-        """Seconds that the thread that works has computed so far."""
-        try:
-            return time.clock_gettime(time.pthread_getcpuclockid(self._thread))
-        except (AttributeError, OSError):  # no such clock here: the seconds of the budget have to do
-            return 0.0
+    def wake(self) -> None:
+        """Let the library return, at every look until it does: it may not have begun yet. Called by the second thread
+        when a signal came."""
+        with self._lock:
+            self._woken = self._interrupt is not None and self._heard is not None
+            if self._woken and self._interrupt is not None:
+                self._interrupt()
 
     def _stop(self, reason: str) -> bool:
         """Stop the work. False if it has ended."""
@@ -172,22 +243,20 @@ class Limits:
 
         `interrupt` may be called at any time in between, by another thread, also where there is nothing to interrupt.
         """
-        before = self._cpu()
+        before = self._usage.computed()
         with self._lock:
             self._interrupt = interrupt
         try:
             yield
         finally:
-            passed = self._cpu() - before
+            passed = self._usage.computed() - before
             together: _Together | None = _CURRENT.__dict__.get("together")
             if together is not None:
-                together.solver += passed
+                together.usage.solver += passed
             with self._lock:
-                self._solver += passed
-                self._interrupt = None
-                spent, self._spent = self._spent, None
-            if spent is not None:
-                raise spent
+                self._usage.solver += passed
+                self._interrupt, self._woken = None, False
+            self.settle()
 
     def settle(self) -> None:
         """Between two calls under `outside`, where an exception does no harm: raise what would come at its end."""
@@ -269,30 +338,29 @@ class _Watcher:
             gc.disable()  # what is garbage may be of Z3
             try:
                 idle = 0 if self._look() else idle + 1
-                needed = self._needed(idle)
+                with self._lock:
+                    needed = self._runs = idle < _IDLE or bool(self._limits)
             finally:
                 if collects:
                     gc.enable()
 
-    def _needed(self, idle: int) -> bool:
-        with self._lock:
-            self._runs = idle < _IDLE or bool(self._limits)
-            return self._runs
-
     def _look(self) -> bool:
         """Look at all limits once. False if none is left."""
+        signalled = _SIGNALS.came()
         with self._lock:
             known = tuple(self._limits)
-        ended = [reference for reference in known if not _watched(reference())]
+        ended = [reference for reference in known if not _watched(reference(), signalled)]
         with self._lock:
             self._limits = [reference for reference in self._limits if reference not in ended]
             return bool(self._limits)
 
 
-def _watched(limits: Limits | None) -> bool:
+def _watched(limits: Limits | None, signalled: bool) -> bool:
     """`look`, whatever happens in it: what fails once, such as a file that cannot be opened just now, is tried again at
     the next look. This thread must not end while it is needed."""
     try:
+        if limits is not None and signalled:
+            limits.wake()
         return limits is not None and limits.look()
     except Exception:
         return True
@@ -302,9 +370,9 @@ _WATCHER = _Watcher()
 
 
 def _forked() -> None:
-    """A forked process has no second thread."""
-    global _WATCHER
-    _WATCHER = _Watcher()
+    """A forked process has no second thread, and a pipe that is its parent's."""
+    global _WATCHER, _SIGNALS
+    _WATCHER, _SIGNALS = _Watcher(), _Signals()
 
 
 if hasattr(os, "register_at_fork"):
@@ -318,14 +386,9 @@ class _Together:
     """What a number of answers have used so far."""
 
     def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._memory = budget.memory or default_memory()
-        self._deadline = monotonic() + budget.seconds
-        self._before = memory_in_use()
+        self.usage = _Usage(budget)
         self._counts: list[Callable[[], int]] = []
         self._effort = 0
-        self.solver = 0.0
-        self._worked = time.thread_time()
 
     def count(self, spent: Callable[[], int]) -> None:
         """From now on, this is part of the effort."""
@@ -335,16 +398,15 @@ class _Together:
         """What the next answer may use. Raises BudgetSpent if there is nothing left."""
         self._effort += sum(spent() for spent in self._counts)
         self._counts.clear()
-        effort, seconds = self._budget.effort - self._effort, self._deadline - monotonic()
-        memory = self._memory - max(0, memory_in_use() - self._before)
-        worked = time.thread_time() - self._worked - self.solver
-        if effort <= 0 or worked > 1 + self._budget.effort / STEPS_A_SECOND:
-            raise BudgetSpent(f"the budget of {self._budget.effort:,} solver steps ran out")
-        if seconds <= 0:
-            raise BudgetSpent(f"the budget of {self._budget.seconds:g} seconds ran out")
-        if memory <= 0:
-            raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
-        return Budget(effort, seconds, memory)
+        usage, budget = self.usage, self.usage.budget
+        left = Budget(budget.effort - self._effort, usage.seconds_left(), min(usage.memory_left(), usage.most_memory))
+        if left.effort <= 0 or usage.overworked():
+            raise BudgetSpent(budget.out_of_effort)
+        if left.seconds <= 0:
+            raise BudgetSpent(budget.out_of_seconds)
+        if usage.memory_left() <= 0:
+            raise BudgetSpent(budget.out_of_memory)
+        return left
 
 
 @contextmanager
@@ -401,7 +463,7 @@ def settle() -> None:
 def effort(most: int) -> int:
     """So many steps, or fewer if the limits that this thread works under say so."""
     limits = _limits()
-    return most if limits is None else min(most, limits.effort)
+    return most if limits is None else min(most, limits.budget.effort)
 
 
 def reserve(size: int) -> None:

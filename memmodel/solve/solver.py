@@ -62,9 +62,8 @@ class Solver:
         self._done: set[int] = set()
         self._sent = 0
         self._solver = z3.SolverFor("QF_FD")
-        self._solver.set(
-            "simplify.delay", 1_000_000
-        )  # clauses that come with every candidate would be simplified again
+        # Clauses that come with every candidate would be simplified again. Signals are Python's to handle.
+        self._solver.set("simplify.delay", 1_000_000, "ctrl_c", False)
         self._model: z3.ModelRef | None = None
         self._terms: dict[int, z3.Ast] = {}  # of literals
         self._kept: dict[int, z3.BoolRef] = {}  # who holds these terms
@@ -76,26 +75,30 @@ class Solver:
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Found:
-        """Is there a valuation of all constraints in which the assumptions hold?
+        """Ask for a valuation of all constraints in which the assumptions hold.
 
         No exception may come between the making of a term and the count of who holds it: Z3 would free it too early.
         """
-        with outside(self._solver.interrupt):  # of a solver that is not at work nothing is interrupted
-            return self._check(assumptions)
+        while True:
+            with outside(self._solver.interrupt):  # of a solver that is not at work nothing is interrupted
+                found = self._check(assumptions)
+            if found is not Found.UNKNOWN or self.reason:
+                return found
+            # A signal stopped Z3, and its handler lets the work go on.
 
     def _check(self, assumptions: Sequence[int]) -> Found:
+        """UNKNOWN without a reason: Z3 was interrupted."""
         if FALSE in assumptions:
             self.core = (FALSE,)
             return Found.UNSAT
         assumed = [f for f in assumptions if f != TRUE]
         self._send(assumed)
-        left = self.budget.effort - self.effort
-        seconds = self.budget.seconds - (time.monotonic() - self._started)
-        if left <= 0 or seconds <= 0:
-            what = f"{self.budget.effort:,} solver steps" if left <= 0 else f"{self.budget.seconds:g} seconds"
-            self.reason = f"the budget of {what} ran out"
+        effort = self.budget.effort - self.effort
+        seconds = self._seconds_left()
+        if effort <= 0 or seconds <= 0:
+            self.reason = self.budget.out_of_effort if effort <= 0 else self.budget.out_of_seconds
             return Found.UNKNOWN
-        self._solver.set("rlimit", min(left, 2**32 - 1))
+        self._solver.set("rlimit", min(effort, 2**32 - 1))
         self._solver.set("timeout", max(1, int(seconds * 1000)))
         before = self._used()
         found = z3.Z3_solver_check_assumptions(self._context, self._solver.solver, len(assumed), self._array(assumed))
@@ -108,10 +111,19 @@ class Solver:
             blamed = {term.as_ast().value for term in self._solver.unsat_core()}
             self.core = tuple(f for f in assumed if self._term(f).value in blamed)
             return Found.UNSAT
-        late = time.monotonic() - self._started >= self.budget.seconds
-        what = f"{self.budget.seconds:g} seconds" if late else f"{self.budget.effort:,} solver steps"
-        self.reason = f"the budget of {what} ran out"
+        self.reason = self._why_unknown(self._solver.reason_unknown())
         return Found.UNKNOWN
+
+    def _seconds_left(self) -> float:
+        return self.budget.seconds - (time.monotonic() - self._started)
+
+    def _why_unknown(self, said: str) -> str:
+        """The reason for an answer of Z3 that is none; "" if it was interrupted. Its steps end as `canceled` too."""
+        if said == "timeout" or self._seconds_left() <= 0:
+            return self.budget.out_of_seconds
+        if "resource limit" in said or self.effort >= self.budget.effort:
+            return self.budget.out_of_effort
+        return "" if "cancel" in said or "interrupt" in said else f"the solver gave up: {said}"
 
     def valuation(self) -> Valuation:
         """That of the last SAT answer, to come back to."""

@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from helpers.patience import PATIENCE, alive, children, eventually
+from helpers.patience import PATIENCE, alive, children, eventually, processor_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /dev/full as Linux has them")
 
@@ -54,6 +54,13 @@ def wait_for(child: subprocess.Popen, file: Path, text: str) -> None:
     assert child.poll() is None, child.communicate()
 
 
+def wait_until_it_solves(child: subprocess.Popen) -> None:
+    """Until the process itself has worked on SLOW for so long that it is in the solver."""
+    began = processor_time(child.pid)
+    assert eventually(lambda: processor_time(child.pid) > began + 2 or child.poll() is not None)
+    assert child.poll() is None, child.communicate()
+
+
 def quiet(err: str) -> bool:
     return "Traceback" not in err and "Exception ignored" not in err and "internal error" not in err
 
@@ -74,6 +81,8 @@ def test_a_signal_keeps_what_is_done_and_the_summary_says_so(tests, tmp_path, jo
     out, xml = tmp_path / "out.json", tmp_path / "out.xml"
     child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "--junit", xml, "-j", jobs, *LONG)
     wait_for(child, out, '"B"')
+    if jobs == 1:
+        wait_until_it_solves(child)
     child.send_signal(number)
     said, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 128 + number, err
@@ -90,6 +99,7 @@ def test_a_program_that_was_started_to_ignore_control_c_ignores_it(tests, tmp_pa
     argv = ["suite", tests, "--model", "ptx-9.3", "--json", out, *LONG]
     child = start(*argv, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     wait_for(child, out, '"B"')
+    wait_until_it_solves(child)
     child.send_signal(signal.SIGINT)
     child.send_signal(signal.SIGTERM)
     _, err = child.communicate(timeout=PATIENCE)
@@ -100,6 +110,7 @@ def test_check_keeps_its_json_when_interrupted(tests, tmp_path):
     out = tmp_path / "out.json"
     child = start("check", tests, "--json", out, *LONG)
     wait_for(child, out, '"B"')
+    wait_until_it_solves(child)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=PATIENCE)
     assert (child.returncode, err) == (130, "interrupted\n")

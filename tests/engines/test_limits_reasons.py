@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from threading import current_thread
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from threading import Timer, current_thread
 from time import monotonic
 
 import pytest
@@ -11,8 +16,11 @@ from helpers.patience import PATIENCE, processor_seconds
 from benchmarks.bounded import fences, states
 from memmodel import api, limits
 from memmodel.answer import Budget
+from memmodel.base.logic import Logic
 from memmodel.cli import main
 from memmodel.errors import BudgetSpent
+from memmodel.limits import Limits
+from memmodel.solve.solver import Found, Solver
 from memmodel.why import diagnose, limited
 
 
@@ -83,3 +91,92 @@ def test_no_failure_ends_the_second_thread(monkeypatch, error):
     with pytest.raises(BudgetSpent, match=r"budget of 0\.1 seconds"), limits.Limits(Budget(seconds=0.1)):
         _spin(PATIENCE)
     assert len(failed) == 2
+
+
+# ---- signals while the solver works ----------------------------------------------------------------------------------
+
+
+def _pigeons(budget: Budget) -> Solver:
+    """Fourteen pigeons in thirteen holes: beyond the solver for longer than a test may take."""
+    logic = Logic()
+    sits = [[logic.var(f"sits({pigeon},{hole})") for hole in range(13)] for pigeon in range(14)]
+    for row in sits:
+        logic.require(*row)
+    for hole in zip(*sits, strict=True):
+        for first, second in combinations(hole, 2):
+            logic.require(-first, -second)
+    return Solver(logic, budget, monotonic())
+
+
+@contextmanager
+def _handled(handler: Callable[[], None]) -> Iterator[None]:
+    """A signal comes while the block runs, and is handled so."""
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: handler())
+    timer = Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+class Asked(Exception):
+    pass
+
+
+def test_a_signal_is_handled_while_the_solver_works():
+    def handler() -> None:
+        raise Asked
+
+    budget = Budget(effort=10**12, seconds=PATIENCE)
+    solver = _pigeons(budget)
+    with _handled(handler), Limits(budget), pytest.raises(Asked):
+        solver.check()
+    assert solver.reason == ""
+
+
+def test_a_signal_whose_handler_lets_the_work_go_on_spends_no_budget():
+    came = []
+    budget = Budget(effort=10**12, seconds=1.5)
+    solver = _pigeons(budget)
+    with _handled(lambda: came.append(monotonic())), Limits(budget):
+        assert solver.check() is Found.UNKNOWN
+    assert solver.reason == "the budget of 1.5 seconds ran out"
+    assert came and came[0] < monotonic() - 0.5
+
+
+def test_who_listened_to_signals_before_hears_of_them():
+    ours, its = os.pipe()
+    os.set_blocking(its, False)
+    before = signal.set_wakeup_fd(its)
+    try:
+        budget = Budget(effort=10**12, seconds=1.5)
+        with _handled(lambda: None), Limits(budget):
+            _pigeons(budget).check()
+        assert os.read(ours, 1) == bytes([signal.SIGUSR1])
+    finally:
+        assert signal.set_wakeup_fd(before) == its
+        os.close(ours)
+        os.close(its)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("timeout", "the budget of 100 seconds ran out"),
+        ("max. resource limit exceeded", "the budget of 1,000 solver steps ran out"),
+        ("max. memory exceeded", "the solver gave up: max. memory exceeded"),
+        ("(incomplete quantifiers)", "the solver gave up: (incomplete quantifiers)"),
+        ("canceled", ""),
+        ("interrupted from keyboard", ""),
+    ],
+)
+def test_an_unknown_is_called_what_it_is(said, reason):
+    assert _pigeons(Budget(effort=1000, seconds=100.0))._why_unknown(said) == reason
+
+
+def test_steps_run_out():
+    solver = _pigeons(Budget(effort=100_000))
+    assert solver.check() is Found.UNKNOWN
+    assert solver.reason == "the budget of 100,000 solver steps ran out"
