@@ -1,13 +1,22 @@
 """Numbers of which some bits are known: a word that packs a state with data.
 
-In: words of an instruction. Out: `BitsFn`, what is known of its result. Settled here: only instructions with which
-compilers pack and unpack words are followed; of any other the result is unknown.
+In: an expression. Out: `known_bits`, what is known of its value where only some bits of registers are known;
+`combined`, the same of one operation. Settled here: only operations with which compilers pack and unpack words are
+followed; of any other nothing is known, unless its operands are known as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from memmodel.program.arith import COMPARISONS, operation, result_type
+from memmodel.program.expressions import Apply, Const, Expr, stripped
+from memmodel.program.unknowns import Leaf
+from memmodel.ptx.vocabulary import DataType
+
+WIDEST = 128
+"""Bits of the widest register. A number of fewer bits has zeros above them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +52,98 @@ class Bits:
 
 NOTHING = Bits(0, 0)
 BitsFn = Callable[..., Bits]
-BITWISE = ("and", "or", "xor", "not")
-SHIFTS = ("shl", "shr")
-UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+KnownBits = Callable[[Mapping[Leaf, Bits]], Bits]
+"""What is known of a value, from what is known of its leaves."""
 
 
-def fields(words: tuple[str, ...], width: int) -> BitsFn | None:
-    """What of its result is known, if only some bits of the operands are; None: nothing is said of it.
+def known_bits(expr: Expr, width: int) -> KnownBits:
+    """What is known of a register of so many bits after an expression was put there."""
+    expr = stripped(expr)
+    bits = _known(expr)
+    if not isinstance(expr, Apply):
+        return lambda leaves: bits(leaves).low(width)
+    type = result_type(expr.op, expr.type)
+    return lambda leaves: _widened(bits(leaves), type, width)
 
-    `width`: of the operands, which are the low bits of what is given.
-    """
-    head, kind = words[0], words[-1]
-    if kind[0] not in "usbp" and head not in ("mov", "selp"):
+
+def combined(op: str, type: DataType) -> BitsFn:
+    """What is known of the result of an operation, from what is known of its operands."""
+    rule, exact, result = _rule(op, type), operation(op, type), result_type(op, type)
+
+    def combine(*operands: Bits) -> Bits:
+        numbers = [operand.whole(WIDEST) for operand in operands]
+        if None not in numbers:
+            value = exact(*numbers)
+            return NOTHING if value is None else Bits.of(value & result.mask, WIDEST)
+        return NOTHING if rule is None else _above(rule(*operands), result.width)
+
+    return combine
+
+
+def _known(expr: Expr) -> KnownBits:
+    if isinstance(expr, Const):
+        number = Bits.of(expr.value, WIDEST)
+        return lambda leaves: number
+    if not isinstance(expr, Apply):
+        leaf = expr
+        return lambda leaves: leaves[leaf]
+    combine, operands = combined(expr.op, expr.type), [_operand(arg, expr.type) for arg in expr.args]
+    return lambda leaves: combine(*(operand(leaves) for operand in operands))
+
+
+def _operand(expr: Expr, type: DataType) -> KnownBits:
+    """An operand of an operation in `type`: its sign counts where that is wider."""
+    expr = stripped(expr)
+    bits = _known(expr)
+    if not isinstance(expr, Apply):
+        return bits
+    source = result_type(expr.op, expr.type)
+    if not source.signed or source.width >= type.width:
+        return bits
+    return lambda leaves: _above(_widened(bits(leaves), source, type.width), type.width)
+
+
+def _rule(op: str, type: DataType) -> BitsFn | None:
+    """The rule of an operation for bits that are known one by one; None if there is none."""
+    width = type.width
+    if op == "selp":
+        return lambda a, b, p: ((a if p.value & 1 else b) if p.known & 1 else _both(a, b)).low(width)
+    if op == "cvt":
+        return lambda a: a.low(width)
+    if type.floating or type.lanes > 1:
         return None
-    if head in BITWISE:
-        bitwise: dict[str, BitsFn] = {"and": _and, "or": _or, "xor": _xor, "not": lambda a: _not(a, width)}
-        return bitwise[head]
-    if head in SHIFTS:
-        return _shift(head, width, signed=kind.startswith("s"))
-    if head == "add" and kind[1:] in ("32", "64") and len(words) == 2:
-        return lambda a, b: _sum(a, b, width)
-    if head == "mov" and len(words) == 2:
-        return lambda a: a
-    if head == "cvt" and len(words) == 3 and words[1][0] in "usb":
-        return lambda a: _widened(a, int(kind[1:]), int(words[1][1:]), signed=kind[0] == "s")
-    if head == "selp":
-        return lambda a, b, p: (a if p.value else b) if p.known else _both(a, b)
-    if head == "setp" and len(words) == 3:
-        how = UNSIGNED.get(words[1], words[1])
-        return lambda a, b: compared(how, a, b, width, signed=kind[0] == "s" and words[1] not in UNSIGNED)
-    if head == "prmt" and len(words) == 2:
-        return lambda a, b, c: _permuted(a, b, c.whole(32))
-    if head == "bfe" and kind[0] == "u":
-        return lambda a, at, size: _extracted(a, at.whole(32), size.whole(32), width)
-    return None
+    if op in COMPARISONS:
+        return lambda a, b: compared(op, a.low(width), b.low(width), width, signed=type.signed)
+    rules: dict[str, BitsFn] = {
+        "and": lambda a, b: _and(a.low(width), b.low(width)),
+        "or": lambda a, b: _or(a.low(width), b.low(width)),
+        "xor": lambda a, b: _xor(a.low(width), b.low(width)),
+        "not": lambda a: _not(a.low(width), width),
+        "shl": lambda a, by: _left(a.low(width), by.whole(32), width),
+        "shr": lambda a, by: _right(a.low(width), by.whole(32), width, signed=type.signed),
+        "add": lambda a, b: _sum(a.low(width), b.low(width), width),
+        "prmt": lambda a, b, control: _permuted(a, b, control.whole(32)),
+    }
+    if op == "bfe" and not type.signed:
+        return lambda a, at, size: _extracted(a.low(width), at.whole(32), size.whole(32), width)
+    return rules.get(op)
+
+
+def _above(bits: Bits, width: int) -> Bits:
+    """A number of so many bits, with the zeros above them."""
+    bits = bits.low(width)
+    return Bits(bits.known | (1 << WIDEST) - (1 << width), bits.value)
+
+
+def _widened(bits: Bits, type: DataType, width: int) -> Bits:
+    """A number of a type in a register of so many bits, which its sign fills if it has one."""
+    if not type.signed or width <= type.width:
+        return bits.low(width)
+    above = (1 << width) - (1 << type.width)
+    bits = bits.low(type.width)
+    if not bits.known >> type.width - 1 & 1:
+        return bits
+    return Bits(bits.known | above, bits.value | (above if bits.value >> type.width - 1 & 1 else 0))
 
 
 def _and(a: Bits, b: Bits) -> Bits:
@@ -103,18 +170,16 @@ def _both(a: Bits, b: Bits) -> Bits:
     return Bits(same, a.value & same)
 
 
-def _shift(head: str, width: int, *, signed: bool) -> BitsFn:
-    def shifted(a: Bits, b: Bits) -> Bits:
-        by = b.whole(32)
-        if by is None:
-            return NOTHING
-        by = min(by, width)
-        if head == "shl":
-            return a.up(by, width)
-        found = a.part(by, width - by)
-        return found if signed else Bits(found.known | (1 << width) - (1 << width - by), found.value)
+def _left(a: Bits, by: int | None, width: int) -> Bits:
+    return NOTHING if by is None else a.up(min(by, width), width)
 
-    return shifted
+
+def _right(a: Bits, by: int | None, width: int, *, signed: bool) -> Bits:
+    if by is None:
+        return NOTHING
+    by = min(by, width)
+    moved = a.part(by, width - by)
+    return moved if signed else Bits(moved.known | (1 << width) - (1 << width - by), moved.value)
 
 
 def _sum(a: Bits, b: Bits, width: int) -> Bits:
@@ -126,18 +191,6 @@ def _sum(a: Bits, b: Bits, width: int) -> Bits:
     length = (~both & both + 1).bit_length() - 1
     known = (1 << min(length, width)) - 1
     return Bits(known, a.value + b.value & known)
-
-
-def _widened(a: Bits, source: int, to: int, *, signed: bool) -> Bits:
-    a = a.low(min(source, to))
-    if to <= source:
-        return a
-    above = (1 << to) - (1 << source)
-    if not signed:
-        return Bits(a.known | above, a.value)
-    if not a.known >> source - 1 & 1:
-        return a
-    return Bits(a.known | above, a.value | (above if a.value >> source - 1 & 1 else 0))
 
 
 def compared(how: str, a: Bits, b: Bits, width: int, *, signed: bool) -> Bits:
@@ -185,13 +238,3 @@ def _extracted(a: Bits, at: int | None, size: int | None, width: int) -> Bits:
         return Bits.of(0, width)
     found = a.part(at, min(size, width - at))
     return Bits(found.known | (1 << width) - (1 << min(size, width - at)), found.value)
-
-
-def packed(parts: list[Bits], width: int) -> Bits:
-    """Numbers side by side in one of `width` bits, the first one lowest."""
-    each = width // len(parts)
-    known = value = 0
-    for number, one in enumerate(parts):
-        one = one.low(each)
-        known, value = known | one.known << number * each, value | one.value << number * each
-    return Bits(known, value)

@@ -45,7 +45,7 @@ NO_FLOATS = {
 PACKED = ("u16x2", "s16x2", "u8x4", "s8x4")
 U32 = DataType("u", 32)
 WIDE = DataType("s", 64)
-MODIFIERS = ("rnd", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "oob")
+MODIFIERS = ("rnd", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "oob", "approx")
 """Slots whose words are part of the name of an operation (`arith`), in this order."""
 
 

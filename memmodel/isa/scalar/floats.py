@@ -22,7 +22,6 @@ _PROPERTIES = ("finite", "infinite", "number", "notanumber", "normal", "subnorma
 def approximate(call: Call) -> tuple[Op, ...]:
     """rcp and sqrt, rounded or not; functions that are only approximated."""
     type, name = type_of(call), named(call)
-    name = f"{name}.approx" if call.word("approx") else name
     source = call.source(call.operands[1], type)
     return (Assign(call.target(call.operands[0], type), Apply(name, (source,), type)),)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, moved, private_step, read_lane
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Blocking, Machine

@@ -23,7 +23,7 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.arith import operation
 from memmodel.program.expressions import Apply, Expr, registers_of
 from memmodel.program.expressions import Get as RegisterValue
-from memmodel.program.fields import NOTHING, Bits, fields
+from memmodel.program.fields import NOTHING, Bits, BitsFn, combined
 from memmodel.program.ops import Assign, Read, Write
 from memmodel.program.regions import Elements
 
@@ -69,31 +69,30 @@ class Operands:
 
         return computed
 
-    def operand(self, value: Expr) -> tuple[str, int]:
+    def operand(self, value: Expr) -> tuple[BitsFn | None, int]:
         """The operation that combines an old value with an operand, and that operand; none takes its place."""
         if isinstance(value, Apply) and not registers_of(value).isdisjoint(self._olds):
-            return value.op, self.number(value.args[1])
-        return "", self.number(value)
+            return combined(value.op, value.type), self.number(value.args[1])
+        return None, self.number(value)
 
 
 @dataclass(frozen=True, slots=True)
 class ElementUpdate:
-    """What happens to one element. `when`: only if that is not 0. `op`: with the operand of that number; none if the
-    operand takes the place of the old value.
+    """What happens to one element. `when`: only if that is not 0. `bits`: what is known of single bits, from those of
+    the old value and of the operand with that number; None if the operand takes the place of the old value.
     """
 
     value: Compute
     when: Compute | None
-    op: str
+    bits: BitsFn | None
     operand: int
 
-    def leaves(self, old: Bits, given: list[Bits], width: int) -> Bits:
+    def leaves(self, old: Bits, given: list[Bits]) -> Bits:
         """What it leaves, as far as single bits are known."""
         if self.when is not None:
             return NOTHING
-        combined = fields((self.op, f"u{width}"), width) if self.op else None
         operand = given[self.operand]
-        return operand if not self.op else NOTHING if combined is None else combined(old, operand)
+        return operand if self.bits is None else self.bits(old, operand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ class Atomic:
             machine.strong[block] |= {} if last is None else {at: last}
             return
         if new is None and bits:
-            block.store_bits(at, unit, update.leaves(known, bits, 8 * unit))
+            block.store_bits(at, unit, update.leaves(known, bits))
         else:
             block.store(at, unit, new)
         machine.reads.made(write)

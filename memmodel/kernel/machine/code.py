@@ -18,17 +18,17 @@ from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
-from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
 from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, Step
+from memmodel.kernel.machine.values.packing import cleared_first, with_bits
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.ops import Emit, Op
 from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
@@ -225,13 +225,13 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         if instruction.words[0] in CONTROL:
             _control_code(compiler, entry, code)
             return code
-        if not _by_steps(compiler, code):
-            code.pure = compiler.pure(instruction)
+        _by_steps(compiler, code)
         if code.pure is None and code.blocking is None:
             steps = (make(compiler, instruction) for make in STEPS)
             code.blocking = next((step for step in steps if step is not None), None)
         if not compiler.packed.isdisjoint(written(instruction)):
-            code.pure = None if code.pure is None else with_bits(compiler, instruction, code.pure)
+            interpreter = Interpreter(compiler, instruction, code.ops)
+            code.pure = None if code.pure is None else with_bits(interpreter, code.pure)
             code.blocking = None if code.blocking is None else cleared_first(instruction, code.blocking)
     except Refused as error:
         code.refusal = error
@@ -251,12 +251,12 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
     return code
 
 
-def _by_steps(compiler: Compiler, code: Code) -> bool:
-    """Fill in an instruction from the steps of its row. False if its family is not run so yet. Raises Refused."""
+def _by_steps(compiler: Compiler, code: Code) -> None:
+    """Fill in an instruction from the steps of its row, if its family is run so. Raises Refused."""
     instruction = code.instruction
     row = head_row(instruction.opcode)
     if row is None or file_of(row.heads[0]) not in INTERPRETED:
-        return False
+        return
     does = lowered(instruction, compiler.memory.cluster_size)
     if does.refusal is not None:
         raise Refused(does.refusal.message, does.refusal.span, does.refusal.hint)
@@ -265,7 +265,6 @@ def _by_steps(compiler: Compiler, code: Code) -> bool:
     code.pure = interpreter.pure()
     code.blocking = None if code.pure is not None else interpreter.blocking()
     code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in ops)
-    return True
 
 
 def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:

@@ -21,6 +21,7 @@ from memmodel.kernel.machine.atomics import atomic_step
 from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.collective.exchange import active_lanes, among_lanes
 from memmodel.kernel.machine.collective.registers import take_registers
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.engines.mma import (
     copy_to_tensor_memory,
@@ -34,7 +35,6 @@ from memmodel.kernel.machine.engines.textures import access_texture
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
 from memmodel.kernel.machine.objects import on_object
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.expressions import assigning, rows_of

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
 from memmodel.base.lives import KERNEL_PHASE_BITS, in_life
 from memmodel.kernel.machine.accesses import address
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent

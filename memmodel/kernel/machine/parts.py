@@ -242,7 +242,6 @@ class Warp:
     arrived: list[int] = field(default_factory=lambda: [-1] * LANES)
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
-    carry: Row = field(default_factory=lambda: [None] * LANES)
     stacked: list[int] = field(default_factory=lambda: [0] * LANES)
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from helpers.computed import computed, is_legal
 from helpers.examples import each_seed, examples
 from helpers.kernel.loops import kept, random_copies, random_loop, random_ring, said, step, text
 from helpers.places import ROOT
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 
 from memmodel import check_kernel
 from memmodel.kernel.all_sizes.drift import STILL, Drift, DriftingNumber, Drifts
-from memmodel.kernel.arithmetic.alu import comparison, function, signed
 from memmodel.kernel.launch import read_launch
+from memmodel.ptx.vocabulary import DataType
 
 EXAMPLES = ROOT / "docs/examples/kernels"
 
@@ -282,15 +283,11 @@ def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: 
     if word in ("shl", "shr", "and", "or", "xor", "not"):
         kind = f"{'b' if word != 'shr' else kind[0]}{kind[1:]}"
     words, width, drifts = (*word.split("."), kind), int(kind[1:]), Drifts()
-    fn = function(words)
-    assume(
-        fn is not None and not (word in ("div", "rem") and (swapped or other == 0)) and not (word == "bfe" and swapped)
-    )
-    assert fn is not None
+    assume(not (word in ("div", "rem") and (swapped or other == 0)) and not (word == "bfe" and swapped))
     mask = (1 << width) - 1
 
     def read(number: int) -> int:
-        return signed(number & mask, width) if kind[0] == "s" else number & mask
+        return DataType(kind[0], width).wrap(number)
 
     def operands(times: int) -> list[int]:
         number = start + by * times
@@ -300,6 +297,12 @@ def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: 
         found = found[::-1] if swapped and word not in ("shl", "shr") else found
         return [*found, 3] if word == "bfe" else found
 
+    def result(times: int) -> int:
+        value = computed(".".join(words), *operands(times))
+        assert value is not None
+        return value
+
+    assume(is_legal(".".join(words), len(operands(0))))
     moving = 1 if swapped and len(operands(0)) == 2 and word not in ("shl", "shr") else 0
     drifts_of = [Drift(Fraction(0), by) if n == moving else STILL for n in range(len(operands(0)))]
     goes = [DriftingNumber(read(one), drift) for one, drift in zip(operands(0), drifts_of, strict=True)]
@@ -308,7 +311,7 @@ def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: 
     assume(drift is not None)
     assert drift is not None
     for times in range(min(6, drifts.periods()) + 1):
-        assert fn(*operands(times)) & mask == (fn(*operands(0)) + drift.moves * times) & mask
+        assert result(times) & mask == (result(0) + drift.moves * times) & mask
 
 
 @given(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), st.sampled_from(["u32", "s32"]), SMALL, SMALL,
@@ -317,11 +320,9 @@ def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: 
 def test_comparisons_that_say_the_same(how: str, kind: str, one: int, two: int, by: int, grows: int) -> None:
     """A number of a loop against one that the parameter makes larger: in all rounds, for all larger values."""
     drifts, mask = Drifts(), (1 << 32) - 1
-    fn = comparison(("setp", how, kind))
-    assert fn is not None
 
     def read(number: int) -> int:
-        return signed(number & mask, 32) if kind == "s32" else number & mask
+        return DataType(kind[0], 32).wrap(number)
 
     first = DriftingNumber(read(one), Drift(Fraction(0), by))
     second = DriftingNumber(read(two), Drift(Fraction(grows), 0))
@@ -333,7 +334,8 @@ def test_comparisons_that_say_the_same(how: str, kind: str, one: int, two: int, 
     for more in range(min(6, drifts.periods()) + 1):
         for made in range(more + 1):
             parameter = two + int(grows * rate * more)
-            assert bool(fn((one + by * made) & mask, parameter & mask)) is truth
+            holds = computed(f"setp.{how}.{kind}", (one + by * made) & mask, parameter & mask)
+            assert bool(holds) is truth
 
 
 TOKENS = """

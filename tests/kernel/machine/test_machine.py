@@ -8,7 +8,6 @@ import pytest
 from helpers.kernel.engines import rules, text_of, verdict_of, wait, without
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.arithmetic.floats import converted, floating
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.ptx.module.reader import parse_module
@@ -362,71 +361,6 @@ def test_a_request_after_a_refusal() -> None:
     request = "@%p0 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r4];\n"
     again = CLC.replace("@!%p5 bra END;", request + "@!%p5 bra END;")
     assert "undefined-cancel" in rules(verdict_of(again, ctas=2))
-
-
-# ---- floating point --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("opcode", "given", "wanted"),
-    [
-        ("add.rn.f32", (0x3F800000, 0x3F800000), 0x40000000),
-        ("mul.f32", (0x40400000, 0xBF000000), 0xBFC00000),
-        ("div.rn.f32", (0x3F800000, 0x40400000), 0x3EAAAAAB),
-        ("neg.f32", (0x3F800000,), 0xBF800000),
-        ("min.f32", (0x3F800000, 0xBF800000), 0xBF800000),
-        ("sqrt.rn.f32", (0x40800000,), 0x40000000),
-        ("min.f32", (0, 0x80000000), 0x80000000),
-        ("fma.rn.f32", (0x3F800003, 0x3F800003, 0xBF800000), 0x35400002),
-        ("add.rz.f32", (0x3F800000, 0xB3000000), 0x3F7FFFFF),
-        ("add.rm.f32", (0x3F800000, 0xBF800000), 0x80000000),
-        ("mul.rp.f64", (0x3FF0000000000001, 0x3FF0000000000001), 0x3FF0000000000003),
-        ("add.f16", (0x3C00, 0x3C00), 0x4000),
-        ("fma.rn.bf16x2", (0x3F803F80, 0x40004000, 0x00003F80), 0x40004040),
-        ("add.sat.f32", (0x3F800000, 0x3F800000), 0x3F800000),
-        ("abs.ftz.f32", (0x80000001,), 0),
-        ("neg.f16x2", (0x3C00BC00,), 0xBC003C00),
-        ("fma.rn.f64", (0x3FF0000000000000, 0x4000000000000000, 0x3FF0000000000000), 0x4008000000000000),
-    ],
-)
-def test_floating_point_of_known_numbers(opcode: str, given: tuple[int, ...], wanted: int) -> None:
-    fn = floating(tuple(opcode.split(".")))
-    assert fn is not None and fn(*given) == wanted
-
-
-@pytest.mark.parametrize("opcode", ["fma.rn.oob.f16", "ex2.approx.f32", "div.approx.f32", "add.rn.e4m3"])
-def test_floating_point_that_stays_unknown(opcode: str) -> None:
-    assert floating(tuple(opcode.split("."))) is None
-
-
-@pytest.mark.parametrize(
-    ("opcode", "given", "wanted"),
-    [
-        ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
-        ("cvt.rzi.s32.f32", 0xBFC00000, 0xFFFFFFFF),
-        ("cvt.rzi.u32.f32", 0xBFC00000, 0),
-        ("cvt.f64.f32", 0x3F800000, 0x3FF0000000000000),
-        ("cvt.rn.f16.f32", 0x3F800000, 0x3C00),
-        ("cvt.rni.f32.f32", 0x40200000, 0x40000000),
-        ("cvt.rzi.f32.f32", 0xBF000000, 0x80000000),
-        ("cvt.rz.f16.f32", 0x477FFFFF, 0x7BFF),
-        ("cvt.rn.f16.f32", 0x477FFFFF, 0x7C00),
-        ("cvt.rn.satfinite.f16.f32", 0x7F800000, 0x7BFF),
-        ("cvt.rn.bf16.f32", 0x3E99999A, 0x3E9A),
-        ("cvt.f32.bf16", 0x3E9A, 0x3E9A0000),
-        ("cvt.rn.relu.bf16.f32", 0xBF800000, 0),
-        ("cvt.sat.f32.f32", 0x40000000, 0x3F800000),
-        ("cvt.ftz.f64.f32", 0x007FFFFF, 0),
-        ("cvt.rzi.sat.u16.f32", 0x4F9502F9, 0xFFFF),
-        ("cvt.rzi.s32.f32", 0x7FC00000, 0),
-        ("cvt.rzi.s64.f32", 0x7FC00000, 1 << 63),
-        ("cvt.rzi.s32.f64", 0x7FF8000000000000, 1 << 31),
-        ("cvt.rm.f32.s32", 0x7FFFFFFF, 0x4EFFFFFF),
-    ],
-)
-def test_conversions(opcode: str, given: int, wanted: int) -> None:
-    fn = converted(tuple(opcode.split(".")))
-    assert fn is not None and fn(given) == wanted
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from helpers.computed import computed, expressions
 from helpers.examples import TIMES, generator
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.arithmetic.alu import comparison, conversion, function, predicate, width_of
-from memmodel.program.fields import NOTHING, Bits, fields, packed
+from memmodel.program.expressions import Apply, Const, Get
+from memmodel.program.fields import NOTHING, Bits, known_bits
+from memmodel.ptx.vocabulary import DataType
 
 OPCODES = [
     "and.b32", "or.b64", "xor.b32", "not.b32", "and.pred", "or.pred", "shl.b32", "shr.u32", "shr.s32", "add.u32",
@@ -20,23 +20,14 @@ SMALL = {"shl": 1, "shr": 1, "prmt": 2, "bfe": 1}
 """From which operand on the operands are known: amounts, controls."""
 
 
-def exactly(words: tuple[str, ...]) -> Callable[..., int] | None:
-    """What the machine computes of whole numbers."""
-    if words[-1] == "pred":
-        return predicate(words[0])
-    if words[0] == "setp":
-        return comparison(words)
-    return conversion(words) if words[0] == "cvt" else function(words)
-
-
 @pytest.mark.generated
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_what_is_said_of_single_bits_holds_for_every_number(opcode: str) -> None:
     words = tuple(opcode.split("."))
-    width = width_of(words[-1]) or 1
-    told, exact, chance = fields(words, width), exactly(words), generator(opcode)
-    assert told is not None and exact is not None
+    width, chance = 1 if words[-1] == "pred" else int(words[-1][1:]), generator(opcode)
     count = {"not": 1, "cvt": 1, "prmt": 3, "bfe": 3}.get(words[0], 2)
+    values, size = expressions(opcode, [0] * count)
+    told = known_bits(values["0"], size)
     said = 0
     for _ in range(300 * TIMES):
         masks = [chance.choice((0, 0xFF, ~0xFF, chance.getrandbits(64), ~0)) & (1 << width) - 1 for _ in range(count)]
@@ -45,21 +36,27 @@ def test_what_is_said_of_single_bits_holds_for_every_number(opcode: str) -> None
             first = SMALL[words[0]]
             masks[first:] = [(1 << width) - 1] * (count - first)
             known[first:] = [chance.randrange(0x10000 if words[0] == "prmt" else 40) for _ in known[first:]]
-        result = told(*(Bits(mask, value & mask) for mask, value in zip(masks, known, strict=True)))
+        bits = [Bits(mask, value & mask) for mask, value in zip(masks, known, strict=True)]
+        result = told({Get(str(n)): one for n, one in enumerate(bits, 1)})
         said += result.known != 0
         for _ in range(8):
             data = [chance.choice((0, ~0, chance.getrandbits(64))) & (1 << width) - 1 for _ in masks]
             whole = [a & mask | b & ~mask for a, b, mask in zip(known, data, masks, strict=True)]
-            assert exact(*whole) & result.known == result.value & result.known, (masks, known, whole)
+            exact = computed(opcode, *whole)
+            assert exact is not None
+            assert exact & result.known == result.value & result.known, (masks, known, whole)
     assert said > 20
 
 
 def test_what_is_packed_comes_apart_again() -> None:
-    state, data = Bits.of(2, 32), NOTHING
-    word = packed([data, state], 64)
+    state, data, width = Bits.of(2, 32), NOTHING, DataType("b", 64)
+    low, high = (Apply("cvt", (Get(name),), DataType("b", 32)) for name in "01")
+    whole = Apply("or", (low, Apply("shl", (high, Const(32)), width)), width)
+    word = known_bits(whole, 64)({Get("0"): data, Get("1"): state})
     assert word == Bits(0xFFFFFFFF << 32, 2 << 32) and word.part(32, 32) == state and word.part(0, 32) == data
     assert word.part(32, 32).whole(32) == 2 and word.whole(64) is None
-    assert fields(("add", "f32"), 32) is None and fields(("cvt", "f64", "f32"), 32) is None
+    floating = Apply("add", (Get("0"), Get("1")), DataType("f", 32))
+    assert known_bits(floating, 32)({Get("0"): data, Get("1"): state}) == NOTHING
 
 
 SCAN = """

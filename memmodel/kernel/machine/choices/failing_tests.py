@@ -33,7 +33,6 @@ class ThreadState:
 
     registers: tuple[Value, ...]
     bits: frozenset[tuple[int | None, Bits]]
-    carry: Value
     stacked: int
     nested: int
     memory: tuple[bytes, bytes] | None
@@ -140,7 +139,6 @@ def _state(warp: Warp, lane: int) -> ThreadState:
     return ThreadState(
         tuple(row[lane] for row in warp.registers),
         frozenset((slot, bits) for (slot, other), bits in warp.bits.items() if other == lane),
-        warp.carry[lane],
         warp.stacked[lane],
         len(warp.aside[lane]),
         None if own is None or own.known is None else (bytes(own.data), bytes(own.known)),
@@ -155,8 +153,6 @@ def _forget(warp: Warp, lane: int, one: ThreadState, other: ThreadState) -> None
     for slot in {*slots, *bits}:
         warp.own(slot)[lane] = None
     warp.clear({*slots, *bits}, [lane])
-    if one.carry != other.carry:
-        warp.carry[lane] = None
     own = warp.locals[lane]
     if own is None or one.memory == other.memory:
         return

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from memmodel.isa.module import spelling_of
 from memmodel.isa.row import Spelling, Together
 from memmodel.kernel.machine.collective.warpgroups import Executed
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.parts import Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Side
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.memory import PRIVATE_START, STACK
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Warp
 from memmodel.kernel.machine.private_memory import moved
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block

@@ -15,9 +15,9 @@ from dataclasses import replace
 from memmodel.base.labels import Access, Family, Side
 from memmodel.isa.row import numeric_type
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, registers_of, strong
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import forgetting

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
 from memmodel.isa.row import numeric_type
 from memmodel.kernel.machine.accesses import SCOPES, address, strong
+from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine

@@ -1,11 +1,11 @@
-"""Integer, bit, convert and select instructions, against a table of cases."""
+"""What instructions that only compute leave in a register, against a table of cases."""
 
 from __future__ import annotations
 
 import pytest
+from helpers.computed import computed, results
 
-from memmodel.kernel.arithmetic.alu import comparison, conversion, function
-from memmodel.program.video import video
+from memmodel.errors import InputError
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
 
@@ -96,10 +96,7 @@ CASES = [
 
 @pytest.mark.parametrize(("opcode", "given", "wanted"), CASES)
 def test_results(opcode: str, given: tuple[int, ...], wanted: int) -> None:
-    words = tuple(opcode.split("."))
-    fn = video(words) if words[0][0] == "v" else function(words)
-    assert fn is not None
-    assert fn(*given) == wanted
+    assert computed(opcode, *given) == wanted
 
 
 @pytest.mark.parametrize(
@@ -121,8 +118,7 @@ def test_results(opcode: str, given: tuple[int, ...], wanted: int) -> None:
     ],
 )
 def test_comparisons(opcode: str, given: tuple[int, int], wanted: int) -> None:
-    fn = comparison(tuple(opcode.split(".")))
-    assert fn is not None and fn(*given) == wanted
+    assert computed(opcode, *given) == wanted
 
 
 @pytest.mark.parametrize(
@@ -134,14 +130,79 @@ def test_comparisons(opcode: str, given: tuple[int, int], wanted: int) -> None:
         ("cvt.sat.u8.s32", M32, 0),
         ("cvt.sat.s8.s32", 300, 127),
         ("cvt.u32.u64", 1 << 40 | 5, 5),
+        ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
+        ("cvt.rzi.s32.f32", 0xBFC00000, 0xFFFFFFFF),
+        ("cvt.rzi.u32.f32", 0xBFC00000, 0),
+        ("cvt.f64.f32", 0x3F800000, 0x3FF0000000000000),
+        ("cvt.rn.f16.f32", 0x3F800000, 0x3C00),
+        ("cvt.rni.f32.f32", 0x40200000, 0x40000000),
+        ("cvt.rzi.f32.f32", 0xBF000000, 0x80000000),
+        ("cvt.rz.f16.f32", 0x477FFFFF, 0x7BFF),
+        ("cvt.rn.f16.f32", 0x477FFFFF, 0x7C00),
+        ("cvt.rn.satfinite.f16.f32", 0x7F800000, 0x7BFF),
+        ("cvt.rn.bf16.f32", 0x3E99999A, 0x3E9A),
+        ("cvt.f32.bf16", 0x3E9A, 0x3E9A0000),
+        ("cvt.rn.relu.bf16.f32", 0xBF800000, 0),
+        ("cvt.sat.f32.f32", 0x40000000, 0x3F800000),
+        ("cvt.ftz.f64.f32", 0x007FFFFF, 0),
+        ("cvt.rzi.sat.u16.f32", 0x4F9502F9, 0xFFFF),
+        ("cvt.rzi.s32.f32", 0x7FC00000, 0),
+        ("cvt.rzi.s64.f32", 0x7FC00000, 1 << 63),
+        ("cvt.rzi.s32.f64", 0x7FF8000000000000, 1 << 31),
+        ("cvt.rm.f32.s32", 0x7FFFFFFF, 0x4EFFFFFF),
     ],
 )
 def test_conversions(opcode: str, given: int, wanted: int) -> None:
-    fn = conversion(tuple(opcode.split(".")))
-    assert fn is not None and fn(given) == wanted
+    assert computed(opcode, given) == wanted
 
 
-def test_what_is_not_known_is_said() -> None:
-    assert function(("add", "f32")) is None
-    assert function(("add", "cc", "u32")) is None
-    assert conversion(("cvt", "rn", "f16", "f32")) is None
+@pytest.mark.parametrize(
+    ("opcode", "given", "wanted"),
+    [
+        ("add.rn.f32", (0x3F800000, 0x3F800000), 0x40000000),
+        ("mul.f32", (0x40400000, 0xBF000000), 0xBFC00000),
+        ("div.rn.f32", (0x3F800000, 0x40400000), 0x3EAAAAAB),
+        ("neg.f32", (0x3F800000,), 0xBF800000),
+        ("min.f32", (0x3F800000, 0xBF800000), 0xBF800000),
+        ("sqrt.rn.f32", (0x40800000,), 0x40000000),
+        ("min.f32", (0, 0x80000000), 0x80000000),
+        ("fma.rn.f32", (0x3F800003, 0x3F800003, 0xBF800000), 0x35400002),
+        ("add.rz.f32", (0x3F800000, 0xB3000000), 0x3F7FFFFF),
+        ("add.rm.f32", (0x3F800000, 0xBF800000), 0x80000000),
+        ("mul.rp.f64", (0x3FF0000000000001, 0x3FF0000000000001), 0x3FF0000000000003),
+        ("add.f16", (0x3C00, 0x3C00), 0x4000),
+        ("fma.rn.bf16x2", (0x3F803F80, 0x40004000, 0x00003F80), 0x40004040),
+        ("add.sat.f32", (0x3F800000, 0x3F800000), 0x3F800000),
+        ("abs.ftz.f32", (0x80000001,), 0),
+        ("neg.f16x2", (0x3C00BC00,), 0xBC003C00),
+        ("fma.rn.f64", (0x3FF0000000000000, 0x4000000000000000, 0x3FF0000000000000), 0x4008000000000000),
+    ],
+)
+def test_floating_point_of_known_numbers(opcode: str, given: tuple[int, ...], wanted: int) -> None:
+    assert computed(opcode, *given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given"),
+    [
+        ("fma.rn.oob.f16", (0x3C00, 0x3C00, 0x3C00)),
+        ("ex2.approx.f32", (0x3F800000,)),
+        ("div.approx.f32", (0x3F800000, 0x3F800000)),
+        ("div.full.f32", (0x3F800000, 0x3F800000)),
+        ("add.f32", (0x7FC00000, 0x3F800000)),  # NaN, whose bits are open
+        ("div.u32", (1, 0)),
+        ("rem.s32", (1, 0)),
+    ],
+)
+def test_what_is_not_known(opcode: str, given: tuple[int, ...]) -> None:
+    assert computed(opcode, *given) is None
+
+
+def test_a_type_that_an_instruction_does_not_have() -> None:
+    with pytest.raises(InputError):
+        computed("add.rn.e4m3", 1, 1)
+
+
+def test_a_carry_is_no_result() -> None:
+    assert results("add.cc.u32", (M32, 1)) == {"0": 0, "#carry": 1}
+    assert results("addc.u32", (M32, 1), carry=1) == {"0": 1}

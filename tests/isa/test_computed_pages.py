@@ -6,9 +6,8 @@ import random
 from collections.abc import Callable
 
 import pytest
+from helpers.computed import computed, results
 from helpers.examples import TIMES, generator
-
-from memmodel.kernel.arithmetic.alu import function, with_carry
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
 CORNERS = (0, 1, 2, 15, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, M32)
@@ -156,12 +155,10 @@ def numbers(rng: random.Random, width: int) -> int:
 @pytest.mark.generated
 @pytest.mark.parametrize(("opcode", "widths", "page"), PAGES, ids=[one[0] for one in PAGES])
 def test_pages(opcode: str, widths: tuple[int, ...], page: Callable[..., int]) -> None:
-    fn = function(tuple(opcode.split(".")))
-    assert fn is not None
     rng = generator(opcode)
     for _ in range(60 * TIMES):
         given = [numbers(rng, width) for width in widths]
-        assert fn(*(one & M64 if one < 0 else one for one in given)) == page(*given), given
+        assert computed(opcode, *(one & M32 if one < 0 else one for one in given)) == page(*given), given
 
 
 @pytest.mark.generated
@@ -169,13 +166,10 @@ def test_pages(opcode: str, widths: tuple[int, ...], page: Callable[..., int]) -
 def test_carries(width: int) -> None:
     """A sum, a difference and a product of two words, by words."""
     rng, kind, mask = generator(width), f"u{width}", (1 << width) - 1
-    low = {head: with_carry((head, "cc", kind)) for head in ("add", "sub")}
-    high = {head: with_carry((f"{head}c", kind)) for head in ("add", "sub")}
     for _ in range(60 * TIMES):
         a, b = (rng.choice((rng.getrandbits(2 * width), mask, mask + 1, 0)) for _ in range(2))
         for head, wanted in (("add", a + b), ("sub", a - b)):
-            first, last = low[head], high[head]
-            assert first is not None and last is not None
-            bottom = first[0](a & mask, b & mask, 0)
-            top = last[0](a >> width, b >> width, bottom >> width & 1)
-            assert (top & mask) << width | bottom & mask == wanted & (1 << 2 * width) - 1
+            low = results(f"{head}.cc.{kind}", (a & mask, b & mask))
+            high = results(f"{head}c.{kind}", (a >> width, b >> width), low["#carry"])["0"]
+            assert low["0"] is not None and high is not None
+            assert high << width | low["0"] == wanted & (1 << 2 * width) - 1
