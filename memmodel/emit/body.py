@@ -288,7 +288,7 @@ class ThreadBody:
         operands = item.operands
         if is_cta_barrier(item.mnemonic):
             operands = _barrier(item, operands)
-        has_space = any(slot.name == "space" for slot in reading.row.slots) or "[addr]?" in reading.row.operands
+        has_space = any(slot.name == "space" for slot in reading.row.slots) or "[addr]" in reading.operands
         generic = has_space and "space" not in reading.words
         position = memory_position(item)
         printed = []

@@ -146,6 +146,10 @@ _BY_NAME = {
     "timeHint": B32,
     "reportValue": B64,
     "ctaMask": B16,
+    "byteMask": B16,
+    "ignoreBytesLeft": B32,
+    "ignoreBytesRight": B32,
+    "im2colInfo": B16,
     "size": B32,
     "src-size": ANY,
     "nCols": B32,
@@ -201,8 +205,6 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         return [B32, typed, B32]
     if head in ("bar", "barrier"):
         return [typed, B32, B32, B32, PRED] if reading.words.get("op") else [B32] * len(operands)
-    if reading.head in ("cp.async.bulk", "cp.async.bulk.tensor", "cp.async.bulk.prefetch.tensor"):
-        return _copy(operands, reading)
     if reading.head.startswith("tcgen05.mma"):
         return _mma(operands)
     if reading.head.startswith("wgmma.mma_async"):
@@ -210,16 +212,6 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         classes = [B32, B32 if isinstance(operands[1], Vector) else B64, B64, *metadata, PRED]
         return classes + [B32] * (len(operands) - len(classes))
     return [_named(name, reading, typed) for name in names(instruction, reading)]
-
-
-def _copy(operands: Sequence[Operand], reading: Spelling) -> list[RegisterClass]:
-    """A size; then a CTA mask, a cache policy and a byte mask, as the qualifiers say."""
-    classes = [B32] * len(operands)
-    tail = [("multicast", B16), ("hint", B64), ("cp_mask", B16)]
-    last = [kind for slot, kind in tail if slot in reading.words]
-    if reading.words.get("mode", "").startswith("im2col"):
-        classes = [B16 if isinstance(operand, Vector) else B32 for operand in operands]
-    return classes[: len(operands) - len(last)] + last
 
 
 def _mma(operands: Sequence[Operand]) -> list[RegisterClass]:
@@ -233,14 +225,11 @@ def _mma(operands: Sequence[Operand]) -> list[RegisterClass]:
 
 def names(instruction: Instruction, reading: Spelling) -> list[str]:
     """The table's name for each operand that is given, without brackets and question marks."""
-    known = [name.removesuffix("?").strip("[]") for name in reading.row.operands]
     operands = instruction.operands
-    if "reportValue" in known and not (len(operands) > 1 and isinstance(operands[1], Reg)):
-        known.remove("reportValue")
-    hinted = "hint" in reading.words
-    if hinted:
-        known = [*[name for name in known if name != "cache_policy"][: len(operands) - 1], "cache_policy"]
-    return (known + ["?"] * len(operands))[: len(operands)]
+    if "reportValue?" in reading.operands and not (len(operands) > 1 and isinstance(operands[1], Reg)):
+        names_without = [name for name in reading.operands if name != "reportValue?"]
+        return [name.removesuffix("?").strip("[]") for name in names_without][: len(operands)]
+    return [name.strip("[]") for name in reading.named(len(operands)) or ()]
 
 
 def _named(name: str, reading: Spelling, typed: RegisterClass) -> RegisterClass:

@@ -6,7 +6,6 @@ access has 128 bits at most, or 256 in global memory of later architectures. No 
 
 from __future__ import annotations
 
-from memmodel.isa.call import Call
 from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Rule, Since, Slot, terms, type_slot
 
 CACHE_HINT = Slot("hint", ("L2::cache_hint",), "cache hint")
@@ -26,17 +25,6 @@ LONG = "b64|u64|s64|f64"
 PARAMETERS = ("param", "param::entry", "param::func")
 
 WIDE = {"vec=v8": Since(100), f"vec=v4 type={LONG}": Since(100)}
-
-
-def check_policy(call: Call, index: int) -> None:
-    """A cache policy is the operand after all others, and goes with .L2::cache_hint only."""
-    given, hinted = len(call.operands) > index, call.word("hint") is not None
-    if given and not hinted:
-        call.fail("a cache policy needs the qualifier .L2::cache_hint", call.operands[index])
-    if hinted and not given:
-        call.refuse(
-            ".L2::cache_hint needs a cache policy as last operand", "hint", "add the operand or drop the qualifier"
-        )
 
 
 def _alone(slot: str, *others: str) -> tuple[Rule, ...]:

@@ -159,6 +159,11 @@ class Call:
         operand = self.operands[index] if index < len(self.operands) else None
         return None if isinstance(operand, Blank) else operand
 
+    def operand(self, name: str) -> Operand | None:
+        """The operand of that name, if it goes with the words of the instruction and is not left out."""
+        names = self.reading.named(len(self.operands)) or ()
+        return self.operands[names.index(name)] if name in names else None
+
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
         """The register to write; None for `_` where that is allowed."""
         if isinstance(operand, Reg):

@@ -133,7 +133,7 @@ def _case(case: str, row: Row) -> str:
     slots = {slot.name: slot for slot in row.slots}
     parts = []
     for term in terms(case):
-        if term.absent:
+        if term.negated:
             parts.append(f"without `.{term.slot}`")
         elif (slot := slots.get(term.slot)) is not None:
             words = [word for word in term.meant(slot) if word in slot.words]

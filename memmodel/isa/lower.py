@@ -13,6 +13,7 @@ from memmodel.errors import InputError
 from memmodel.isa.call import Call, Context, part_span
 from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.place import ranged
 from memmodel.isa.row import Refusal, Since, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
 from memmodel.isa.table import HEADS
@@ -35,13 +36,14 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Spelling:
     reading = _read(instruction.mnemonic, test.layout)
     if isinstance(reading, Refusal):
         raise InputError(reading.message, part_span(instruction, reading.part), reading.hint)
-    row, given = reading.row, len(instruction.operands)
-    if not row.least_operands <= given <= len(row.operands):
-        takes = f"takes {row.operand_text}" if row.operands else "takes no operands"
-        plural = "operand is" if given == 1 else "operands are"
-        raise InputError(
-            f"{reading.head} {takes}; {given} {plural} given", instruction.span or instruction.mnemonic_span
-        )
+    count = len(instruction.operands)
+    if reading.named(count) is None:
+        where = instruction.mnemonic_span if reading.row.cases else instruction.span or instruction.mnemonic_span
+        if "cache_policy" in reading.row.operands and "hint" not in reading.words and reading.named(count - 1):
+            last = instruction.operands[-1].span
+            raise InputError("a cache policy needs the qualifier .L2::cache_hint", last or where)
+        given = f"{count} {'operand is' if count == 1 else 'operands are'} given"
+        raise InputError(f"{reading.takes}; {given}", where)
     return reading
 
 
@@ -52,7 +54,7 @@ def lower_instruction(instruction: Instruction, context: Context) -> tuple[Op, .
     if guard is not None and not isinstance(call.value(Reg(guard.register)), Get):
         call.fail(f"the special register '%{guard.register}' is not a guard", hint="move it to a predicate first")
     assert reading.row.lower is not None, "rows for modules alone are refused in litmus tests"
-    return reading.row.lower(call)
+    return (*ranged(call), *reading.row.lower(call))
 
 
 def lower_test(test: LitmusTest) -> LoweredTest:

@@ -16,6 +16,7 @@ from typing import NoReturn, Protocol
 from memmodel.errors import InputError
 from memmodel.isa.call import ADDRESS, WINDOW_OF, Call, describe
 from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.place import ranged
 from memmodel.isa.row import Refusal, Row, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Guard, Layout
@@ -114,14 +115,12 @@ def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) 
         raise InputError(spelling.message, whole, spelling.hint)
     row = spelling.row
     operands = row.module_operands(instruction.operands) if row.module_operands else instruction.operands
-    named = spelling.operands
-    if not sum(not name.endswith("?") for name in named) <= len(operands) <= len(named):
-        takes = f"takes {row.operand_text}" if row.operands else "takes no operands"
-        raise InputError(f"{spelling.head} {takes}; {len(instruction.operands)} are given", whole)
+    if spelling.named(len(operands)) is None:
+        raise InputError(f"{spelling.takes}; {len(instruction.operands)} are given", whole)
     call = ModuleCall(spelling, Spelled(instruction.opcode, operands, whole, mnemonic), surroundings)  # type: ignore[arg-type]
     lower = row.lower_module or row.lower
     assert lower is not None, "a row lowers for litmus tests or for modules"
-    return lower(call)
+    return (*ranged(call), *lower(call))
 
 
 class ModuleCall(Call):

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.isa.call import ADDRESS, Call
+from memmodel.isa.row import OperandRange, covers
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
-from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym
+from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Reg, Sym
 from memmodel.ptx.vocabulary import DataType, Space, Window
 
 FULL_MASK = 0xFFFFFFFF
@@ -162,10 +163,17 @@ def pair(call: Call) -> tuple[int, ...]:
     return (own, own ^ 1) if there and call.place.cluster is not None else (own,)
 
 
-def in_range(call: Call, operand: Operand, least: int, most: int, what: str) -> tuple[Op, ...]:
-    """The step that finds an operand beyond its range. A number in a litmus test was checked when it was read."""
-    if isinstance(operand, Imm) and (not call.module or least <= operand.value <= most):
-        return ()
+def in_range(call: Call, operand: Operand, allowed: OperandRange) -> tuple[Op, ...]:
+    """The step that finds an operand beyond its range. Raises InputError for a number of a litmus test.
+
+    A compiler may leave a number to the run.
+    """
+    least, most, what = allowed.least, allowed.most, allowed.what
+    if isinstance(operand, Imm):
+        if least <= operand.value <= most:
+            return ()
+        if not call.module:
+            call.fail(f"{what} is a number from {least} to {most}, not {operand.value}", operand)
     below = call.integer(operand)
     if least:
         below = Apply("sub", (below, Const(least)), U32)
@@ -231,8 +239,16 @@ def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tup
             yield variable, Apply("lt", (offset, Const(space.size(variable.name))), U64)
 
 
-def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:
-    """A number or register; a number in a litmus test is checked against its range, for modules `in_range` finds it."""
-    if isinstance(operand, Imm) and not call.module and not least <= operand.value <= most:
-        call.fail(f"{what} is a number from {least} to {most}, not {operand.value}", operand)
-    return call.integer(operand)
+def ranged(call: Call) -> tuple[Op, ...]:
+    """The steps that find operands beyond their ranges. Raises InputError for a number of a litmus test."""
+    row, words = call.reading.row, call.reading.words
+    ranges: dict[str, OperandRange] = {}
+    for allowed in row.ranges:
+        if covers(allowed.case, words):
+            ranges.setdefault(allowed.operand, allowed)
+    steps: list[Op] = []
+    for name, allowed in ranges.items():
+        operand = call.operand(name)
+        if operand is not None and not isinstance(operand, Blank):
+            steps += in_range(call, operand, allowed)
+    return tuple(steps)

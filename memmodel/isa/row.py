@@ -71,25 +71,24 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a case says of one slot: it is empty (`absent`), or it has one of `words`, or with `others` none of them.
+    """What a case says of one slot: it has one of `words`, or with `others` none of them; without `words`, any word.
 
-    Without `words`, any word.
+    `negated`: what holds is the opposite.
     """
 
     slot: str
     words: tuple[str, ...] = ()
-    absent: bool = False
     others: bool = False
+    negated: bool = False
 
     def holds(self, words: Mapping[str, str]) -> bool:
         """True if an instruction with these words (by slot) is meant."""
         word = words.get(self.slot)
-        if word is None or self.absent:
-            return (word is None) is self.absent
-        return not self.words or (word in self.words) is not self.others
+        has = word is not None and (not self.words or (word in self.words) is not self.others)
+        return has is not self.negated
 
     def meant(self, slot: Slot) -> tuple[str, ...]:
-        """The words of the slot that are meant."""
+        """The words of the slot that the term is about."""
         known = (*slot.words, *slot.modules)
         return tuple(word for word in known if (word in self.words) is not self.others) if self.words else known
 
@@ -97,14 +96,13 @@ class Term:
 @lru_cache(maxsize=1024)
 def terms(case: str) -> tuple[Term, ...]:
     """A case taken apart. `"sem=weak|relaxed scope !type"`: the word weak or relaxed in slot sem, any in scope, none in
-    type. `type!=b32|b64`: another word than these. `head=ld|st`: one of these heads.
+    type. `type!=b32|b64`: another word than these. `!sem=release`: another word or none. `head=ld|st`: one of these.
     """
     found = []
     for text in case.split():
-        slot, equals, words = text.removeprefix("!").partition("=")
+        slot, _, words = text.removeprefix("!").partition("=")
         others = slot.endswith("!")
-        listed = tuple(words.split("|")) if equals else ()
-        found.append(Term(slot.removesuffix("!"), listed, text.startswith("!"), others))
+        found.append(Term(slot.removesuffix("!"), tuple(filter(None, words.split("|"))), others, text.startswith("!")))
     return tuple(found)
 
 
@@ -123,7 +121,7 @@ class Rule:
     """A combination of qualifiers that is illegal: the mnemonics of a case.
 
     `message` and `hint` may name the instruction as {head} and the word of a slot as {slot}. The error points at the
-    word of the slot that the case names last; if that is one that lacks a word, at the whole mnemonic.
+    word of the slot that the case names last; if that is negated, at the whole mnemonic.
     """
 
     message: str
@@ -134,7 +132,7 @@ class Rule:
     def at(self) -> str | None:
         """The slot whose word the error points at; None: the whole mnemonic."""
         last = terms(self.case)[-1]
-        return None if last.absent else last.slot
+        return None if last.negated else last.slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +183,31 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
+class OperandRange:
+    """The numbers that an operand may be, in a case. `what` names it in messages."""
+
+    operand: str
+    least: int
+    most: int
+    what: str
+    case: str = ""
+
+
+_CACHE_POLICY = {"cache_policy": "hint"}
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One instruction of the table.
 
     `heads`: the fixed beginnings of its mnemonic (the longest head of all rows that fits decides). `slots`: the
     qualifiers that may follow, in the order PTX writes them; `ordered`: no other order is accepted (the ISA's own
     examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` after those that may be left
-    out; `written` overrides how people see them, where the litmus reader rearranges. `events` and `source` are for
-    people; `source` is a section title of the PTX ISA. `since`: what has the instruction at all; `later`: what has a
-    case of it that came later, which may name operands like slots (`"count !noComplete"`).
+    out. `when`: operands that stand where the words fit a case, and only there (cache_policy: with a cache hint).
+    `ranges`: the numbers that operands may be; of several for one operand the first whose case fits. `written`: how
+    people see the operands, where the litmus reader rearranges them. `events` and `source` are for people; `source` is
+    a section title of the PTX ISA. `since`: what has the instruction at all; `later`: what has a case of it that came
+    later, which may name operands like slots (`"count !noComplete"`).
     `columns`: the row exists in the column layout only. `modules`: in compiled modules only; litmus tests are told so,
     and it has no `lower`.
     `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
@@ -219,7 +233,9 @@ class Row:
     since: Since = Since(20)
     later: Mapping[str, Since] = field(default_factory=dict)
     columns: bool = False
+    when: Mapping[str, str] = field(default_factory=dict)
     written: str | None = None
+    ranges: tuple[OperandRange, ...] = ()
     modules: bool = False
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
@@ -234,19 +250,20 @@ class Row:
     tests: bool = False
 
     @property
-    def least_operands(self) -> int:
-        return sum(not name.endswith("?") for name in self.operands)
-
-    @property
     def operand_text(self) -> str:
         """The operands as the PTX ISA shows them: `d, [a]{, cache_policy}`."""
         if self.written is not None:
             return self.written
         text = ""
         for name in self.operands:
-            comma = ", " if text else ""
-            text += "{" + comma + name.removesuffix("?") + "}" if name.endswith("?") else comma + name
+            shown = (", " if text else "") + name.removesuffix("?")
+            text += "{" + shown + "}" if name.endswith("?") or name in self.cases else shown
         return text
+
+    @property
+    def cases(self) -> Mapping[str, str]:
+        """The operands that stand in some cases only, each with its case."""
+        return {**_CACHE_POLICY, **self.when} if "cache_policy" in self.operands else self.when
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +281,40 @@ class Spelling:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The names of the operands."""
-        return self.row.operands if self.form is None else self.form.operands or self.row.operands
+        """The names of the operands that go with these words, `?` after those that may be left out."""
+        names = self.row.operands if self.form is None else self.form.operands or self.row.operands
+        cases, words = self.row.cases, {"head": self.head, **self.words}
+        return tuple(name for name in names if name not in cases or covers(cases[name], words))
+
+    def named(self, count: int) -> tuple[str, ...] | None:
+        """The names of so many operands, without `?`; None if it does not have so many. The last ones that may be left
+        out are left out first.
+        """
+        names = list(self.operands)
+        optional = [name for name in names if name.endswith("?")]
+        if not len(names) - len(optional) <= count <= len(names):
+            return None
+        for name in optional[len(optional) - len(names) + count :]:
+            names.remove(name)
+        return tuple(name.removesuffix("?") for name in names)
+
+    @property
+    def takes(self) -> str:
+        """Which operands it takes, for people; the one slot that decides it is named."""
+        if not self.row.cases:
+            return f"{self.head} takes {self.row.operand_text if self.row.operands else 'no operands'}"
+        slots = {term.slot for case in self.row.when.values() for term in terms(case)}
+        word = self.words.get(slots.pop()) if len(slots) == 1 else None
+        if word is not None:
+            what = f"{self.head}.{word}"
+        else:
+            what = f"this {self.head}" if self.row.when or "hint" in self.words else self.head
+        return f"{what} takes {', '.join(self.operands) or 'no operands'}"
 
     def needs(self, operands: int) -> tuple[Since, ...]:
         """What has this spelling with that many operands: a target meets all of these."""
-        names = (name.removesuffix("?").strip("[]") for name in self.row.operands[:operands])
-        words = {"head": self.head, **self.words, **{name: name for name in names}}
+        names = [name.strip("[]") for name in self.named(operands) or ()]
+        words = {"head": self.head, **self.words, **dict.fromkeys(names, "")}
         return (self.row.since, *(since for case, since in self.row.later.items() if covers(case, words)))
 
 

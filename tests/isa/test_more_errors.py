@@ -104,7 +104,7 @@ floating-point reductions are not modelled
     |                                             ^^^
   hint: write .u32 or .s32""",
     "tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.u32 {%r0, %r1}, %r2, [acc];": """
-this tcgen05.ld.red takes r, redval, [taddr], immHalfSplitoff
+tcgen05.ld.red.16x32bx2 takes r, redval, [taddr], immHalfSplitoff; 3 operands are given
     |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",
     "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [tile];": """
 ldmatrix is modelled for 8x8 matrices of 16-bit elements

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from string import Formatter
 
 import pytest
 from helpers.isa_samples import BLOCK_SAMPLES, COLUMN_SAMPLES, blocks, columns, ops
@@ -78,8 +79,11 @@ def test_slots_of_a_row_do_not_share_a_name_and_rules_name_slots() -> None:
         for rule in row.rules:
             assert {term.slot for term in terms(rule.case)} <= set(names), (row.heads, rule.message)
             for slot in row.slots:
-                meant = [term.meant(slot) for term in terms(rule.case) if term.slot == slot.name and not term.absent]
+                meant = [term.meant(slot) for term in terms(rule.case) if term.slot == slot.name and not term.negated]
                 assert all(meant), f"{row.heads}: '{rule.message}' can never be broken"
+            filled = {term.slot for term in terms(rule.case) if not term.negated}
+            named = {field for text in (rule.message, rule.hint) for _, field, _, _ in Formatter().parse(text) if field}
+            assert named <= {"head", *filled}, f"{row.heads}: '{rule.message}' names a slot that may be empty"
 
 
 def test_what_came_later_is_spelled_by_the_row() -> None:

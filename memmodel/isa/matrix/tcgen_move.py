@@ -42,7 +42,7 @@ WARP = 32
 ROWS_SHIFTED = 7
 """An element of 32 bytes has 8 columns: the instruction touches no more of them, and the last one stays."""
 
-_SPLIT = "16x32bx2"
+_SPLIT = {"immHalfSplitoff": "shape=16x32bx2"}
 _SUFFIX = ("", ".high", ".2", ".3")
 """What the temporaries for the columns of one register are called."""
 
@@ -84,23 +84,18 @@ def load_in_warp(call: Call) -> tuple[WarpOp, ...]:
     names = [call.destination(target, sink=True) for target in targets]
     if reduces:
         names.append(call.register(call.operands[1]))
-    at = 2 if reduces else 1
-    split = _split(call, at + 1, "r, redval, [taddr]" if reduces else "r, [taddr]")
     registers = tuple(name for name in names if name is not None)
-    address = tensor(call, call.operands[at])
-    return (MoveTensorMemory(Family.TCGEN_LD, Side.READ, address, _pieces(call, split), Track.TCGEN_LD, registers),)
+    address = tensor(call, call.operands[2 if reduces else 1])
+    pieces = _pieces(call, _split(call))
+    return (MoveTensorMemory(Family.TCGEN_LD, Side.READ, address, pieces, Track.TCGEN_LD, registers),)
 
 
 def store_in_warp(call: Call) -> tuple[WarpOp, ...]:
     """tcgen05.st in a module: each lane has its own part of the shape."""
-    is_split = call.word("shape") == _SPLIT
-    if len(call.operands) != 2 + is_split:
-        call.fail(f"this {call.head} takes [taddr]{', immHalfSplitoff' if is_split else ''}, r")
     for source in _registers(call, call.operands[-1]):
         call.value(source)
-    split = _offset(call, call.operands[1]) if is_split else None
-    address = tensor(call, call.operands[0])
-    return (MoveTensorMemory(Family.TCGEN_ST, Side.WRITE, address, _pieces(call, split), Track.TCGEN_ST),)
+    address, pieces = tensor(call, call.operands[0]), _pieces(call, _split(call))
+    return (MoveTensorMemory(Family.TCGEN_ST, Side.WRITE, address, pieces, Track.TCGEN_ST),)
 
 
 def _pieces(call: Call, split: int | None) -> tuple[tuple[TensorPiece, ...], ...]:
@@ -142,10 +137,9 @@ def load(call: Call) -> tuple[Op, ...]:
     """tcgen05.ld: a read of every column; each register receives the first of its columns, or two packed into one."""
     targets = _registers(call, call.operands[0])
     address = tensor(call, call.operands[1])
-    split = _split(call, 2, "r, [taddr]")
     names = [call.destination(target, sink=True) for target in targets]
     assigns = [Assign(name, _in_register(call, k)) for k, name in enumerate(names) if name is not None]
-    return (_read(call, address, split, [name is not None for name in names]), *assigns)
+    return (_read(call, address, [name is not None for name in names]), *assigns)
 
 
 def load_and_reduce(call: Call) -> tuple[Op, ...]:
@@ -154,17 +148,16 @@ def load_and_reduce(call: Call) -> tuple[Op, ...]:
         call.refuse(f"{call.head} reads two registers at least", "num", "write .x2")
     targets = _registers(call, call.operands[0])
     address = tensor(call, call.operands[2])
-    split = _split(call, 3, "r, redval, [taddr]")
     reduced = call.register(call.operands[1])
     result = _in_register(call, 0)
     for k in range(1, len(targets)):
         result = Apply(call.word("op") or "", (result, _in_register(call, k)), call.type)
     names = [call.destination(target, sink=True) for target in targets]
     assigns = [Assign(name, _in_register(call, k)) for k, name in enumerate(names) if name is not None]
-    return (_read(call, address, split, [True] * len(targets)), *assigns, Assign(reduced, result))
+    return (_read(call, address, [True] * len(targets)), *assigns, Assign(reduced, result))
 
 
-def _read(call: Call, address: Expr, split: int | None, wanted: list[bool]) -> IssueAsync:
+def _read(call: Call, address: Expr, wanted: list[bool]) -> IssueAsync:
     """The reads of a load: of all columns, those that some register shows into temporaries."""
     width, shown = _columns(call), 2 if call.word("pack::16b") else 1
     temporaries = [
@@ -175,6 +168,7 @@ def _read(call: Call, address: Expr, split: int | None, wanted: list[bool]) -> I
     made = label(call, Side.READ, Family.TCGEN_LD)
     tracks = frozenset({Track.TCGEN_LD})
     parts = [AsyncRead(made, Columns(address, len(temporaries)), tuple(temporaries), tracks=tracks)]
+    split = _split(call)
     if split is not None:  # the other 16 lanes
         second = Columns(shifted(address, split), len(temporaries))
         parts.append(AsyncRead(made, second, (None,) * len(temporaries), tracks=tracks))
@@ -192,16 +186,14 @@ def _in_register(call: Call, number: int) -> Expr:
 
 def store(call: Call) -> tuple[Op, ...]:
     """tcgen05.st: a write of every column; a register goes to all its columns, or half of it to every second one."""
-    is_split = call.word("shape") == _SPLIT
-    if len(call.operands) != 2 + is_split:
-        call.fail(f"this {call.head} takes [taddr]{', immHalfSplitoff' if is_split else ''}, r")
     sources = _registers(call, call.operands[-1])
     address, width = tensor(call, call.operands[0]), _columns(call)
     values = tuple(value for source in sources for value in _of_register(call, source, width))
     made = label(call, Side.WRITE, Family.TCGEN_ST)
     bases = [address]
-    if is_split:
-        bases.append(shifted(address, _offset(call, call.operands[1])))
+    split = _split(call)
+    if split is not None:
+        bases.append(shifted(address, split))
     parts = tuple(
         AsyncWrite(made, Columns(base, len(values)), values, tracks=frozenset({Track.TCGEN_ST})) for base in bases
     )
@@ -241,18 +233,12 @@ def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
     return operand.items
 
 
-def _split(call: Call, position: int, operands: str) -> int | None:
+def _split(call: Call) -> int | None:
     """How far behind the first half the second is, which .16x32bx2 has."""
-    is_split = call.word("shape") == _SPLIT
-    if (len(call.operands) > position) is not is_split:
-        call.fail(f"this {call.head} takes {operands}{', immHalfSplitoff' if is_split else ''}")
-    return _offset(call, call.operands[position]) if is_split else None
-
-
-def _offset(call: Call, operand: Operand) -> int:
-    if not isinstance(operand, Imm):
+    operand = call.operand("immHalfSplitoff")
+    if operand is not None and not isinstance(operand, Imm):
         call.fail("immHalfSplitoff is a number", operand)
-    return operand.value
+    return None if operand is None else operand.value
 
 
 _SHAPE = Slot("shape", tuple(REGISTERS), "shape", Need.ALWAYS)
@@ -318,11 +304,12 @@ ROWS = (
     Row(
         ("tcgen05.ld",),
         (*ALIGNED, _SHAPE, _NUMBER, flag("pack::16b"), type_slot(("b32",))),
-        ("r", "[taddr]", "immHalfSplitoff?"),
+        ("r", "[taddr]", "immHalfSplitoff"),
         load,
         "an issue; outside of program order a read of each column that the shape has: one for each register, two with "
         ".16x64b, .16x128b and .16x256b, twice as many with .pack::16b; .16x32bx2 reads them at both addresses",
         PAGE + "tcgen05.ld",
+        when=_SPLIT,
         rules=BOTH_ALIGNED,
         lower_module=load_in_warp,
         since=TCGEN05,
@@ -335,15 +322,16 @@ ROWS = (
         ("tcgen05.ld.red",),
         (
             *ALIGNED,
-            Slot("shape", ("32x32b", _SPLIT), "shape", Need.ALWAYS),
+            Slot("shape", ("32x32b", "16x32bx2"), "shape", Need.ALWAYS),
             _NUMBER,
             Slot("op", ("min", "max"), "operation", Need.ALWAYS),
             Slot("type", ("u32", "s32"), "type", Need.ALWAYS, _NO_FLOATS),
         ),
-        ("r", "redval", "[taddr]", "immHalfSplitoff?"),
+        ("r", "redval", "[taddr]", "immHalfSplitoff"),
         load_and_reduce,
         "as tcgen05.ld; redval is the least or greatest of what the registers of the first half receive",
         PAGE + "tcgen05.ld",
+        when=_SPLIT,
         rules=BOTH_ALIGNED,
         lower_module=load_in_warp,
         since=Since(100, frozenset({103, 110})),
@@ -356,14 +344,14 @@ ROWS = (
     Row(
         ("tcgen05.st",),
         (*ALIGNED, _SHAPE, _NUMBER, flag("unpack::16b"), type_slot(("b32",))),
-        ("[taddr]", "r", "r?"),
+        ("[taddr]", "immHalfSplitoff", "r"),
         store,
         "an issue; outside of program order a write of each column that the shape has, as tcgen05.ld",
         PAGE + "tcgen05.st",
+        when=_SPLIT,
         rules=BOTH_ALIGNED,
         lower_module=store_in_warp,
         since=TCGEN05,
-        written="[taddr]{, immHalfSplitoff}, r",
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),

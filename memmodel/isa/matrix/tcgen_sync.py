@@ -124,11 +124,9 @@ def relinquish(call: Call) -> tuple[Op, ...]:
 
 def commit(call: Call) -> tuple[Op, ...]:
     """tcgen05.commit: an arrive-on when all earlier mma, cp and shift of the thread and CTA group are done."""
-    multicast = call.word("multicast") is not None
-    if len(call.operands) != 1 + multicast:
-        call.fail(f"this {call.head} takes [mbar]{', ctaMask' if multicast else ''}")
     barrier = mbarrier(call, call.operands[0], Window.SHARED_CLUSTER)
-    steps, places = mask(call, call.operands[1]) if multicast else ((), ())
+    cta_mask = call.operand("ctaMask")
+    steps, places = ((), ()) if cta_mask is None else mask(call, cta_mask)
     targets = [(Object(in_cta(call, barrier.address, rank), barrier.window), when) for rank, when in places]
     made = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
     tracks = Track.GROUP_2 if group(call) == 2 else Track.GROUP_1
@@ -208,11 +206,12 @@ ROWS = (
             Slot("multicast", ("multicast::cluster",), "qualifier"),
             type_slot(("b64",)),
         ),
-        ("[mbar]", "ctaMask?"),
+        ("[mbar]", "ctaMask"),
         commit,
         "an issue; when all earlier mma, cp and shift of the thread and CTA group are done an arrive-on, which "
         "releases at .cluster scope; .multicast::cluster makes one in every CTA of the mask",
         PAGE + "tcgen05.commit",
+        when={"ctaMask": "multicast"},
         rules=(
             Rule(
                 ".multicast::cluster needs .shared::cluster",

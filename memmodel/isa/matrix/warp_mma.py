@@ -151,7 +151,7 @@ ROWS = (
             ),
             ("r", "[p]", "stride?"),
             lower_module=load_tile,
-            uniform=("[p]", "stride?"),
+            uniform=("[p]", "stride"),
             since=Since(70),
         )
         for matrix in "abc"
@@ -161,7 +161,7 @@ ROWS = (
         (*_ALIGNED, _LAYOUT, Slot("shape", _wmma_shapes(), "shape", Need.ALWAYS), _SPACE, _types("type", _RESULTS)),
         ("[p]", "r", "stride?"),
         lower_module=store_tile,
-        uniform=("[p]", "stride?"),
+        uniform=("[p]", "stride"),
         since=Since(70),
     ),
     _row(

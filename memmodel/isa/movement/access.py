@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa import caching
-from memmodel.isa.caching import CACHE_HINT, check_policy
+from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
 from memmodel.isa.row import Row, Rule, Since, Slot, either, flag, scope_slot
@@ -75,7 +75,6 @@ def load(call: Call) -> tuple[Op, ...]:
     target, source = call.operands[:2]
     if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
         return (Assign(call.register(target), call.value(source)),)
-    check_policy(call, 2)
     items = call.vector(target)
     return (Read(_targets(call, items), _region(call, source, items), _label(call, Side.READ), call.given_type),)
 
@@ -90,7 +89,6 @@ def load_uniform(call: Call) -> tuple[Op, ...]:
 
 def store(call: Call) -> tuple[Op, ...]:
     """st: one Write."""
-    check_policy(call, 2)
     items = call.vector(call.operands[1])
     region = _region(call, call.operands[0], items, stores=True)
     values = tuple(Const(0) if n in region.left_out else call.reduced(call.value(item)) for n, item in enumerate(items))
@@ -223,7 +221,7 @@ ROWS = (
             caching.VECTOR,
             caching.TYPE,
         ),
-        operands=("d", "[a]", "cache_policy?"),
+        operands=("d", "[a]", "cache_policy"),
         lower=load,
         events="a read of each element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope); .nc goes "
         "through the read-only path, which no fence bridges",
@@ -277,7 +275,7 @@ ROWS = (
             caching.VECTOR,
             caching.TYPE,
         ),
-        operands=("[a]", "b", "cache_policy?"),
+        operands=("[a]", "b", "cache_policy"),
         lower=store,
         events="a write of each element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
         source="Data Movement and Conversion Instructions: st",

@@ -24,11 +24,12 @@ from memmodel.isa.copying import (
     spelt,
     tracks,
 )
-from memmodel.isa.place import count_operand, in_range, mask, mbarrier
+from memmodel.isa.place import mask, mbarrier
 from memmodel.isa.row import (
     NO_SUCH_SCOPE,
     Effect,
     Need,
+    OperandRange,
     Row,
     Rule,
     Since,
@@ -42,7 +43,7 @@ from memmodel.isa.synchronization.atomic import MODIFYING_TYPES, NO_FLOATS
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
 from memmodel.program.regions import Chunk, Object, Region
-from memmodel.ptx.operands import Operand, Sym
+from memmodel.ptx.operands import Sym
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
@@ -52,54 +53,45 @@ LATER = {"cp_mask": Since(100), "sem": Since(families=frozenset({90, 100, 103, 1
 
 def copy(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk and multimem.cp.async.bulk."""
-    names = ["[dstMem]", "[srcMem]", "size"]
-    names += ["ignoreBytesLeft", "ignoreBytesRight"] if call.word("ignore_oob") else []
-    names += ["[mbar]"] if call.word("completion") != "bulk_group" else []
-    names += ["ctaMask"] if call.word("multicast") else []
-    names += ["cache_policy"] if call.word("hint") else []
-    names += ["byteMask"] if call.word("cp_mask") else []
-    given = take(call, names)
-    (target, window, _), (source, from_window, _) = both_ends(call, given)
-    size, whole = size_of(call, given["size"])
-    skips = [name for name in ("ignoreBytesLeft", "ignoreBytesRight") if name in given]
-    ignored = [count_operand(call, given[name], 0, 15, name) for name in skips]
-    valid = (*whole, *(step for name in skips for step in in_range(call, given[name], 0, 15, name)))
-    left, right = ignored or (None, None)
-    kept = count_operand(call, given["byteMask"], 0, (1 << 16) - 1, "a byte mask") if "byteMask" in given else None
-    reads = replace(chunk(call, source, from_window, size), skip_left=left, skip_right=right)
-    if "[mbar]" not in given:
-        written = replace(chunk(call, target, window, size), mask=kept)
-        write = Scatter(access(call, Side.WRITE), written, 0, tracks(True))
-        return (*valid, issue(Family.BULK, gather(call, reads, in_group=True), write))
-    barrier = mbarrier(
-        call, given["[mbar]"], Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
+    (target, window, _), (source, from_window, _) = both_ends(call)
+    size, whole = size_of(call, call.operands[2])
+    left, right, byte_mask = (
+        None if (operand := call.operand(name)) is None else call.integer(operand)
+        for name in ("ignoreBytesLeft", "ignoreBytesRight", "byteMask")
     )
-    steps, ctas = mask(call, given["ctaMask"]) if "ctaMask" in given else ((), ())
-    made: list[tuple[Region, Object, Expr | None]] = []
-    for there, bar, when in receivers(call, target, barrier, ctas, None):
-        made.append((chunk(call, there, Window.SHARED_CLUSTER if ctas else window, size), bar, when))
-    return (*valid, *steps, *delivered(call, (gather(call, reads, in_group=False),), 0, made, size))
+    reads = replace(chunk(call, source, from_window, size), skip_left=left, skip_right=right)
+    barrier_operand, cta_mask = call.operand("[mbar]"), call.operand("ctaMask")
+    if barrier_operand is None:
+        written = replace(chunk(call, target, window, size), mask=byte_mask)
+        write = Scatter(access(call, Side.WRITE), written, 0, tracks(True))
+        return (*whole, issue(Family.BULK, gather(call, reads, in_group=True), write))
+    barrier_window = Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
+    barrier = mbarrier(call, barrier_operand, barrier_window)
+    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask)
+    destinations: list[tuple[Region, Object, Expr | None]] = [
+        (chunk(call, address, Window.SHARED_CLUSTER if ctas else window, size), own_barrier, when)
+        for address, own_barrier, when in receivers(call, target, barrier, ctas, None)
+    ]
+    return (*whole, *steps, *delivered(call, (gather(call, reads, in_group=False),), 0, destinations, size))
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """cp.reduce.async.bulk and multimem.cp.reduce.async.bulk: an atomic update of every element of the destination."""
-    in_group = call.word("completion") == "bulk_group"
-    names = ["[dstMem]", "[srcMem]", "size"] + ([] if in_group else ["[mbar]"])
-    given = take(call, names + (["cache_policy"] if call.word("hint") else []))
-    (target, window, _), (source, from_window, _) = both_ends(call, given)
-    size, whole = size_of(call, given["size"])
+    barrier_operand = call.operand("[mbar]")
+    in_group = barrier_operand is None
+    (target, window, _), (source, from_window, _) = both_ends(call)
+    size, whole = size_of(call, call.operands[2])
     type = _element_type(call.word("type") or "")
     # The source is read weakly, whatever the semantics of the updates.
     weak = replace(access(call, Side.READ), sem=Sem.WEAK, scope=None, family=Family.BULK_REDUCTION)
-    reads = Chunk(source, from_window, size)
-    read = Gather(replace(weak, role=Role.SOURCE), reads, tracks(in_group))
-    where = Chunk(target, window, size, scalar=type.width // 8)
-    made = update(call, where, 0, call.scope or Scope.SYS, type, in_group=in_group)
-    if in_group:
-        return (*whole, issue(Family.BULK_REDUCTION, read, made))
-    barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
+    read = Gather(replace(weak, role=Role.SOURCE), Chunk(source, from_window, size), tracks(in_group))
+    region = Chunk(target, window, size, scalar=type.width // 8)
+    updates = update(call, region, 0, call.scope or Scope.SYS, type, in_group=in_group)
+    if barrier_operand is None:
+        return (*whole, issue(Family.BULK_REDUCTION, read, updates))
+    barrier = mbarrier(call, barrier_operand, Window.SHARED_CLUSTER)
     signalled = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
-    return (*whole, issue(Family.BULK_REDUCTION, read, made, signalled))
+    return (*whole, issue(Family.BULK_REDUCTION, read, updates, signalled))
 
 
 def _element_type(word: str) -> DataType:
@@ -120,27 +112,19 @@ def update(call: Call, region: Region, source: int, scope: Scope, type: DataType
     return Update(read, write, region, source, call.word("op") or "", type, tracks(in_group))
 
 
-def take(call: Call, names: list[str]) -> dict[str, Operand]:
-    """The operands by name. Raises InputError if there are more or fewer than names."""
-    if len(call.operands) != len(names):
-        call.fail(f"this {call.head} takes {', '.join(names)}; {len(call.operands)} operands are given")
-    return dict(zip(names, call.operands, strict=True))
-
-
 End = tuple[Expr, Window, Sym | None]
 
 
-def both_ends(call: Call, given: dict[str, Operand]) -> tuple[End, End]:
-    """Destination and source of a copy between two addresses."""
+def both_ends(call: Call) -> tuple[End, End]:
+    """Destination and source of a copy between two addresses, its first operands."""
     target, source = (
-        end(call, given["[dstMem]"], call.word("dst") or ""),
-        end(call, given["[srcMem]"], call.word("src") or ""),
+        end(call, operand, call.word(slot) or "") for operand, slot in zip(call.operands, ("dst", "src"), strict=False)
     )
     named = target[2]
     if call.head == "cp.async.bulk" and (call.word("src"), call.word("dst")) == ("shared::cta", "shared::cluster"):
         if named is not None and named.cta in (None, call.place.cta):
             hint = f"write [{named.name}@cta1] for the instance in CTA 1"
-            call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", given["[dstMem]"], hint)
+            call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", call.operands[0], hint)
         target = (target[0], Window.SHARED_OTHER, named)
     return target, source
 
@@ -186,7 +170,12 @@ MECHANISM = (
 _NO_HINT = Rule(
     ".L2::cache_hint is for copies from or to .global", "drop it", "dst=shared::cluster src=shared::cta hint"
 )
-_OPERANDS = ("[dstMem]", "[srcMem]", "size", "a?", "b?", "c?", "d?", "e?")
+_COPY = ("[dstMem]", "[srcMem]", "size")
+ON_MBARRIER = "completion=mbarrier::complete_tx::bytes"
+_RANGES = (
+    *(OperandRange(name, 0, 15, name) for name in ("ignoreBytesLeft", "ignoreBytesRight")),
+    OperandRange("byteMask", 0, (1 << 16) - 1, "a byte mask"),
+)
 
 REDUCTIONS = ("and", "or", "xor", "add", "inc", "dec", "min", "max")
 _SHARED_TYPES = {"add": "u32|s32|u64", "min|max": "u32|s32", "inc|dec": "u32", "and|or|xor": "b32"}
@@ -246,7 +235,7 @@ ROWS = (
             flag("cp_mask"),
             Slot("type", ("b128",), "type"),
         ),
-        _OPERANDS,
+        (*_COPY, "ignoreBytesLeft", "ignoreBytesRight", "[mbar]", "ctaMask", "cache_policy", "byteMask"),
         copy,
         "an issue; outside of program order a read of the source and a write of each destination (async proxy, weak "
         "unless .relaxed), and for each destination in shared memory a complete-tx that releases at .cluster scope",
@@ -269,8 +258,13 @@ ROWS = (
         ),
         since=Since(90),
         later=LATER,
-        written="[dstMem], [srcMem], size{, ignoreBytesLeft, ignoreBytesRight}{, [mbar]}{, ctaMask}{, cache_policy}"
-        "{, byteMask}",
+        when={
+            **dict.fromkeys(("ignoreBytesLeft", "ignoreBytesRight"), "ignore_oob"),
+            "[mbar]": ON_MBARRIER,
+            "ctaMask": "multicast",
+            "byteMask": "cp_mask",
+        },
+        ranges=_RANGES,
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
@@ -286,7 +280,7 @@ ROWS = (
             _NOFTZ,
             _TYPE,
         ),
-        ("[dstMem]", "[srcMem]", "size", "mbar?", "policy?"),
+        (*_COPY, "[mbar]", "cache_policy"),
         reduce,
         "an issue; outside of program order a weak read of the source, and a relaxed atomic read and write of each "
         "element of the destination, at .sys scope unless another is written (async proxy); complete-tx as above",
@@ -310,7 +304,7 @@ ROWS = (
             *_FLOAT_RULES,
         ),
         since=Since(90),
-        written="[dstMem], [srcMem], size{, [mbar]}{, cache_policy}",
+        when={"[mbar]": ON_MBARRIER},
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
@@ -324,13 +318,15 @@ ROWS = (
             flag("cp_mask"),
             Slot("type", ("b128",), "type"),
         ),
-        ("[dstMem]", "[srcMem]", "size", "byteMask?"),
+        (*_COPY, "byteMask"),
         copy,
         "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",
         _PAGE + "multimem.cp.async.bulk",
         rules=_COPY_SEMANTICS,
         since=Since(90),
         later=LATER,
+        when={"byteMask": "cp_mask"},
+        ranges=_RANGES[2:],
         modules=True,
         effect=Effect.ASYNCHRONOUS,
     ),
@@ -346,7 +342,7 @@ ROWS = (
             _NOFTZ,
             _TYPE,
         ),
-        ("[dstMem]", "[srcMem]", "size"),
+        _COPY,
         reduce,
         "as cp.reduce.async.bulk to .global, of all memory that the multimem address points to",
         _PAGE + "multimem.cp.reduce.async.bulk",

@@ -16,7 +16,7 @@ from memmodel.isa.synchronization.mbarrier import B64, OWN, own
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk
-from memmodel.ptx.operands import Imm, Negated, Operand, Reg
+from memmodel.ptx.operands import Imm, Negated, Reg
 from memmodel.ptx.vocabulary import DataType, Scope, Sem, Space, Window
 
 TRACKS = frozenset({Track.CP_ASYNC})
@@ -53,15 +53,9 @@ _U32 = DataType("u", 32)
 
 def _kept(call: Call, size: int) -> Expr | None:
     """How many bytes of the source are copied; None: all. An integer operand is src-size, a predicate ignore-src."""
-    rest: list[Operand] = list(call.operands[3:])
-    hinted = call.word("hint") is not None
-    if len(rest) > 1 + hinted or (hinted and not rest):
-        call.fail(f"{call.head} takes [dst], [src], cp-size{{, src-size or ignore-src}}{{, cache_policy}}")
-    if hinted:
-        rest.pop()
-    if not rest:
+    given = call.operand("src-size")
+    if given is None:
         return None
-    given = rest[0]
     if isinstance(given, Negated) or (isinstance(given, Reg) and call.is_predicate(given)):
         return Apply("selp", (Const(0), Const(size), call.predicate(given)), _U32)
     if isinstance(given, Imm) and not 0 <= given.value <= size:
@@ -89,7 +83,7 @@ ROWS = (
             CACHE_HINT,
             Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size"),
         ),
-        ("[dst]", "[src]", "cp-size", "src-size?", "cache_policy?"),
+        ("[dst]", "[src]", "cp-size", "src-size?", "cache_policy"),
         copy,
         "an issue; outside of program order weak reads of global and weak writes of shared memory (generic proxy)",
         _PAGE + "cp.async",

@@ -63,10 +63,6 @@ def _label(call: Call, side: Side, *, rmw: bool = False) -> Access:
 
 def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
     released = call.word("sem") == "release"
-    if len(call.operands) != (2 if released else 3):
-        call.fail(
-            f"this {call.head} takes [a], b{'' if released else ', [mbar]'}; {len(call.operands)} operands are given"
-        )
     if released:
         memory_base(call, call.operands[0], Space.GLOBAL)
         return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts)),)
@@ -136,6 +132,7 @@ def _families(weak: str) -> tuple[Rule, ...]:
     )
 
 
+_WHEN = {"[mbar]": "!sem=release"}
 _LATER = dict.fromkeys(("mmio", "sem=release", "space=global", "scope=gpu|sys"), Since(100))
 _TYPES = ("b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64")
 
@@ -156,7 +153,7 @@ ROWS = (
             Slot("vec", ("v2", "v4"), "vector qualifier"),
             type_slot(_TYPES),
         ),
-        ("[a]", "b", "[mbar]?"),
+        ("[a]", "b", "[mbar]"),
         store,
         "an issue; outside of program order a weak write of shared memory (generic proxy) and a complete-tx that "
         "releases at .cluster scope. With .release the issue releases, and the write is relaxed at the same scope",
@@ -183,6 +180,7 @@ ROWS = (
         ),
         since=Since(90),
         later=_LATER,
+        when=_WHEN,
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
@@ -196,7 +194,7 @@ ROWS = (
             Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
             Slot("type", ("b32", "u32", "s32", "u64", "s64"), "type", Need.BLOCKS, NO_FLOATS),
         ),
-        ("[a]", "b", "[mbar]?"),
+        ("[a]", "b", "[mbar]"),
         reduce,
         "an issue; outside of program order an atomic read and write of shared memory, relaxed at .cluster scope "
         "(generic proxy), and a complete-tx as st.async, which is the default completion. With .release as "
@@ -219,6 +217,7 @@ ROWS = (
         ),
         since=Since(90),
         later=_LATER,
+        when=_WHEN,
         effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -13,7 +13,7 @@ from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
-from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, update
+from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, update
 from memmodel.isa.place import mask, mbarrier, memory_base, rank_of
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
 from memmodel.isa.tensor_memory import TCGEN05
@@ -107,34 +107,33 @@ def descriptor_read(call: Call, address: Expr) -> AsyncRead:
 def copy(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.tensor."""
     if call.word("dst") == "global":
-        given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
-        address, _, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
-        tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
+        address, _, coordinates = map_at(call, call.operands[0])
+        tile, window, _ = end(call, call.operands[1], "shared::cta")
         box = _box(call, coordinates, None, reads=False)
         write = Scatter(_weak(call, Side.WRITE), box, 1, tracks(True))
         source = gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True)
         made_of = descriptor_read(call, address), source, write
         return (*_inside(call, coordinates), issue(Family.BULK, *made_of))
-    mask_name = ["ctaMask"] if call.word("multicast") else []
-    given = take(call, ["[dstMem]", "[tensorMap, tensorCoords]", "[mbar]", *_offsets(call), *mask_name, *_policy(call)])
-    address, _, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
-    tile, window, named = end(call, given["[dstMem]"], call.word("dst") or "")
+    destination, map_operand, barrier_operand = call.operands[:3]
+    address, _, coordinates = map_at(call, map_operand)
+    tile, window, named = end(call, destination, call.word("dst") or "")
     group = 2 if call.word("cta_group") == "cta_group::2" else None
     own = window is Window.SHARED_CTA
-    barrier = mbarrier(call, given["[mbar]"], window)
-    at = given["[mbar]"]
-    where = at.base if isinstance(at, Mem) and isinstance(at.base, Sym) else None
-    check_barrier(call, named, where, at, peer=group == 2 and not own)
-    steps, ctas = mask(call, given["ctaMask"]) if mask_name else ((), ())
-    if not mask_name and not own:
-        steps = (*steps, *_one_cta(call, tile, barrier.address, group))
-    box = _box(call, coordinates, given.get("im2colInfo"), reads=True)
-    read = gather(call, box, in_group=False)
-    made: list[tuple[Region, Object, Expr | None]] = []
-    for there, bar, when in receivers(call, tile, barrier, ctas, group):
-        made.append((BoxTile(there, Window.SHARED_CLUSTER if ctas else window, Get("$map"), box.mode), bar, when))
-    first = (descriptor_read(call, address), read)
-    return (*steps, *delivered(call, first, 1, made, None))
+    barrier = mbarrier(call, barrier_operand, window)
+    named_barrier = barrier_operand.base if isinstance(barrier_operand, Mem) else None
+    if isinstance(named_barrier, Sym):
+        check_barrier(call, named, named_barrier, barrier_operand, peer=group == 2 and not own)
+    cta_mask = call.operand("ctaMask")
+    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask)
+    if cta_mask is None and not own:
+        steps = _one_cta(call, tile, barrier.address, group)
+    box = _box(call, coordinates, call.operand("im2colInfo"), reads=True)
+    destinations: list[tuple[Region, Object, Expr | None]] = [
+        (BoxTile(place, Window.SHARED_CLUSTER if ctas else window, Get("$map"), box.mode), own_barrier, when)
+        for place, own_barrier, when in receivers(call, tile, barrier, ctas, group)
+    ]
+    first = (descriptor_read(call, address), gather(call, box, in_group=False))
+    return (*steps, *delivered(call, first, 1, destinations, None))
 
 
 def _one_cta(call: Call, target: Expr, barrier: Expr, group: int | None) -> tuple[Op, ...]:
@@ -165,9 +164,8 @@ def _weak(call: Call, side: Side) -> Access:
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """cp.reduce.async.bulk.tensor: atomic updates at .gpu scope, in the type of the data."""
-    given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
-    address, descriptor, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
-    tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
+    address, descriptor, coordinates = map_at(call, call.operands[0])
+    tile, window, _ = end(call, call.operands[1], "shared::cta")
     type = _UNTYPED if call.module else _element_type(call, descriptor)  # the map says it when the copy is made
     weak = replace(_weak(call, Side.READ), family=Family.BULK_REDUCTION, role=Role.SOURCE)
     box = replace(_box(call, coordinates, None, reads=False), scalars=True)
@@ -190,26 +188,19 @@ def _element_type(call: Call, descriptor: Variable | None) -> DataType:
 
 def prefetch(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.prefetch: a hint, without events."""
-    given = take(call, ["[srcMem]", "size", *_policy(call)])
-    end(call, given["[srcMem]"], "global")
-    return size_of(call, given["size"])[1]
+    end(call, call.operands[0], "global")
+    return size_of(call, call.operands[1])[1]
 
 
 def prefetch_box(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.prefetch.tensor: a hint, without events."""
-    given = take(call, ["[tensorMap, tensorCoords]", *_offsets(call), *_policy(call)])
-    map_at(call, given["[tensorMap, tensorCoords]"])
+    map_at(call, call.operands[0])
     return ()
 
 
-def _policy(call: Call) -> list[str]:
-    return ["cache_policy"] if call.word("hint") else []
-
-
-def _offsets(call: Call) -> list[str]:
-    """im2col needs to know where in the image it is."""
-    return ["im2colInfo"] if call.word("mode") in ("im2col", "im2col::w", "im2col::w::128") else []
-
+_MAP = "[tensorMap, tensorCoords]"
+_OFFSETS = {"im2colInfo": "mode=im2col|im2col::w|im2col::w::128"}
+"""im2col needs to know where in the image it is."""
 
 _DIM = Slot("dim", DIMENSIONS, "number of dimensions", Need.ALWAYS)
 _MODE = Slot("mode", MODES, "load mode")
@@ -242,7 +233,7 @@ ROWS = (
             Slot("cta_group", ("cta_group::1", "cta_group::2"), "CTA group"),
             CACHE_HINT,
         ),
-        ("a", "b", "c?", "d?", "e?", "f?"),
+        ("[dstMem]", _MAP, "[srcMem]", "[mbar]", "im2colInfo", "ctaMask", "cache_policy"),
         copy,
         "as cp.async.bulk, always weak, and with a read of the tensor map (tensormap proxy)",
         _PAGE + "cp.async.bulk.tensor",
@@ -261,6 +252,12 @@ ROWS = (
         ),
         since=Since(90),
         later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES},
+        when={
+            **dict.fromkeys(("[dstMem]", "[mbar]"), "dst!=global"),
+            "[srcMem]": "dst=global",
+            **_OFFSETS,
+            "ctaMask": "multicast",
+        },
         written="[dstMem], [tensorMap, {c0, ..}], [mbar]{, im2colInfo}{, ctaMask}{, cache_policy}; to .global: "
         "[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
@@ -276,7 +273,7 @@ ROWS = (
             Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS),
             CACHE_HINT,
         ),
-        ("a", "b", "cache_policy?"),
+        (_MAP, "[srcMem]", "cache_policy"),
         reduce,
         "as cp.reduce.async.bulk, at .gpu scope, and with a read of the tensor map (tensormap proxy)",
         _PAGE + "cp.reduce.async.bulk.tensor",
@@ -286,13 +283,12 @@ ROWS = (
             _IMAGE,
         ),
         since=Since(90),
-        written="[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
         effect=Effect.ASYNCHRONOUS,
     ),
     Row(
         ("cp.async.bulk.prefetch",),
         (Slot("level", ("L2",), "level", Need.ALWAYS), Slot("src", ("global",), "source", Need.ALWAYS), CACHE_HINT),
-        ("[srcMem]", "size", "cache_policy?"),
+        ("[srcMem]", "size", "cache_policy"),
         prefetch,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch",
@@ -308,14 +304,14 @@ ROWS = (
             _MODE,
             CACHE_HINT,
         ),
-        ("[tensorMap, tensorCoords]", "a?", "b?"),
+        (_MAP, "im2colInfo", "cache_policy"),
         prefetch_box,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
         rules=(_MODES_FROM, _MATRIX, _IMAGE),
         since=Since(90),
         later=_WIDE_IMAGES,
-        written="[tensorMap, {c0, ..}]{, im2colInfo}{, cache_policy}",
+        when=_OFFSETS,
         effect=Effect.ASYNCHRONOUS,
     ),
 )

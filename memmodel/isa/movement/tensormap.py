@@ -58,11 +58,9 @@ FIELDS = ("global_address", "rank", *INDEXED, *CODED)
 def replace(call: Call) -> tuple[Op, ...]:
     """tensormap.replace: a weak write of the whole map."""
     field = call.word("field") or ""
-    names = ["[addr]", *(["ord"] if field in INDEXED else []), "new_val"]
-    if len(call.operands) != len(names):
-        call.fail(f"{call.head}.tile.{field} takes {', '.join(names)}; {len(call.operands)} operands are given")
-    if field in INDEXED and not (isinstance(call.operands[1], Imm) and 0 <= call.operands[1].value <= 4):
-        call.fail("ord is a number from 0 to 4", call.operands[1])
+    ord = call.operand("ord")
+    if ord is not None and not (isinstance(ord, Imm) and 0 <= ord.value < MAX_DIMENSIONS):
+        call.fail(f"ord is a number from 0 to {MAX_DIMENSIONS - 1}", ord)
     code = call.operands[-1]
     if field in CODED and not isinstance(code, Imm):
         call.fail(f"the new value of .{field} is written out", code)
@@ -111,8 +109,8 @@ def _replaced(call: Call, field: str) -> Expr:
 
 def _axis(call: Call) -> int:
     """The dimension that a field is about."""
-    ord = call.operands[1]
-    return ord.value if call.word("field") in INDEXED and isinstance(ord, Imm) else 0
+    ord = call.operand("ord")
+    return ord.value if isinstance(ord, Imm) else 0
 
 
 def _with_code(field: str, code: int) -> Expr:
@@ -176,7 +174,7 @@ ROWS = (
             Slot("size", ("b1024",), "size of the object", Need.ALWAYS),
             Slot("type", ("b32", "b64"), "type", Need.ALWAYS),
         ),
-        ("[addr]", "a", "b?"),
+        ("[addr]", "ord", "new_val"),
         replace,
         "a weak read of the map, then a weak write (generic proxy)",
         "Data Movement and Conversion Instructions: tensormap.replace",
@@ -190,7 +188,7 @@ ROWS = (
         ),
         since=Since(90, frozenset({90, 100, 103, 110, 120})),
         later={"field=swizzle_atomicity": Since(families=frozenset({100, 103, 110, 120}))},
-        written="[addr]{, ord}, new_val",
+        when={"ord": f"field={either(INDEXED)}"},
     ),
     Row(
         ("tensormap.cp_fenceproxy",),

@@ -61,7 +61,6 @@ NO_FLOATS = {
 
 def atom(call: Call) -> tuple[Op, ...]:
     """atom: the old value goes to the first operand (`_` drops it)."""
-    _count(call, ("d", "[a]"))
     steps = _modify(call, call.operands[1], call.operands[2:], Family.ATOM)
     target, lanes = call.operands[0], _type(call).lanes
     targets = () if isinstance(target, Blank) else _items(call, target)
@@ -72,16 +71,7 @@ def atom(call: Call) -> tuple[Op, ...]:
 
 def red(call: Call) -> tuple[Op, ...]:
     """red: as atom, the old value dropped."""
-    _count(call, ("[a]",))
     return _modify(call, call.operands[0], call.operands[1:], Family.RED)
-
-
-def _count(call: Call, before: tuple[str, ...]) -> None:
-    names = (*before, "b", "c") if call.word("op") == "cas" else (*before, "b")
-    hinted = call.word("hint") is not None
-    if len(call.operands) != len(names) + hinted:
-        names = (*names, "cache_policy") if hinted else names
-        call.fail(f"{call.head}.{call.word('op')} takes {', '.join(names)}; {len(call.operands)} operands are given")
 
 
 def _joined(call: Call, first: int, lanes: int) -> Expr:
@@ -188,7 +178,8 @@ def _row(
             Slot("vec", (), "vector qualifier", modules=("v2", "v4", "v8")),
             Slot("type", ALL_TYPES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=tuple(_FLOAT_TYPES)),
         ),
-        operands=(*operands, "cache_policy?"),
+        operands=(*operands, "cache_policy"),
+        when={"c": "op=cas"} if head == "atom" else {},
         lower=atom if head == "atom" else red,
         events=events,
         source=f"Parallel Synchronization and Communication Instructions: {head}",
@@ -207,7 +198,7 @@ ROWS = (
         "atom",
         tuple(HALVES),
         MODIFYING_TYPES | _EXCHANGING_TYPES,
-        ("d", "[a]", "b", "c?"),
+        ("d", "[a]", "b", "c"),
         f"a read (that acquires) and a write (that releases), joined by rmw; {_DEFAULTS}; a failed cas only reads",
         {},
     ),

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Need, OperandRange, Row, Rule, Since, Slot, Together, flag, type_slot
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
@@ -24,6 +24,7 @@ from memmodel.ptx.vocabulary import DataType, Scope, Sem
 
 WARP_SIZE = 32
 RESOURCES = 16
+_NUMBERS = OperandRange("a", 0, RESOURCES - 1, "the number of a barrier")
 
 HOWEVER_MANY = Const(-1)
 """The column layout's resources are named by those who use them: without a count, whoever arrives meets."""
@@ -57,7 +58,8 @@ def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
 
 def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Half, ...]) -> tuple[Op, ...]:
     """Steps that find what registers must not hold: a number that no barrier has, a count of no whole warps."""
-    steps = list(in_range(call, number, 0, RESOURCES - 1, "the number of a barrier"))
+    named_by_number = call.columns and isinstance(number, Imm)
+    steps = [] if named_by_number else list(in_range(call, number, _NUMBERS))
     if call.columns or count is None or (isinstance(count, Imm) and not call.module):
         return tuple(steps)
     threads = call.integer(count)

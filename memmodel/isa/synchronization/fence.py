@@ -135,7 +135,7 @@ ROWS = (
             Rule(
                 "{head}.{proxy} takes effect in its thread and has no scope",
                 "write {head}.{proxy}, or {head}.alias.release.{scope}",
-                "!sem scope",
+                "!sem proxy scope",
             ),
         ),
         source=_PAGE,

@@ -36,17 +36,11 @@ def tensormap(call: Call) -> tuple[Op, ...]:
     """fence.proxy.tensormap::generic: the acquire half is about the tensor map at its operand."""
     half = SEMANTICS[call.word("sem") or ""]
     if half is Sem.ACQUIRE:
-        if len(call.operands) != 2:
-            call.fail(f"{call.head}.acquire takes [addr], size; {len(call.operands)} operands are given")
         size_128(call, call.operands[1])
         label = ProxyFence(Proxy.TENSORMAP, half, call.scope, Covers.RANGE)
         where = memory_base(call, call.operands[0], Space.GLOBAL)[0]
         found = check_global(call, call.operands[0], f"the map of {call.head}.acquire")
         return (*found, Emit(label, where, TENSORMAP_BYTES))
-    if call.operands:
-        call.fail(
-            f"{call.head}.release takes no operands", call.operands[0], "drop them; the acquire half names the map"
-        )
     return (Emit(ProxyFence(Proxy.TENSORMAP, half, call.scope)),)
 
 
@@ -101,12 +95,12 @@ ROWS = (
     Row(
         ("fence.proxy.tensormap::generic",),
         (_HALF, scope_slot(Need.ALWAYS)),
-        ("[addr]?", "size?"),
+        ("[addr]", "size"),
         tensormap,
         "one half of a proxy fence from the generic to the tensormap proxy; .acquire is about 128 bytes at its address",
         _PAGE,
         since=Since(90),
-        written="{[addr], 128}",
+        when=dict.fromkeys(("[addr]", "size"), "sem=acquire"),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(

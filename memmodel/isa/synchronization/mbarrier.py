@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.place import FULL_MASK, U32, count_operand, in_range, mbarrier
-from memmodel.isa.row import Effect, Row, Rule, Since, Slot, flag, type_slot
+from memmodel.isa.place import FULL_MASK, U32, in_range, mbarrier
+from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, Slot, flag, type_slot
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -22,6 +22,7 @@ from memmodel.ptx.vocabulary import Scope, Sem, Window
 
 MAX_V1 = (1 << 9) - 1
 PARITY = "a phase parity"
+_PARITY = OperandRange("phase", 0, 1, PARITY)
 SEMANTICS = {"release": Sem.RELEASE, "acquire": Sem.ACQUIRE, "relaxed": Sem.RELAXED}
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
@@ -46,10 +47,8 @@ def anywhere(call: Call, operand: Operand) -> Object:
 
 def init(call: Call) -> tuple[Op, ...]:
     """mbarrier.init: phase 0 with that many arrivals."""
-    most = MAX_V1 if call.word("layout") == "layout::v1" else MAX_ARRIVALS
-    count = count_operand(call, call.operands[1], 1, most, "the count of mbarrier.init")
-    valid = in_range(call, call.operands[1], 1, most, "the count of mbarrier.init")
-    return (*valid, OnObject(Mbarrier(Action.INIT), own(call, call.operands[0]), count=count))
+    address, count = call.operands
+    return (OnObject(Mbarrier(Action.INIT), own(call, address), count=call.integer(count)),)
 
 
 def inval(call: Call) -> tuple[Op, ...]:
@@ -59,10 +58,9 @@ def inval(call: Call) -> tuple[Op, ...]:
 
 def transactions(call: Call) -> tuple[Op, ...]:
     """mbarrier.expect_tx and complete_tx."""
-    count = count_operand(call, call.operands[1], 0, MAX_ARRIVALS, "a transaction count")
+    address, count = call.operands
     action = Action.EXPECT_TX if call.head.endswith("expect_tx") else Action.COMPLETE_TX
-    valid = in_range(call, call.operands[1], 0, MAX_ARRIVALS, "a transaction count")
-    return (*valid, OnObject(label(call, action, "relaxed"), anywhere(call, call.operands[0]), bytes=count))
+    return (OnObject(label(call, action, "relaxed"), anywhere(call, address), bytes=call.integer(count)),)
 
 
 def arrive(call: Call) -> tuple[Op, ...]:
@@ -78,15 +76,11 @@ def arrive(call: Call) -> tuple[Op, ...]:
     if expecting:
         if extra is None:
             call.fail(f"{call.head}.expect_tx needs a transaction count", hint="add the number of bytes")
-        expected = count_operand(call, extra, 0, MAX_ARRIVALS, "a transaction count")
+        expected = call.integer(extra)
     elif extra is not None:
-        count = count_operand(call, extra, 1, MAX_ARRIVALS, "the count of an arrive")
+        count = call.integer(extra)
     elif call.word("noComplete") is not None:
         call.fail(f"{call.head}.noComplete needs a count", hint="add the number of arrivals")
-    valid: tuple[Op, ...] = ()
-    if extra is not None:
-        least, what = (0, "a transaction count") if expecting else (1, "the count of an arrive")
-        valid = in_range(call, extra, least, MAX_ARRIVALS, what)
     step = OnObject(
         label(call, Action.ARRIVE, "release"),
         region,
@@ -95,7 +89,7 @@ def arrive(call: Call) -> tuple[Op, ...]:
         call.head.endswith("drop"),
         no_complete=call.word("noComplete") is not None,
     )
-    return (*valid, *returning(call, step, state))
+    return returning(call, step, state)
 
 
 def _check_result(call: Call, target: Operand, where: Operand) -> None:
@@ -112,7 +106,7 @@ def _check_result(call: Call, target: Operand, where: Operand) -> None:
 def test(call: Call) -> tuple[Op, ...]:
     """mbarrier.test_wait and try_wait, by state or by parity."""
     phase, steps = _tested(call)
-    return steps if call.word("parity") is None else (*in_range(call, phase, 0, 1, PARITY), *steps)
+    return steps if call.word("parity") is None else (*in_range(call, phase, _PARITY), *steps)
 
 
 def test_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
@@ -160,8 +154,7 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
         state = call.value(phase)
         step = OnObject(made, region, register=done, state=phase_of(call, state))
         return phase, (*belongs(call, state, region.address), step, *result)
-    parity = count_operand(call, phase, 0, 1, PARITY)
-    return phase, (OnObject(made, region, register=done, parity=parity), *result)
+    return phase, (OnObject(made, region, register=done, parity=call.integer(phase)), *result)
 
 
 def _reports_value(operands: list[Operand]) -> bool:
@@ -252,6 +245,10 @@ ROWS = (
         _PAGE + "mbarrier.init",
         since=Since(80),
         later=_since_90("layout"),
+        ranges=(
+            OperandRange("count", 1, MAX_V1, "the count of mbarrier.init", "layout=layout::v1"),
+            OperandRange("count", 1, MAX_ARRIVALS, "the count of mbarrier.init"),
+        ),
         effect=Effect.SYNCHRONIZES,
     ),
     Row(
@@ -272,6 +269,7 @@ ROWS = (
         "a relaxed operation on the object that raises or lowers its transaction count",
         _PAGE + "mbarrier.expect_tx, mbarrier.complete_tx",
         rules=TOGETHER,
+        ranges=(OperandRange("txCount", 0, MAX_ARRIVALS, "a transaction count"),),
         since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
@@ -296,6 +294,10 @@ ROWS = (
         ),
         since=Since(80),
         later=_since_90(*_WIDER, "space=shared::cluster", "expect_tx", "count !noComplete"),
+        ranges=(
+            OperandRange("count", 0, MAX_ARRIVALS, "a transaction count", "expect_tx"),
+            OperandRange("count", 1, MAX_ARRIVALS, "the count of an arrive"),
+        ),
         written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
         effect=Effect.SYNCHRONIZES,
     ),

@@ -64,8 +64,8 @@ def collective_of(compiler: Compiler, instruction: PtxInstruction) -> Collective
     if not is_aligned(instruction):
         return None
     uniform = tuple(
-        (name.strip("[]?"), _values(compiler, instruction, operand))
-        for name, operand in zip(row.operands, instruction.operands, strict=False)
+        (name.strip("[]"), _values(compiler, instruction, operand))
+        for name, operand in zip(spelling.named(len(instruction.operands)) or (), instruction.operands, strict=False)
         if name in row.uniform and not isinstance(operand, Vector)
     )
     identity = (instruction.opcode, instruction.operands) if row.elsewhere else instruction.number
