@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from memmodel.base.labels import Access
+from memmodel.base.labels import Access, Action, Fence, ProxyFence
 from memmodel.errors import InputError
-from memmodel.isa.module import Surroundings, head_row, lower_in_module
-from memmodel.isa.row import Effect, Row, Together
-from memmodel.program.ops import Assign, Op, Read, UndefinedIf, Write
+from memmodel.isa.module import Surroundings, head_row, lower_in_module, words_of
+from memmodel.isa.row import Effect, Row, Together, numeric_type
+from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.ops import Assign, AsyncWrite, Emit, IssueAsync, OnObject, Op, Read, UndefinedIf, Update, Write
 from memmodel.program.unknowns import Compiled, in_register
 from memmodel.program.uses import results_of
-from memmodel.program.warp_ops import WarpOp
-from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.program.warp_ops import AmongLanes, WarpOp
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import (
     Arguments,
     JumpTarget,
@@ -31,7 +32,7 @@ from memmodel.ptx.operands import (
     TensorOperand,
     Vector,
 )
-from memmodel.ptx.vocabulary import Window
+from memmodel.ptx.vocabulary import DataType, Window
 
 PRIVATE = (Window.LOCAL, Window.CONST, Window.PARAM, Window.FUNCTION_PARAM, Window.ANY_PARAM)
 """Windows through which a thread reaches nothing that other threads write."""
@@ -50,6 +51,11 @@ class LoweredInstruction:
     def row(self) -> Row | None:
         """The row of its head; None if there is none."""
         return head_row(self.instruction.opcode)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Its qualifiers by slot; none if it is illegal."""
+        return words_of(self.instruction.opcode)
 
     @cached_property
     def _lowered(self) -> tuple[tuple[Op | WarpOp, ...], InputError | None]:
@@ -75,18 +81,21 @@ class LoweredInstruction:
     @cached_property
     def writes(self) -> tuple[int, ...]:
         """The registers that receive its results, in the order of its operands."""
-        return tuple(slot for operand, result in self._operands() if result for slot in registers(operand))
+        return tuple(
+            register.slot for operand, result in self._operands() if result for register in named_registers(operand)
+        )
 
     @cached_property
-    def sources(self) -> frozenset[int]:
-        """The registers that its operands read."""
-        return frozenset(slot for operand, result in self._operands() if not result for slot in registers(operand))
+    def sources(self) -> tuple[int, ...]:
+        """The registers that its operands read, in the order of its operands."""
+        slots = (slot for operand, result in self._operands() if not result for slot in registers(operand))
+        return tuple(dict.fromkeys(slots))
 
     @cached_property
     def reads(self) -> frozenset[int]:
         """The registers that it reads, that of its guard included."""
         guard = self.instruction.guard
-        return self.sources if guard is None else self.sources | {guard.slot}
+        return frozenset(self.sources if guard is None else (*self.sources, guard.slot))
 
     def _operands(self) -> Iterator[tuple[Operand, bool]]:
         """Its operands, each with whether it receives a result."""
@@ -108,46 +117,128 @@ class LoweredInstruction:
 
     @cached_property
     def computes(self) -> bool:
-        """True if it changes registers of its thread alone, and knows nothing but its operands."""
-        return self.row is not None and self.row.effect is Effect.COMPUTES
+        """True if it only changes registers of its thread, and looks at nothing but its operands."""
+        return self._alone and self._effect is Effect.COMPUTES
 
     @cached_property
     def without_effect(self) -> bool:
         """True if no other thread can tell whether it is executed: it computes, jumps, or lets time pass."""
-        row = self.row
-        alone = row is not None and row.together is Together.THREAD
-        return self.jumps or (alone and row is not None and row.effect in (Effect.COMPUTES, Effect.NOTHING))
+        return self.computes or self.jumps or (self._alone and self._effect is Effect.NOTHING)
+
+    @property
+    def _effect(self) -> Effect | None:
+        return None if self.row is None else self.row.effect
+
+    @property
+    def _alone(self) -> bool:
+        return self.row is not None and self.row.together is Together.THREAD
 
     @cached_property
-    def tests_phase(self) -> bool:
-        """True if it asks whether a phase of an mbarrier object is over, and writes the answer."""
-        return self.row is not None and self.row.tests
+    def exchanges(self) -> bool:
+        """True if lanes of a warp learn from one another."""
+        return any(isinstance(op, AmongLanes) for op in self.ops)
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _reads_of_memory(self) -> tuple[Read, ...]:
+        return tuple(op for op in self.ops if isinstance(op, Read))
+
+    @cached_property
+    def _writes_of_memory(self) -> tuple[Write, ...]:
+        return tuple(op for op in self.ops if isinstance(op, Write))
 
     @cached_property
     def loads(self) -> bool:
         """True if it reads memory into registers at once and leaves memory as it is."""
-        return any(isinstance(op, Read) for op in self.ops) and not any(isinstance(op, Write) for op in self.ops)
+        return bool(self._reads_of_memory) and not self._writes_of_memory
 
     @cached_property
     def stores(self) -> bool:
         """True if it writes registers to memory at once, and does not read memory."""
-        return any(isinstance(op, Write) for op in self.ops) and not any(isinstance(op, Read) for op in self.ops)
+        return bool(self._writes_of_memory) and not self._reads_of_memory
 
     @cached_property
     def atomic(self) -> bool:
         """True if it reads and writes memory in one atomic operation."""
-        return any(isinstance(op, Write) and op.rmw for op in self.ops)
+        return any(op.rmw for op in self._writes_of_memory)
+
+    @property
+    def _access(self) -> Read | Write | None:
+        return next((op for op in self.ops if isinstance(op, Read | Write)), None)
 
     @cached_property
     def access(self) -> Access | None:
         """The label of the first access of memory that it makes at once; None if it makes none."""
-        return next((op.label for op in self.ops if isinstance(op, Read | Write)), None)
+        return None if self._access is None else self._access.label
+
+    @cached_property
+    def window(self) -> Window | None:
+        """The window of that access."""
+        return getattr(None if self._access is None else self._access.region, "window", None)
 
     @cached_property
     def private(self) -> bool:
         """True if it loads or stores what no other thread writes: local memory, constants, parameters."""
-        regions = [op.region for op in self.ops if isinstance(op, Read | Write)]
-        return bool(regions) and all(getattr(region, "window", None) in PRIVATE for region in regions)
+        return self.window in PRIVATE
+
+    @cached_property
+    def type(self) -> DataType | None:
+        """The type in which it accesses memory or computes, if it names one."""
+        return numeric_type(self.words.get("type", ""))
+
+    @cached_property
+    def stored(self) -> tuple[Expr, ...]:
+        """The values that it writes to memory, whatever that holds."""
+        parts = [part for op in self.ops if isinstance(op, IssueAsync) for part in op.parts]
+        writes = [op for op in (*self._writes_of_memory, *parts) if isinstance(op, Write | AsyncWrite)]
+        return tuple(value for op in writes if not op.rmw for value in op.values)
+
+    @cached_property
+    def combination(self) -> tuple[str, DataType] | None:
+        """The operation, and its type, of the value in memory with an operand, whose result an atomic operation leaves;
+        None where it leaves something else.
+        """
+        parts = (part for op in self.ops if isinstance(op, IssueAsync) for part in op.parts)
+        update = next((part for part in parts if isinstance(part, Update)), None)
+        if update is not None:
+            return update.op, update.type
+        left = [value for op in self._writes_of_memory if op.rmw and op.when is None for value in op.values]
+        only = left[0] if len(left) == 1 else None
+        return (only.op, only.type) if isinstance(only, Apply) and len(only.args) == 2 else None
+
+    @cached_property
+    def leaves_memory(self) -> bool:
+        """True for a load, and for an atomic operation that leaves what it reads, whatever that is."""
+        if self.loads or not self.atomic:
+            return self.loads
+        write = self._writes_of_memory[0]
+        left = write.values[0]
+        if write.when is not None:  # the value is written if it is equal to another one
+            return isinstance(write.when, Apply) and isinstance(left, Const) and write.when.args[1] == left
+        return isinstance(left, Apply) and left.op in ("add", "or", "xor") and left.args[1] == Const(0)
+
+    @cached_property
+    def phase_test(self) -> OnObject | None:
+        """The step that asks whether a phase of an mbarrier object is over; None if there is none."""
+        tests = (op for op in self.ops if isinstance(op, OnObject) and op.label.action is Action.TEST)
+        return next(tests, None)
+
+    @property
+    def tests_phase(self) -> bool:
+        """True if it asks whether a phase of an mbarrier object is over."""
+        return self.phase_test is not None
+
+    @property
+    def tests_parity(self) -> bool:
+        """True if it names that phase by its parity."""
+        return self.phase_test is not None and self.phase_test.parity is not None
+
+    @cached_property
+    def fences(self) -> bool:
+        """True if it is a fence of memory or of a proxy, and nothing else."""
+        labels = [op.label if isinstance(op, Emit) else None for op in self.ops]
+        return bool(labels) and all(isinstance(label, Fence | ProxyFence) for label in labels)
 
     # ---- control ---------------------------------------------------------------------------------------------
 
@@ -160,7 +251,7 @@ class LoweredInstruction:
     def target(self) -> int | None:
         """The number of the instruction that a branch leads to; None if it is no branch to a label of its function."""
         label = self.instruction.operands[0] if self.jumps and self.instruction.operands else None
-        return label.at if isinstance(label, JumpTarget) else None
+        return label.at if isinstance(label, JumpTarget) and label.at >= 0 else None
 
     @cached_property
     def jumps_by_table(self) -> bool:
@@ -182,11 +273,22 @@ class LoweredInstruction:
         """True if its thread leaves the function, or the kernel."""
         return self.instruction.words[0] in ("ret", "exit")
 
+    @property
+    def changes_control(self) -> bool:
+        """True if the thread may go on elsewhere than at the next instruction, or end."""
+        return self.jumps or self.jumps_by_table or self.calls or self.traps or self.ends
+
     @cached_property
     def goes_on(self) -> bool:
         """True if the thread may come from it to the next instruction."""
         leaves = self.jumps or self.jumps_by_table or self.ends or self.traps
         return self.instruction.guard is not None or not leaves
+
+    @cached_property
+    def follows(self) -> tuple[int, ...]:
+        """The numbers of the instructions that may come next, but for those that a branch by a table leads to."""
+        behind = (self.instruction.number + 1,) if self.goes_on else ()
+        return behind if self.target is None else (self.target, *behind)
 
 
 _CONTROL = ("bra", "brx", "call", "ret", "exit", "trap", "brkpt")
@@ -196,6 +298,15 @@ _CONTROL = ("bra", "brx", "call", "ret", "exit", "trap", "brkpt")
 def lowered(instruction: PtxInstruction, cluster_size: int = 1) -> LoweredInstruction:
     """What an instruction of a module does."""
     return LoweredInstruction(instruction, cluster_size)
+
+
+Body = tuple[LoweredInstruction, ...]
+
+
+@lru_cache(maxsize=8)
+def body_of(function: PtxFunction) -> Body:
+    """The instructions of a function, by their numbers."""
+    return tuple(lowered(instruction) for instruction in function.body or ())
 
 
 def registers(operand: Operand) -> list[int]:

@@ -80,6 +80,14 @@ def combined(op: str, type: DataType) -> BitsFn:
     return combine
 
 
+def follows_bits(expr: Expr) -> bool:
+    """True if single bits of registers tell single bits of the value of an expression."""
+    expr = stripped(expr)
+    return not isinstance(expr, Apply) or (
+        _rule(expr.op, expr.type) is not None and all(follows_bits(arg) for arg in expr.args)
+    )
+
+
 def _known(expr: Expr) -> KnownBits:
     if isinstance(expr, Const):
         number = Bits.of(expr.value, WIDEST)

@@ -82,7 +82,7 @@ EFFECTS = {
     "cvta.to.shared.u64 %d0, %d1;": {"computes", "without_effect"},
     "nanosleep.u32 %r0;": {"without_effect"},
     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, "
-    "{%r0, %r1, %r2, %r3};": {"computes"},
+    "{%r0, %r1, %r2, %r3};": set(),
     "ld.global.u32 %r0, [%d0];": {"loads"},
     "ld.acquire.gpu.global.u32 %r0, [%d0];": {"loads"},
     "ld.local.u32 %r0, [%d0];": {"loads", "private"},

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from memmodel.isa.lowered import registers
+from memmodel.isa.lowered import lowered, registers
 from memmodel.isa.module import tests_phase
 from memmodel.isa.row import numeric_type
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
 from memmodel.kernel.all_sizes.cta_dependence import READS
+from memmodel.kernel.flow.liveness import liveness
 from memmodel.kernel.flow.paths import failing
-from memmodel.kernel.flow.registers import ENDS, liveness, read_slots, written
+from memmodel.kernel.flow.registers import ENDS, read_slots, written
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget, Mem, Pair, Register, Special, Sym, TensorOperand, Vector
 
@@ -221,7 +222,11 @@ def _waits(body: tuple[PtxInstruction, ...], loop: LoopText, test: PtxInstructio
             reported.add(instruction.number)
     if any(not results.isdisjoint(written(body[at])) for at in loop.inside - reported):
         return False  # a register that is used for something else as well
-    return len(result) == 1 and set(slots) <= results and failing(body, test.number, result[0])[0] is None
+    return (
+        len(result) == 1
+        and set(slots) <= results
+        and failing(tuple(map(lowered, body)), test.number, result[0])[0] is None
+    )
 
 
 def origin(body: tuple[PtxInstruction, ...], slot: int) -> str:

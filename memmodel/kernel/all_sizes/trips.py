@@ -35,7 +35,7 @@ from memmodel.kernel.all_sizes.periods import (
     writes_in,
     written_blocks,
 )
-from memmodel.kernel.flow.registers import liveness
+from memmodel.kernel.flow.liveness import liveness
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused

@@ -10,51 +10,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Side
-from memmodel.kernel.flow.paths import PURE
-from memmodel.kernel.flow.registers import reads, written
+from memmodel.isa.lowered import LoweredInstruction, body_of
+from memmodel.kernel.flow.liveness import successors
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import JumpTarget
+from memmodel.program.ops import Assign, Read, UndefinedIf, Unmodelled, Write
+from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Forget, Note
+from memmodel.ptx.module.syntax import PtxFunction
 
-TO_REGISTERS = PURE | {"ld", "ldu", "cvta", "mapa", "shfl", "vote", "match", "redux", "elect", "activemask"}
-STORES = ("st", "atom", "red")
+FOLLOWED = (Assign, Forget, UndefinedIf, Unmodelled, Note, Read, Write, AmongLanes, ActiveLanes)
+"""Steps that change nothing but registers of their threads and memory that the trace tells of."""
+
 MOST_BYTES = 1 << 20
 """Bytes that accesses of a run touch, for memory to be followed."""
-ENDS = ("ret", "exit", "trap")
-JUMPS = ("bra", *ENDS)
 
 
 def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -> frozenset[int]:
     """The instructions that may depend on what a load returns. `loads_of`: by a store the loads of its bytes."""
-    body = entry.body or ()
-    everything = frozenset(instruction.number for instruction in body)
-    if any(instruction.words[0] in ("call", "brx") for instruction in body):
+    body = body_of(entry)
+    everything = frozenset(range(len(body)))
+    if any(does.calls or does.jumps_by_table for does in body):
         return everything
-    used, makes = [reads(instruction) for instruction in body], [set(written(instruction)) for instruction in body]
     tainted, loaded = {load}, set(loads_of.get(load, ()))
-    behind = {load: _after(body, load)}
-    values, jumps = {slot: [load] for slot in makes[load]}, list[int]()
+    behind = {load: _after(entry, load)}
+    values, jumps = {slot: [load] for slot in body[load].writes}, list[int]()
     changed = True
     while changed:
         changed = False
-        for instruction in body:
-            at = instruction.number
+        for at, does in enumerate(body):
             if at in tainted:
                 continue
-            by_value = at in loaded or any(at in behind[maker] for slot in used[at] for maker in values.get(slot, ()))
+            by_value = at in loaded or any(at in behind[maker] for slot in does.reads for maker in values.get(slot, ()))
             if not (by_value or any(at in behind[jump] for jump in jumps)):
                 continue
-            head = instruction.words[0]
-            if head not in TO_REGISTERS and head not in (*STORES, *ENDS, "fence", "membar"):
+            if not _is_followed(does):
                 return everything
             tainted.add(at)
-            behind[at] = _after(body, at)
-            for slot in makes[at]:
+            behind[at] = _after(entry, at)
+            for slot in does.writes:
                 values.setdefault(slot, []).append(at)
-            jumps += [at] if head in JUMPS else []
+            jumps += [at] if does.changes_control else []
             loaded |= loads_of.get(at, set())
             changed = True
     return frozenset(tainted - ({load} if load not in behind[load] else set()))
@@ -89,17 +86,23 @@ def flows(run: LaunchTrace) -> dict[int, set[int]] | None:
     return loads_of
 
 
-def _after(body: tuple[PtxInstruction, ...], at: int) -> set[int]:
+def _is_followed(does: LoweredInstruction) -> bool:
+    """True if nothing but its registers, memory and its place among the instructions carries a dependency on."""
+    return (
+        does.without_effect
+        or does.changes_control
+        or does.fences
+        or (bool(does.ops) and all(isinstance(op, FOLLOWED) for op in does.ops))
+    )
+
+
+def _after(entry: PtxFunction, at: int) -> set[int]:
     """The instructions that a thread may reach after an instruction."""
+    after_each = successors(entry)
     waiting, after = [at], set[int]()
     while waiting:
-        instruction = body[waiting.pop()]
-        target = instruction.operands[0] if instruction.words[0] == "bra" and instruction.operands else None
-        following = [target.at] if isinstance(target, JumpTarget) else []
-        if instruction.guard is not None or instruction.words[0] not in ("bra", *ENDS):
-            following.append(instruction.number + 1)
-        for later in following:
-            if later < len(body) and later not in after:
+        for later in after_each[waiting.pop()]:
+            if later < len(after_each) and later not in after:
                 after.add(later)
                 waiting.append(later)
     return after

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from memmodel.isa.module import tests_phase, words_of
-from memmodel.kernel.flow.known_values import Known, following
-from memmodel.kernel.flow.paths import PURE, failing
-from memmodel.kernel.flow.registers import liveness, reads, written
-from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import JumpTarget
+from memmodel.isa.lowered import Body, LoweredInstruction, body_of
+from memmodel.kernel.flow.known_values import Known, State, following
+from memmodel.kernel.flow.liveness import liveness
+from memmodel.kernel.flow.paths import failing
+from memmodel.ptx.module.syntax import PtxFunction
 
 NOBODY = -1
 """In place of a wait, for tests whose answer decides nothing."""
+
+MOST_STATES = 200
+"""Instructions that are followed from a test."""
 
 
 @lru_cache(maxsize=8)
@@ -28,63 +30,55 @@ def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
     nothing that is used there. If that side does nothing at all, the answer decides nothing: such tests of a parity are
     listed under NOBODY.
     """
-    body = entry.body or ()
-    tests = [test.number for test in body if tests_phase(test.opcode)]
-    loops = {n for n in tests if len(written(body[n])) == 1 and failing(body, n, written(body[n])[0])[0] is None}
-    live: list[set[int]] | None = None
-    used = [reads(instruction) for instruction in body]
+    body = body_of(entry)
+    tests = [at for at, does in enumerate(body) if does.tests_phase and len(does.writes) == 1]
+    loops = {test for test in tests if failing(body, test, body[test].writes[0])[0] is None}
     peeks: dict[int, set[int]] = {}
-    for number in tests:
-        if number in loops or len(written(body[number])) != 1:
-            continue
-        branches = _decided(body, number, used)
+    for test in tests:
+        branches = None if test in loops else _decided(body, test)
         if branches is None:
             continue
-        live = live if live is not None else liveness(entry)
-        if "parity" in words_of(body[number].opcode):
+        live = liveness(entry)
+        if body[test].tests_parity:
             branches = [branch for branch in branches if not _same_sides(body, branch, live)]
             if not branches:
-                peeks.setdefault(NOBODY, set()).add(number)
-        if not branches:
-            continue
+                peeks.setdefault(NOBODY, set()).add(test)
         waits = {_saved(body, branch, loops, live) for branch in branches}
-        if None not in waits and all(_same_meaning(body[number], body[wait]) for wait in waits if wait is not None):
+        if all(wait is not None and _same_meaning(body[test], body[wait]) for wait in waits):
             for wait in waits:
                 if wait is not None:
-                    peeks.setdefault(wait, set()).add(number)
+                    peeks.setdefault(wait, set()).add(test)
     return {wait: frozenset(numbers) for wait, numbers in peeks.items()}
 
 
-def _same_meaning(first: PtxInstruction, second: PtxInstruction) -> bool:
+def _same_meaning(first: LoweredInstruction, second: LoweredInstruction) -> bool:
     """True if two tests acquire in the same way."""
-    return words_of(first.opcode) == words_of(second.opcode)
+    tests = [(test.label, test.parity is None) for test in (first.phase_test, second.phase_test) if test is not None]
+    return len(tests) == 2 and tests[0] == tests[1]
 
 
-def _decided(body: tuple[PtxInstruction, ...], test: int, used: list[set[int]]) -> list[int] | None:
-    """The branches that depend on the answer of a test; None if anything else does. `used`: what instructions read."""
-    tainted, branches = set(written(body[test])), set()
+def _decided(body: Body, test: int) -> list[int] | None:
+    """The branches that depend on the answer of a test; None if anything else does."""
+    tainted, branches = set(body[test].writes), set[int]()
     changed = True
     while changed:
         changed = False
-        for instruction, slots in zip(body, used, strict=True):
-            if instruction.number == test or slots.isdisjoint(tainted):
+        for at, does in enumerate(body):
+            if at == test or does.reads.isdisjoint(tainted):
                 continue
-            if instruction.words[0] not in PURE or instruction.words[0] == "nanosleep":
+            if does.jumps:
+                branches.add(at)
+            elif not does.computes:
                 return None
-            if instruction.words[0] == "bra":
-                branches.add(instruction.number)
-            elif not set(written(instruction)) <= tainted:
-                tainted |= set(written(instruction))
+            elif not tainted.issuperset(does.writes):
+                tainted.update(does.writes)
                 changed = True
     return sorted(branches)
 
 
-def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live: list[set[int]]) -> int | None:
+def _saved(body: Body, branch: int, loops: set[int], live: list[set[int]]) -> int | None:
     """The wait on one side of a branch, if that side does nothing else before it meets the other side."""
-    target = body[branch].operands[0]
-    if not isinstance(target, JumpTarget):
-        return None
-    for begin, other in ((branch + 1, target.at), (target.at, branch + 1)):
+    for begin, other in _sides(body, branch):
         wait, changed = _until_wait(body, begin, loops)
         if wait is None:
             continue
@@ -94,16 +88,19 @@ def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live:
     return None
 
 
-def _same_sides(body: tuple[PtxInstruction, ...], branch: int, live: list[set[int]]) -> bool:
+def _sides(body: Body, branch: int) -> tuple[tuple[int, int], ...]:
+    """Where each side of a branch begins, with the beginning of the other one."""
+    target = body[branch].target
+    return () if target is None else ((branch + 1, target), (target, branch + 1))
+
+
+def _same_sides(body: Body, branch: int, live: list[set[int]]) -> bool:
     """True if one side of a branch leads to the other side, without a loop, an effect or a value that is used there."""
-    target = body[branch].operands[0]
-    if not isinstance(target, JumpTarget):
-        return False
-    for begin, other in ((branch + 1, target.at), (target.at, branch + 1)):
+    for begin, other in _sides(body, branch):
         at, known, changed, seen = begin, Known(), set[int](), set[int]()
-        while at != other and at < len(body) and at not in seen and body[at].words[0] in PURE:
+        while at != other and at < len(body) and at not in seen and body[at].without_effect:
             seen.add(at)
-            changed |= set(written(body[at]))
+            changed.update(body[at].writes)
             ways = following(body, (at, known))
             at, known = ways[0] if len(ways) == 1 else (len(body), known)
         if at == other and not changed & live[other]:
@@ -111,36 +108,35 @@ def _same_sides(body: tuple[PtxInstruction, ...], branch: int, live: list[set[in
     return False
 
 
-def _until_wait(body: tuple[PtxInstruction, ...], at: int, loops: set[int]) -> tuple[int | None, set[int]]:
-    """The wait that a straight line of instructions without effect leads to."""
+def _until_wait(body: Body, at: int, loops: set[int]) -> tuple[int | None, set[int]]:
+    """The wait that a straight line of instructions without effect leads to, and the registers written on it."""
     changed: set[int] = set()
-    for _ in range(200):
+    for _ in range(MOST_STATES):
         if at >= len(body):
             break
-        instruction = body[at]
-        if at in loops and instruction.guard is None:
+        does = body[at]
+        if at in loops and does.instruction.guard is None:
             return at, changed
-        if instruction.words[0] not in PURE or (instruction.words[0] == "bra" and instruction.guard is not None):
+        if not does.without_effect or len(does.follows) != 1:
             break
-        changed |= set(written(instruction))
-        target = instruction.operands[0] if instruction.words[0] == "bra" else None
-        at = target.at if isinstance(target, JumpTarget) else at + 1
+        changed.update(does.writes)
+        (at,) = does.follows
     return None, changed
 
 
-def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[bool, set[int]]:
+def _meeting(body: Body, wait: int, other: int) -> tuple[bool, set[int]]:
     """Whether every path from a wait that succeeded leads to `other` without an effect; the registers written there."""
-    result = written(body[wait])
-    waiting: list[tuple[int, Known]] = [(wait + 1, ((result[0], 1),))]
-    seen: set[tuple[int, Known]] = set()
+    result = body[wait].writes
+    waiting: list[State] = [(wait + 1, ((result[0], 1),))]
+    seen: set[State] = set()
     changed = set(result)
     while waiting:
         state = waiting.pop()
         if state in seen or state[0] == other:
             continue
         seen.add(state)
-        if len(seen) > 200 or state[0] >= len(body) or body[state[0]].words[0] not in PURE:
+        if len(seen) > MOST_STATES or state[0] >= len(body) or not body[state[0]].without_effect:
             return False, changed
-        changed |= set(written(body[state[0]]))
+        changed.update(body[state[0]].writes)
         waiting += following(body, state)
     return True, changed

@@ -11,9 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memmodel.kernel.flow.registers import written
-from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import JumpTarget
+from memmodel.isa.lowered import Body
 
 MOST = 3_000
 """Instructions that are looked at behind a branch."""
@@ -33,7 +31,7 @@ class Detour:
     inside: tuple[int, ...] = ()
 
 
-def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[int], bool]) -> Detour | None:
+def detour(body: Body, branch: int, computes: Callable[[int], bool]) -> Detour | None:
     """Where the sides of a branch meet, if both only compute."""
     follows = _reached(body, branch, computes)
     join = _meeting(follows, branch)
@@ -46,20 +44,15 @@ def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[in
         if at != join and at not in inside:
             inside.add(at)
             waiting += follows[at]
-    if not all(at == branch or computes(at) or _jump(body[at]) for at in inside):
+    if not all(at == branch or computes(at) or body[at].target is not None for at in inside):
         return None
-    slots = {slot for at in inside for slot in written(body[at])}
-    calls = tuple(at for at in inside if body[at].words[0] == "call")
-    stores = bool(calls) or any(body[at].words[0] == "st" for at in inside)
+    slots = {slot for at in inside for slot in body[at].writes}
+    calls = tuple(at for at in inside if body[at].calls)
+    stores = bool(calls) or any(body[at].stores for at in inside)
     return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), stores, calls, tuple(sorted(inside)))
 
 
-def _jump(instruction: PtxInstruction) -> bool:
-    operands = instruction.operands
-    return instruction.words[0] == "bra" and bool(operands) and isinstance(operands[0], JumpTarget)
-
-
-def _reached(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[int], bool]) -> dict[int, list[int]]:
+def _reached(body: Body, branch: int, computes: Callable[[int], bool]) -> dict[int, list[int]]:
     """The successors of each instruction that is reached; none for an instruction that does more than compute."""
     follows: dict[int, list[int]] = {}
     waiting = deque([branch])
@@ -67,13 +60,8 @@ def _reached(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[
         at = waiting.popleft()
         if at in follows:
             continue
-        instruction, after = body[at], list[int]()
-        target = instruction.operands[0] if _jump(instruction) else None
-        if isinstance(target, JumpTarget):
-            after = [target.at] if instruction.guard is None else [at + 1, target.at]
-        elif computes(at) and len(follows) < MOST:
-            after = [at + 1]
-        follows[at] = [behind for behind in after if 0 <= behind < len(body)]
+        goes_on = body[at].target is not None or (computes(at) and len(follows) < MOST)
+        follows[at] = [behind for behind in reversed(body[at].follows) if behind < len(body)] if goes_on else []
         waiting += follows[at]
     return follows
 

@@ -7,37 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memmodel.isa.lowered import lowered
-from memmodel.kernel.flow.registers import written
+from memmodel.isa.lowered import Body, LoweredInstruction
 from memmodel.program.unknowns import evaluated
-from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import JumpTarget
 
 Known = tuple[tuple[int, int], ...]
+State = tuple[int, Known]
+"""The number of an instruction, and what is known of registers there."""
 
 
-def following(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tuple[int, Known]]:
+def following(body: Body, state: State) -> list[State]:
     """Where an instruction leads, with what is known of registers."""
     at, known = state
-    instruction, values = body[at], dict(known)
-    guard = None if instruction.guard is None else values.get(instruction.guard.slot)
-    runs = None if instruction.guard is None or guard is None else bool(guard) != instruction.negated
-    if instruction.words[0] == "bra":
-        target = instruction.operands[0] if instruction.operands else None
-        if not isinstance(target, JumpTarget):
-            return []
-        ways = [] if runs is False else [(target.at, known)]
-        return ways if runs is True or instruction.guard is None else [*ways, (at + 1, known)]
-    if runs is not False:
-        results = _results(instruction, values) if instruction.guard is None or runs else {}
-        for slot in written(instruction):
-            values.pop(slot, None)
-        values |= results
-    return [(at + 1, tuple(sorted(values.items())))]
+    does, values = body[at], dict(known)
+    guard = does.instruction.guard
+    held = None if guard is None else values.get(guard.slot)
+    runs = guard is None if held is None else bool(held) != does.instruction.negated
+    may_run = runs or held is None
+    if does.jumps:
+        ways = [(does.target, known)] if may_run and does.target is not None else []
+        return ways if runs else [*ways, (at + 1, known)]
+    if not may_run or not does.writes:
+        return [(at + 1, known)]
+    results = _results(does, values) if runs else {}
+    for slot in does.writes:
+        values.pop(slot, None)
+    return [(at + 1, tuple(sorted((values | results).items())))]
 
 
-def _results(instruction: PtxInstruction, values: Mapping[int, int]) -> dict[int, int]:
+def _results(does: LoweredInstruction, values: Mapping[int, int]) -> dict[int, int]:
     """The registers that an instruction leaves with a value that follows from what is known."""
     known = {str(slot): value for slot, value in values.items()}
-    results = {slot: evaluated(function, known) for slot, function in lowered(instruction).values.items()}
+    results = {slot: evaluated(function, known) for slot, function in does.values.items()}
     return {slot: value for slot, value in results.items() if value is not None}

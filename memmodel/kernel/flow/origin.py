@@ -6,34 +6,26 @@ In: entry, what was refused. Out: a clause for the message. It names what may re
 from __future__ import annotations
 
 from memmodel.errors import InputError
-from memmodel.kernel.flow.registers import read_slots, reads, written
+from memmodel.isa.lowered import LoweredInstruction, body_of, lowered
+from memmodel.kernel.flow.liveness import successors
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import JumpTarget, Special
+from memmodel.ptx.operands import Special
+from memmodel.ptx.vocabulary import Window
 
-SOURCES = ("ld", "ldu", "atom", "ldmatrix", "mma", "wgmma", "tcgen05", "activemask", "clusterlaunchcontrol", "multimem")
 SHOWN = 3
 MAX_STATES = 200_000
 
 
 def unwritten(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
     """The instruction that could not be decided, if it reads a register that no instruction writes."""
-    body = entry.body or ()
-    at = _place(body, error)
-    if at is None:
-        return None
-    slots = reads(at)
-    defined = {slot for instruction in body for slot in written(instruction)}
-    return at if slots - defined else None
+    at = place_of(entry, error)
+    written = {slot for does in body_of(entry) for slot in does.writes}
+    return at if at is not None and not lowered(at).reads <= written else None
 
 
 def place_of(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
     """The instruction whose value is not known."""
-    return _place(entry.body or (), error)
-
-
-def _place(body: tuple[PtxInstruction, ...], error: InputError) -> PtxInstruction | None:
-    """The instruction whose value is not known."""
-    span = error.span
+    body, span = entry.body or (), error.span
     if span is None or "depends on a value" not in error.message:
         return None
     start = span.line, span.start
@@ -42,20 +34,20 @@ def _place(body: tuple[PtxInstruction, ...], error: InputError) -> PtxInstructio
 
 def come_from(entry: PtxFunction, error: InputError) -> str:
     """`; it comes from ld.global.u32 at line 12`, or nothing."""
-    body = entry.body or ()
-    at = _place(body, error)
-    sources = [] if at is None else origins(body, at)
+    at = place_of(entry, error)
+    sources = [] if at is None else origins(entry, at.number)
     if not sources:
         return ""
     more = f" and {len(sources) - SHOWN} more" if len(sources) > SHOWN else ""
     return "; it comes from " + ", ".join(sources[:SHOWN]) + more
 
 
-def origins(body: tuple[PtxInstruction, ...], at: PtxInstruction) -> list[str]:
+def origins(entry: PtxFunction, at: int) -> list[str]:
     """What the guard of an instruction, or its operands if it has none, depend on."""
-    before = _predecessors(body)
-    slots = {at.guard.slot} if at.guard is not None else read_slots(at)
-    waiting = [(previous, slot) for previous in before[at.number] for slot in slots]
+    body, before = body_of(entry), _predecessors(entry)
+    guard = body[at].instruction.guard
+    slots = body[at].sources if guard is None else (guard.slot,)
+    waiting = [(previous, slot) for previous in before[at] for slot in slots]
     seen: set[tuple[int, int]] = set()
     sources: dict[str, None] = {}
     while waiting and len(seen) < MAX_STATES:
@@ -64,27 +56,30 @@ def origins(body: tuple[PtxInstruction, ...], at: PtxInstruction) -> list[str]:
             continue
         seen.add(state)
         number, slot = state
-        instruction = body[number]
-        if slot in written(instruction):
-            if instruction.words[0] in SOURCES and "param" not in instruction.words:
-                sources[f"{instruction.opcode} at line {instruction.line}"] = None
+        does, line = body[number], body[number].instruction.line
+        if slot in does.writes:
+            if _is_source(does):
+                sources[f"{does.instruction.opcode} at line {line}"] = None
             else:
-                for operand in instruction.operands:
+                for operand in does.instruction.operands:
                     if isinstance(operand, Special) and operand.name.startswith(("%clock", "%globaltimer", "%smid")):
-                        sources[f"{operand.name} at line {instruction.line}"] = None
-                waiting += [(previous, other) for previous in before[number] for other in read_slots(instruction)]
-            if instruction.guard is None:
+                        sources[f"{operand.name} at line {line}"] = None
+                waiting += [(previous, other) for previous in before[number] for other in does.sources]
+            if does.instruction.guard is None:
                 continue
         waiting += [(previous, slot) for previous in before[number]]
     return sorted(sources, key=lambda text: int(text.rsplit(" ", 1)[1]))
 
 
-def _predecessors(body: tuple[PtxInstruction, ...]) -> list[list[int]]:
-    before: list[list[int]] = [[] for _ in range(len(body) + 1)]
-    for instruction in body:
-        head = instruction.words[0]
-        if head == "bra" and isinstance(instruction.operands[0], JumpTarget):
-            before[instruction.operands[0].at].append(instruction.number)
-        if head not in ("ret", "exit", "trap", "bra", "brx") or instruction.guard is not None:
-            before[instruction.number + 1].append(instruction.number)
+def _is_source(does: LoweredInstruction) -> bool:
+    """True if its result does not follow from its operands: lanes pass their operands on, parameters are known."""
+    follows = does.computes or does.exchanges or does.window in (Window.PARAM, Window.ANY_PARAM)
+    return not (follows or does.tests_phase)
+
+
+def _predecessors(entry: PtxFunction) -> list[list[int]]:
+    before: list[list[int]] = [[] for _ in range(len(entry.body or ()) + 1)]
+    for at, following in enumerate(successors(entry)):
+        for later in following:
+            before[later].append(at)
     return before

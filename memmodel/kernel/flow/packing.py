@@ -7,51 +7,48 @@ status and value are one word). Everywhere else a register is known as a whole o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from memmodel.isa.lowered import registers
-from memmodel.kernel.flow.registers import written
-from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Mem, TensorOperand
+from memmodel.isa.lowered import Body, LoweredInstruction
+from memmodel.program.expressions import registers_of
+from memmodel.program.fields import follows_bits
+from memmodel.program.ops import Assign, Write
+from memmodel.ptx.vocabulary import Sem
 
-STRONG = ("relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
-PACKING = ("mov", "cvt", "and", "or", "xor", "not", "shl", "shr", "selp", "prmt", "bfe", "add", "setp")
-NARROW = ("b8", "u8", "s8", "f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "noftz")
 HIGHEST = 512
 """Registers that are followed; with more of them none is."""
 
 
-def packed_registers(body: Iterable[PtxInstruction]) -> frozenset[int]:
+def packed_registers(body: Body) -> frozenset[int]:
     """The registers through which such words are loaded and stored."""
-    code = list(body)
-    words = [instruction for instruction in code if _shares(instruction)]
-    read = {slot for instruction in words if instruction.words[0] in ("ld", "atom") for slot in written(instruction)}
-    stored = {slot for instruction in words if instruction.words[0] != "ld" for slot in _values(instruction)}
-    if not read or not stored or not any(instruction.words[0] in ("st", "atom") for instruction in words):
+    words = [does for does in body if _shares(does)]
+    read = {slot for does in words if does.loads or does.atomic for slot in does.writes}
+    stored = {slot for does in words for slot in _values(does)}
+    if not read or not stored or not any(does.stores or (does.atomic and does.writes) for does in words):
         return frozenset()
-    steps = [
-        (set(written(instruction)), _inputs(instruction)) for instruction in code if instruction.words[0] in PACKING
-    ]
+    steps = [(set(does.writes), set(does.sources)) for does in body if _packs(does)]
     slots = _closed(read, [(operands, results) for results, operands in steps]) | _closed(stored, steps)
     return frozenset(slots) if len(slots) <= HIGHEST else frozenset()
 
 
-def _shares(instruction: PtxInstruction) -> bool:
+def _shares(does: LoweredInstruction) -> bool:
     """True if it reads or writes a word that other threads look at."""
-    head, words = instruction.words[0], instruction.words
-    strong = head == "atom" or (head in ("ld", "st") and any(word in STRONG for word in words))
-    return strong and words[-1] not in NARROW
+    if does.access is None or does.access.sem is Sem.WEAK or (does.atomic and not does.writes):
+        return False
+    return does.type is not None and not does.type.floating and does.type.width > 8
 
 
-def _values(instruction: PtxInstruction) -> list[int]:
-    """The registers that a store or an atomic operation writes to memory."""
-    operands = instruction.operands[1:] if instruction.words[0] == "st" else instruction.operands[2:]
-    return [slot for operand in operands for slot in registers(operand)]
+def _values(does: LoweredInstruction) -> Iterator[int]:
+    """The registers that a store or an atomic operation writes to memory, or compares with it."""
+    for op in does.ops:
+        if isinstance(op, Write):
+            values = op.values if op.when is None else (*op.values, op.when)
+            yield from (int(name) for value in values for name in registers_of(value) if name.isdigit())
 
 
-def _inputs(instruction: PtxInstruction) -> set[int]:
-    operands = [operand for operand in instruction.operands[1:] if not isinstance(operand, Mem | TensorOperand)]
-    return {slot for operand in operands for slot in registers(operand)}
+def _packs(does: LoweredInstruction) -> bool:
+    """True if single bits of its operands tell single bits of its results."""
+    return does.computes and all(isinstance(op, Assign) and follows_bits(op.value) for op in does.ops)
 
 
 def _closed(begin: set[int], steps: list[tuple[set[int], set[int]]]) -> set[int]:

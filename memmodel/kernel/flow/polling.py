@@ -8,47 +8,40 @@ be read after the loop. A branch on the result itself is followed with the value
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from memmodel.isa.lowered import registers
-from memmodel.kernel.flow.known_values import Known, following
-from memmodel.kernel.flow.paths import PURE, failing
-from memmodel.kernel.flow.registers import ENDS, liveness, written
+from memmodel.isa.lowered import Body, body_of
+from memmodel.kernel.flow.known_values import State, following
+from memmodel.kernel.flow.liveness import liveness
+from memmodel.kernel.flow.paths import failing
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import (
-    JumpTarget,
-    Special,
-)
+from memmodel.ptx.operands import Special
 
 
 def complaints(
     entry: PtxFunction, tests: Iterable[int], awaits: Mapping[int, frozenset[int]] | None = None
 ) -> list[tuple[PtxInstruction, str]]:
     """The tests that head no such loop, and why. `awaits`: the tests of `looking_ahead`."""
-    body = entry.body or ()
-    live: list[set[int]] | None = None
+    body = body_of(entry)
     complaints = []
     ahead = {number for peeks in (awaits or {}).values() for number in peeks}
     for number in sorted(set(tests) - ahead):
         test = body[number]
-        result = written(test)
+        result = test.writes
         if len(result) != 1:
-            complaints.append((test, "its result is not one register"))
+            complaints.append((test.instruction, "its result is not one register"))
             continue
         why, changed = failing(body, number, result[0])
         changed -= computed_again(entry, number, changed, result[0])
-        asked = {slot for operand in test.operands[1:] for slot in registers(operand)}
-        if why is None and changed & asked:
+        if why is None and not changed.isdisjoint(test.sources):
             why = "the loop changes what it tests"
         if why is None:
-            live = live if live is not None else liveness(entry)
             behind = _succeeding(body, number, result[0])
-            left = [after for after in behind if changed & live[after] - set(result)]
-            if left:
+            if any(changed & liveness(entry)[after] - set(result) for after in behind):
                 why = "a register that the loop changes is used behind it"
         if why is not None:
-            complaints.append((test, why))
+            complaints.append((test.instruction, why))
     return complaints
 
 
@@ -59,71 +52,60 @@ def computed_again(entry: PtxFunction, test: int, changed: set[int], result: int
     the two. Its sources are of this kind, or not written in the loop. So every round computes the same, and every path
     to the test passes the instruction. (Addresses and parities of inline assembly are computed so.)
     """
-    body = entry.body or ()
+    body = body_of(entry)
     ends, counts = _blocks(entry)
     first = test
-    while first > 0 and first not in ends and body[first - 1].words[0] in PURE:
+    while first > 0 and first not in ends and body[first - 1].without_effect:
         first -= 1
     steady: set[int] = set()
-    for instruction in body[first:test]:
-        sources = {slot for operand in instruction.operands[1:] for slot in registers(operand)}
-        varies = any(isinstance(operand, Special) for operand in instruction.operands)
-        slots = written(instruction)
-        if instruction.guard is None and not varies and result not in sources and sources & changed <= steady:
-            steady |= {slot for slot in slots if counts[slot] == 1}
+    for does in body[first:test]:
+        sources = set(does.sources)
+        varies = any(isinstance(operand, Special) for operand in does.instruction.operands)
+        if does.instruction.guard is None and not varies and result not in sources and sources & changed <= steady:
+            steady |= {slot for slot in does.writes if counts[slot] == 1}
     return steady
 
 
 @lru_cache(maxsize=8)
 def _blocks(entry: PtxFunction) -> tuple[set[int], Counter[int]]:
     """The instructions at which basic blocks begin, and the number of writers of each register."""
-    body = entry.body or ()
-    ends = {at for listed in entry.tables.values() for at in listed}
-    ends |= {instruction.start for instruction in entry.callees.values()}
-    ends |= {
-        instruction.operands[0].at
-        for instruction in body
-        if instruction.operands and isinstance(instruction.operands[0], JumpTarget)
-    }
-    ends |= {at + 1 for at in range(len(body)) if body[at].words[0] in ("brx", "bra", "call", *ENDS)}
-    return ends, Counter(slot for instruction in body for slot in written(instruction))
+    body = body_of(entry)
+    begins = {at for listed in entry.tables.values() for at in listed}
+    begins |= {callee.start for callee in entry.callees.values()}
+    begins |= {does.target for does in body if does.target is not None}
+    begins |= {at + 1 for at, does in enumerate(body) if does.changes_control}
+    return begins, Counter(slot for does in body for slot in does.writes)
 
 
-def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruction, PtxInstruction]]:
-    """The tests after whose failure a thread may stop the kernel, each with the trap."""
-    body = entry.body or ()
-    traps = []
-    for number in sorted(set(tests)):
+def time_outs(entry: PtxFunction, tests: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The tests after whose failure a thread may stop the kernel, each with the first trap."""
+    body = body_of(entry)
+    for test in sorted(set(tests)):
         visited: set[int] = set()
-        if len(written(body[number])) == 1:
-            failing(body, number, written(body[number])[0], visited)
-        traps += [(body[number], body[trap]) for trap in _traps(body, visited)[:1]]
-    return traps
+        if len(body[test].writes) == 1:
+            failing(body, test, body[test].writes[0], visited)
+        traps = [at for at in visited if body[at].traps]
+        if traps:
+            yield test, min(traps)
 
 
-def _traps(body: tuple[PtxInstruction, ...], visited: set[int]) -> list[int]:
-    return [number for number in sorted(visited) if number < len(body) and body[number].words[0] == "trap"]
-
-
-def _succeeding(body: tuple[PtxInstruction, ...], test: int, slot: int) -> set[int]:
+def _succeeding(body: Body, test: int, slot: int) -> set[int]:
     """The first instructions after the test at which its result is no longer read."""
-    waiting: list[tuple[int, Known]] = [(test + 1, ((slot, 1),))]
-    seen: set[tuple[int, Known]] = set()
+    waiting: list[State] = [(test + 1, ((slot, 1),))]
+    seen: set[State] = set()
     ends: set[int] = set()
     while waiting:
         state = waiting.pop()
         if state in seen or state[0] >= len(body):
             continue
         seen.add(state)
-        instruction = body[state[0]]
-        if instruction.words[0] not in PURE or len(seen) > 64:
+        does = body[state[0]]
+        if not does.without_effect or len(seen) > 64:
             ends.add(state[0])
             continue
         ways = following(body, state)
-        if instruction.words[0] == "bra" and len(ways) == 1 and instruction.guard is not None:
-            ends.add(ways[0][0])
-        elif instruction.words[0] == "bra" and instruction.guard is not None:
-            ends.add(state[0])
+        if does.jumps and does.instruction.guard is not None:
+            ends.add(ways[0][0] if len(ways) == 1 else state[0])
         else:
             waiting += ways
     return ends

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from memmodel.isa.lowered import registers
-from memmodel.kernel.flow.known_values import Known, following
-from memmodel.kernel.flow.paths import MAX_STATES, PURE, doomed, failing, stops
-from memmodel.kernel.flow.registers import liveness, written
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.flow.known_values import Known, State, following
+from memmodel.kernel.flow.liveness import liveness
+from memmodel.kernel.flow.paths import MAX_STATES, doomed, failing
 from memmodel.ptx.module.syntax import PtxFunction
 
 MAX_LOOKED_AT = 16
@@ -19,17 +19,16 @@ MAX_LOOKED_AT = 16
 
 def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
     """The registers that instructions without effect read after a load, on the way back to it; at most a few."""
-    body = entry.body or ()
+    body = body_of(entry)
     waiting, seen, slots = [load + 1], set[int](), dict[int, None]()
     while waiting and len(slots) <= MAX_LOOKED_AT:
         at = waiting.pop()
-        if at in seen or at == load or at >= len(body) or body[at].words[0] not in PURE:
+        if at in seen or at == load or at >= len(body) or not body[at].without_effect:
             continue
         seen.add(at)
-        instruction = body[at]
-        slots |= dict.fromkeys(slot for operand in instruction.operands[1:] for slot in registers(operand))
-        waiting += [after for after, _ in following(body, (at, ()))]
-    return tuple(slots) if load in {after for at in seen for after, _ in following(body, (at, ()))} else ()
+        slots |= dict.fromkeys(body[at].sources)
+        waiting += body[at].follows
+    return tuple(slots) if any(load in body[at].follows for at in seen) else ()
 
 
 def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
@@ -51,9 +50,9 @@ class PollRound(NamedTuple):
 
 def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
     """The round after a load that returned this value, if it leads back to the load and leaves nothing."""
-    body = entry.body or ()
-    result = written(body[load])
-    if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
+    body = body_of(entry)
+    result, address = body[load].writes, set(body[load].sources)
+    if len(result) != 1 or body[load].instruction.guard is not None or result[0] in address:
         return None
     while True:
         visited: set[int] = set()
@@ -61,13 +60,10 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
         if why is not None or not changed & {slot for slot, _ in around}:
             break
         around = tuple((slot, known) for slot, known in around if slot not in changed)
-    if why is not None or changed & set(registers(body[load].operands[1])):
+    after = {later for at in visited for later in body[at].follows}
+    if why is not None or changed & address or load not in after:
         return None
-    after_them = {at: [after for after, _ in following(body, (at, ()))] for at in visited if not stops(body[at])}
-    back = any(load in after for after in after_them.values())
-    if not back:
-        return None
-    ways = {at for after in after_them.values() for at in after if at not in visited and at != load}
+    ways = after - visited - {load}
     ways = {at for at in ways if doomed(body, at) is None}
     if len(ways) != 1 or any(changed & liveness(entry)[after] for after in ways):
         return None
@@ -78,10 +74,7 @@ def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Kn
     """True if a register is read only in a loop that continues with this value of its load."""
     polling = _round(entry, load, value, around)
     return polling is not None and all(
-        instruction.number in polling.inside
-        for instruction in entry.body or ()
-        if slot in {s for operand in instruction.operands[written(instruction) != [] :] for s in registers(operand)}
-        or (instruction.guard is not None and instruction.guard.slot == slot)
+        at in polling.inside for at, does in enumerate(body_of(entry)) if slot in does.reads
     )
 
 
@@ -89,18 +82,16 @@ def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[
     """True if a loop that continues with the values `on` of its load ends with each of `ends` at one instruction, where
     neither the value nor a register that the loop writes is live.
     """
-    body, result = entry.body or (), set(written((entry.body or ())[load]))
+    body = body_of(entry)
+    result = body[load].writes[0]
     rounds = {_round(entry, load, value, around) for value in on}
     if len(rounds) != 1:
         return False
     polling = rounds.pop()
-    if polling is None or (polling.changed | result) & liveness(entry)[polling.behind]:
+    if polling is None or (polling.changed | {result}) & liveness(entry)[polling.behind]:
         return False
     for value in ends:
-        state: tuple[int, Known] = (
-            load + 1,
-            tuple(sorted({**dict(polling.around), written(body[load])[0]: value}.items())),
-        )
+        state: State = load + 1, tuple(sorted({**dict(polling.around), result: value}.items()))
         for _ in range(MAX_STATES):
             if state[0] not in polling.inside:
                 break

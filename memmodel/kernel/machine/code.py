@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Fence, ProxyFence
-from memmodel.isa.lowered import lowered, registers
+from memmodel.isa.lowered import body_of, lowered, registers
 from memmodel.isa.module import head_row
 from memmodel.isa.place import CTAS
 from memmodel.isa.table import file_of, stray
@@ -146,7 +146,7 @@ def compile_function(
 
     What is not known is refused when it is reached. `assumed`: as in `Schedule`.
     """
-    compiler = Compiler(memory, peeks, packed_registers(entry.body or ()), entry.registers)
+    compiler = Compiler(memory, peeks, packed_registers(body_of(entry)), entry.registers)
     codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
     multiplies = [op for code in codes for op in code.ops if isinstance(op, MultiplyInRegisters)]
     watched = {int(register) for op in multiplies for register in (*op.accumulator, *op.fragment)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 
 from memmodel.base.labels import Mark, Marker
+from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.kernel.flow.detours import Detour, detour
 from memmodel.kernel.flow.registers import written
@@ -285,7 +286,7 @@ class Scheduler:
         """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""
         number = code.instruction.number
         if number not in self._detours:
-            self._detours[number] = detour(self.entry.body or (), number, lambda at: only_computes(self.code, at))
+            self._detours[number] = detour(body_of(self.entry), number, lambda at: only_computes(self.code, at))
         way = self._detours[number]
         if way is None:
             self.machine.unknown("what this predicate decides", code.instruction)
