@@ -324,6 +324,12 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Distributed shared memory",
     ),
     BaseRelation(
+        "foreign",
+        "accesses and operations in the shared memory of another CTA to the first events of the threads of that CTA; "
+        "in a litmus test none, since all its CTAs run from the start",
+        "Distributed shared memory",
+    ),
+    BaseRelation(
         "ctaends",
         "events to the ends of all threads of their CTA, where all of them end",
         "tcgen05.alloc, tcgen05.dealloc",

@@ -402,6 +402,7 @@ DECIDED_RELATIONS: dict[str, Callable[[FixedPart], Rows]] = {
     "compl": FixedPart._completions,
     "complwg": FixedPart._warpgroup_completions,
     "exits": FixedPart._exits,
+    "foreign": lambda frame: [0] * frame.count,
     "ctaends": FixedPart._cta_ends,
 }
 """Relations that the records of threads decide; the others that are not settled by the table are choices."""

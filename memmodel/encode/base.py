@@ -139,6 +139,7 @@ DECIDED_RELATIONS: dict[str, Callable[[BaseFormulas], Rel]] = {
     "mbarfr": lambda base: base.mbarriers.mbarfr,
     "mbarnext": lambda base: base.mbarriers.mbarnext,
     "exits": lambda base: exits(base.graph),
+    "foreign": lambda base: no_pairs(len(base.graph.events)),
     "ctaends": lambda base: cta_ends(base.graph),
 }
 """Base relation that an execution decides -> how it is found. A test keeps these names equal to the table's."""

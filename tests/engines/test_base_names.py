@@ -90,8 +90,8 @@ thread P0 @ cta 0, cluster 0, gpu 0 { ld.shared.b64 %r, [bar]; }
 """,
 }
 
-NOTHING = ("emptyset",)
-"""Names that hold nothing in any execution."""
+NOTHING = ("emptyset", "foreign")
+"""Names that hold nothing in any execution of a test; the second one is about CTAs of kernels that start."""
 
 Pairs = frozenset[tuple[int, int]]
 

@@ -230,25 +230,38 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
 
 
 def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, Rows]:
-    """The ends of CTAs: after what other CTAs and bulk copies do in their memory, and after what they do themselves."""
-    relations = {"exits": [0] * len(points), "ctaends": [0] * len(points)}
+    """From what others and bulk copies do in the memory of a CTA, and from what it does itself, to the ends of its
+    threads; from what others do there to the first events of its threads.
+    """
+    relations = {name: [0] * len(points) for name in ("exits", "ctaends", "foreign")}
     exits: dict[object, int] = {}
+    first: dict[int | None, tuple[int, Point]] = {}
     running = {thread.place.cta_id for thread in threads if not thread.ended}
     for point in points:
-        if point.place is None or point.place.cta_id in running:
+        if point.place is None:
+            continue
+        if point.order is not None and point.order < first.get(point.thread, (point.order + 1, point))[0]:
+            first[point.thread] = (point.order, point)
+        if point.place.cta_id in running:
             continue
         if isinstance(point.label, Mark) and point.label.what is Marker.EXIT:
             exits[point.place.cta_id] = exits.get(point.place.cta_id, 0) | 1 << point.event
+    begins: dict[object, int] = {}
+    for _, point in first.values():
+        assert point.place is not None
+        begins[point.place.cta_id] = begins.get(point.place.cta_id, 0) | 1 << point.event
     for point in points:
         if point.place is None:
             continue
         if isinstance(point.label, Allocates):
             relations["ctaends"][point.event] = exits.get(point.place.cta_id, 0)
         owner = None if point.cell is None else point.cell.instance.owner
-        if owner is None or not isinstance(point.label, Access | Mbarrier | Signal):
+        if point.cell is None or owner is None or not isinstance(point.label, Access | Mbarrier | Signal):
             continue
         if owner != point.place.cta_id or outlives(point.label):
             relations["exits"][point.event] = exits.get(owner, 0)
+        if owner != point.place.cta_id and point.cell.instance.space is Space.SHARED:
+            relations["foreign"][point.event] = begins.get(owner, 0)
     return relations
 
 

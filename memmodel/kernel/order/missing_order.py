@@ -38,6 +38,7 @@ class MissingOrder(Enum):
     COUNT = "arrive count or expected bytes that do not match"
     SIZE = "not one location"
     GONE = "an object or CTA that may be gone"
+    UNSTARTED = "a CTA that may not have started"
     REDUCTION = "a reduction that heads no acquire pattern"
 
 
@@ -73,6 +74,8 @@ class Ways:
             return Missing(MissingOrder.TENSOR, "", first, second, way)
         if rule == "mixed-size-race":
             return Missing(MissingOrder.SIZE, "the accesses have different sizes", first, second, way)
+        if rule == "undefined-before-start":
+            return Missing(MissingOrder.UNSTARTED, "", first, second, way)
         if "exit" in rule or "inval" in rule:
             return Missing(MissingOrder.GONE, "", first, second, way)
         proxies = {label.proxy for label in labels if isinstance(label, Access)}

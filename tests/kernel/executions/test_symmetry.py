@@ -53,7 +53,7 @@ bar.sync 0;
 @pytest.mark.parametrize(("last", "found"), [(MEET, set()), ("", {"undefined-after-exit"})])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_what_goes_to_another_cta_is_not_what_stays(last: str, found: set[str], ctas: int) -> None:
-    assert rules(verdict_of(AWAY + last, threads=64, ctas=ctas, cluster=2)) == found
+    assert rules(verdict_of(MEET + AWAY + last, threads=64, ctas=ctas, cluster=2)) == found
 
 
 def test_a_lane_is_in_its_own_mask() -> None:

@@ -1,0 +1,56 @@
+"""Shared memory of another CTA is touched after that CTA is known to have started, and before it may have exited.
+
+Programming guide, "Distributed Shared Memory": accesses to it require all the thread blocks to exist.
+"""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.engines import rules, verdict_of
+
+PEER = """mapa.shared::cluster.u32 %r10, %r2, 1;
+mov.u32 %r12, %cluster_ctarank;
+setp.eq.s32 %p3, %r12, 0;
+and.pred %p2, %p0, %p3;
+"""
+"""%r10: the tile of CTA 1. %p2: thread 0 of CTA 0."""
+STORE = "@%p2 st.shared::cluster.b32 [%r10], 7;\n"
+MEET = "barrier.cluster.arrive.{}aligned;\nbarrier.cluster.wait.aligned;\n"
+
+
+def found(body: str) -> set[str]:
+    return rules(verdict_of(PEER + body, threads=64, ctas=2, cluster=2))
+
+
+@pytest.mark.parametrize("sem", ["", "relaxed."])
+def test_a_cluster_barrier_shows_that_the_peer_has_started(sem: str) -> None:
+    """Whatever its semantics: it orders no memory, and still all threads have come to it."""
+    assert found(MEET.format(sem) + STORE + MEET.format("")) == set()
+
+
+def test_nothing_shows_it_otherwise() -> None:
+    assert found(STORE + MEET.format("")) == {"undefined-before-start"}
+    assert found("bar.sync 0;\n" + STORE + MEET.format("")) == {"undefined-before-start"}
+
+
+def test_what_the_peer_has_done_shows_it_too() -> None:
+    """Its arrival on an object of the own CTA, for which the thread has waited. The peer itself has to know that this
+    CTA runs, which a first meeting of both shows."""
+    told = """mapa.shared::cluster.u32 %r11, %r4, 0;
+setp.eq.s32 %p4, %r12, 1;
+and.pred %p4, %p4, %p0;
+@%p4 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];
+@!%p2 bra STORED;
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra WAIT;
+st.shared::cluster.b32 [%r10], 7;
+STORED:
+"""
+    init = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nfence.mbarrier_init.release.cluster;\n"
+    assert found(init + MEET.format("") + told + MEET.format("")) == set()
+
+
+def test_the_own_cta_runs() -> None:
+    own = PEER.replace("%r2, 1", "%r2, 0") + STORE
+    assert rules(verdict_of(own, threads=64, ctas=2, cluster=2)) == set()
