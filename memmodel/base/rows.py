@@ -5,7 +5,7 @@ In: rows and masks. Out: rows and masks. One operation on an integer handles a w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 Rows = list[int]
@@ -14,29 +14,88 @@ Rows = list[int]
 TILE = 2048
 """Rows and columns that are turned over at once: what a cache of the processor holds."""
 
+MANY = 1_000
+FEW_ROWS, FEW_PAIRS = 200, 16
+"""Of many rows, those that are equal are handled together. With fewer different ones, or with fewer pairs in them for
+each event, a relation is inverted pair by pair.
+"""
 
-def members(mask: int) -> Iterator[int]:
+
+def bits(mask: int) -> list[int]:
     """The members of a set, smallest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+    members = []
+    if mask.bit_count() < 8:
+        while mask:
+            low = mask & -mask
+            members.append(low.bit_length() - 1)
+            mask ^= low
+        return members
+    text = bin(mask)[:1:-1]
+    at = text.find("1")
+    while at >= 0:
+        members.append(at)
+        at = text.find("1", at + 1)
+    return members
+
+
+def rows_of(pairs: Iterable[tuple[int, int]], count: int) -> Rows:
+    """Pairs of `count` events as rows."""
+    rows = [0] * count
+    for a, b in pairs:
+        rows[a] |= 1 << b
+    return rows
+
+
+def pairs_of(rows: Sequence[int]) -> list[tuple[int, int]]:
+    """The pairs of a relation."""
+    return [(a, b) for a, row in enumerate(rows) for b in bits(row)]
 
 
 def inverse(rows: Sequence[int]) -> Rows:
     """The rows as columns. Few pairs are turned one by one, many all at once."""
     count = len(rows)
+    if count > MANY:
+        return _inverse_of_many(rows)
     if sum([row.bit_count() for row in rows]) > 2 * count:
         return transposed(rows)
-    found = [0] * count
+    columns = [0] * count
     bit = 1
     for row in rows:
         while row:
             low = row & -row
-            found[low.bit_length() - 1] |= bit
+            columns[low.bit_length() - 1] |= bit
             row ^= low
         bit <<= 1
-    return found
+    return columns
+
+
+def _inverse_of_many(rows: Sequence[int]) -> Rows:
+    different = set(rows)
+    if len(different) > FEW_ROWS and sum(map(int.bit_count, different)) > FEW_PAIRS * len(rows):
+        return transposed(rows)
+    columns = [0] * len(rows)
+    for row, sources in _sources(rows).items():
+        mask = _mask(sources, len(rows))
+        for target in bits(row):
+            columns[target] |= mask
+    return columns
+
+
+def _sources(rows: Sequence[int]) -> dict[int, list[int]]:
+    """For each row that is not empty, the events that have it."""
+    sources: dict[int, list[int]] = {}
+    for event, row in enumerate(rows):
+        if row:
+            sources.setdefault(row, []).append(event)
+    return sources
+
+
+def _mask(events: Sequence[int], count: int) -> int:
+    """The set of these events, of `count` in all."""
+    marks = bytearray(count // 8 + 1)
+    for event in events:
+        marks[event >> 3] |= 1 << (event & 7)
+    return int.from_bytes(marks, "little")
 
 
 def transposed(rows: Sequence[int]) -> Rows:
@@ -44,7 +103,7 @@ def transposed(rows: Sequence[int]) -> Rows:
     count = len(rows)
     size = min(TILE, max(8, 1 << (count - 1).bit_length()))
     width, tiles = size // 8, -(-count // size)
-    found: list[list[bytes]] = [[] for _ in range(tiles * size)]
+    columns: list[list[bytes]] = [[] for _ in range(tiles * size)]
     empty = bytes(width)
     for top in range(0, count, size):
         block = [row.to_bytes(tiles * width, "little") for row in rows[top : top + size]]
@@ -53,8 +112,8 @@ def transposed(rows: Sequence[int]) -> Rows:
             square = int.from_bytes(b"".join([row[at : at + width] for row in block]), "little")
             content = _turned(square, size).to_bytes(size * width, "little") if square else empty * size
             for column in range(size):
-                found[left + column].append(content[column * width : (column + 1) * width])
-    return [int.from_bytes(b"".join(parts), "little") for parts in found[:count]]
+                columns[left + column].append(content[column * width : (column + 1) * width])
+    return [int.from_bytes(b"".join(parts), "little") for parts in columns[:count]]
 
 
 def _turned(square: int, size: int) -> int:
@@ -77,40 +136,52 @@ def _corner(size: int, step: int) -> int:
 
 
 def compose(left: Sequence[int], right: Sequence[int]) -> Rows:
-    """left ; right. Rows that are equal are composed once."""
+    """left ; right. Rows of `left` that are equal are composed once, equal rows of many in `right` joined once."""
     sources = domain(right)
+    together: list[tuple[int, int]] = []
+    if sources.bit_count() > FEW_ROWS > len(set(right)):
+        together = [(_mask(events, len(right)), row) for row, events in _sources(right).items()]
     known: dict[int, int] = {0: 0}
-    found = []
+    composed = []
     for whole in left:
-        row = key = whole & sources
-        reached = known.get(key)
+        row = whole & sources
+        reached = known.get(row)
         if reached is None:
-            reached = 0
-            while row:
-                low = row & -row
-                reached |= right[low.bit_length() - 1]
-                row ^= low
-            known[key] = reached
-        found.append(reached)
-    return found
+            reached = known[row] = _reached(row, right, together)
+        composed.append(reached)
+    return composed
+
+
+def _reached(row: int, right: Sequence[int], together: list[tuple[int, int]]) -> int:
+    """What the members of a row are related to. `together`: the rows of `right`, each with the events that have it."""
+    reached = 0
+    if together and row.bit_count() > len(together):
+        for events, targets in together:
+            if row & events:
+                reached |= targets
+        return reached
+    if len(right) > MANY:
+        for event in bits(row):
+            reached |= right[event]
+        return reached
+    while row:
+        low = row & -row
+        reached |= right[low.bit_length() - 1]
+        row ^= low
+    return reached
 
 
 def domain(rows: Sequence[int]) -> int:
     """The set of all a that are related to something."""
-    found, bit = 0, 1
-    for row in rows:
-        if row:
-            found |= bit
-        bit <<= 1
-    return found
+    return int("".join(["1" if row else "0" for row in reversed(rows)]), 2) if rows else 0
 
 
 def range_of(rows: Sequence[int]) -> int:
     """The set of all b that something is related to."""
-    found = 0
+    targets = 0
     for row in rows:
-        found |= row
-    return found
+        targets |= row
+    return targets
 
 
 def components(rows: Sequence[int]) -> Iterator[list[int]]:
@@ -161,20 +232,60 @@ def components(rows: Sequence[int]) -> Iterator[list[int]]:
 
 def closure(rows: Sequence[int]) -> Rows:
     """The least transitive relation that contains these rows."""
+    order = _successors_first(rows)
+    if order is None:
+        return _closure_of_cycles(rows)
+    closed = list(rows)
+    for event in order:
+        left = reached = rows[event]
+        while left:
+            low = left & -left
+            behind = closed[low.bit_length() - 1]
+            reached |= behind
+            left &= ~(behind | low)
+        closed[event] = reached
+    return closed
+
+
+def _successors_first(rows: Sequence[int]) -> list[int] | None:
+    """The events, each after all that can be reached from it; None if there is a cycle. Depth first."""
+    order: list[int] = []
+    waiting, open_ = (1 << len(rows)) - 1, 0
+    while waiting:
+        low = waiting & -waiting
+        waiting, open_ = waiting ^ low, open_ | low
+        stack = [low.bit_length() - 1]
+        while stack:
+            row = rows[stack[-1]]
+            if row & open_:
+                return None
+            low = row & waiting
+            if low:
+                low &= -low
+                waiting, open_ = waiting ^ low, open_ | low
+                stack.append(low.bit_length() - 1)
+            else:
+                event = stack.pop()
+                open_ ^= 1 << event
+                order.append(event)
+    return order
+
+
+def _closure_of_cycles(rows: Sequence[int]) -> Rows:
     closed = [0] * len(rows)
     for part in components(rows):
         inside = 0
-        for one in part:
-            inside |= 1 << one
+        for event in part:
+            inside |= 1 << event
         reached = 0
-        for one in part:
-            rest = rows[one] & ~inside & ~reached
+        for event in part:
+            rest = rows[event] & ~inside & ~reached
             while rest:
                 low = rest & -rest
                 reached |= low | closed[low.bit_length() - 1]
                 rest &= ~reached
         if len(part) > 1 or rows[part[0]] & inside:
             reached |= inside
-        for one in part:
-            closed[one] = reached
+        for event in part:
+            closed[event] = reached
     return closed

@@ -11,8 +11,9 @@ from functools import cached_property
 
 from memmodel.base.labels import Access, Side
 from memmodel.base.points import BarrierId
+from memmodel.base.rows import Rows, rows_of
 from memmodel.concrete.barriers import HalfEvent, Meeting, OneBarrier, WaitsFor, barriers_of, mixed
-from memmodel.concrete.execution import FixedPart, Rows, rows_of
+from memmodel.concrete.execution import FixedPart
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectUse, Observed
 from memmodel.concrete.records import BarrierRecord, Contribution, End, ObjectRecord, Trace
 from memmodel.memory.bytes import Cell

@@ -12,7 +12,7 @@ from itertools import product
 
 from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.concrete.execution import bits
+from memmodel.base.rows import bits
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.concrete.waiting import barrier_at
 from memmodel.errors import InternalError

@@ -25,6 +25,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.base.rows import Rows, bits
 from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.records import (
@@ -41,9 +42,6 @@ from memmodel.concrete.records import (
 from memmodel.litmus.syntax import Instruction
 from memmodel.memory.bytes import Extent, Instance
 from memmodel.program.lowered import LoweredTest
-
-Rows = list[int]
-"""A relation on events 0..n-1: bit b of row a says that a is related to b."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,26 +424,3 @@ def position(frame: FixedPart, event: ConcreteEvent) -> Position:
         return ("initial", event.point.cell.instance)
     side = record.access.side if isinstance(record, AccessRecord) else None
     return (record.name.thread, record.name.step, record.name.part, side)
-
-
-def bits(mask: int) -> list[int]:
-    """The members of a mask, smallest first."""
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found
-
-
-def rows_of(pairs: Iterable[tuple[int, int]], count: int) -> Rows:
-    """Pairs as rows."""
-    rows = [0] * count
-    for a, b in pairs:
-        rows[a] |= 1 << b
-    return rows
-
-
-def pairs_of(rows: Rows) -> list[tuple[int, int]]:
-    """Rows as pairs."""
-    return [(a, b) for a, row in enumerate(rows) for b in bits(row)]

@@ -12,10 +12,11 @@ from functools import lru_cache
 from time import perf_counter
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
+from memmodel.base.rows import bits
 from memmodel.cat.analysis import grounds_values
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import Execution, Position, bits, position
+from memmodel.concrete.execution import Execution, Position, position
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import End
 from memmodel.enumeration.plan import Plan

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from memmodel.base.identity import by_identity
+from memmodel.base.rows import bits
 from memmodel.cat.analysis import CHOICE
 from memmodel.cat.evaluate.algebra import Algebra
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import Node, graph_of
 from memmodel.cat.syntax import Definition, Expr
-from memmodel.concrete.execution import bits
 from memmodel.enumeration.matrix import Shape
 from memmodel.errors import InternalError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memmodel.concrete.execution import bits
+from memmodel.base.rows import bits
 from memmodel.enumeration.orders import Order, grow, write_orders
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell

@@ -13,8 +13,9 @@ from functools import cached_property, partial
 from itertools import product
 from math import prod
 
+from memmodel.base.rows import bits
 from memmodel.cat.monotonicity import LESS, MORE
-from memmodel.concrete.execution import Position, bits, position
+from memmodel.concrete.execution import Position, position
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import Trace
 from memmodel.enumeration.pieces import Pieces, TraceBytes, Written

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
+from memmodel.base.rows import Rows, bits
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
-from memmodel.concrete.execution import FixedPart, Rows, bits
+from memmodel.concrete.execution import FixedPart
 from memmodel.concrete.mbarriers import Observed, observations
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import Trace

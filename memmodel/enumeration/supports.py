@@ -12,7 +12,7 @@ from functools import reduce
 from operator import and_
 
 from memmodel.base.labels import Side
-from memmodel.concrete.execution import bits
+from memmodel.base.rows import bits
 from memmodel.concrete.records import AccessRecord, ObjectRecord, Trace
 from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.program.addresses import AddressSpace

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from operator import and_, or_
 
 from memmodel.base.kinds import Kind
-from memmodel.base.rows import closure, compose, inverse, range_of
+from memmodel.base.rows import Rows, bits, closure, compose, inverse, pairs_of, range_of
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Model, Name, Unary
-from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
+from memmodel.concrete.execution import Execution
 from memmodel.errors import InternalError
 
 Value = int | Rows

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from operator import or_
 
 from memmodel.base.labels import Access, Side
-from memmodel.concrete.execution import bits
+from memmodel.base.rows import bits
 from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
 from memmodel.memory.bytes import Cell, Extent, Footprint
 from memmodel.program.lowered import LoweredTest

@@ -12,10 +12,11 @@ from functools import cached_property
 
 from memmodel.answer import Budget, Witness
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
+from memmodel.base.rows import Rows, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
-from memmodel.concrete.execution import Execution, FixedPart, Position, Rows, position, rows_of
+from memmodel.concrete.execution import Execution, FixedPart, Position, position
 from memmodel.concrete.mbarriers import START, MbarrierUses, ObjectWalk, Observed, observe
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import End, Trace

@@ -22,9 +22,10 @@ from memmodel.base.labels import (
     Signal,
     Undefined,
 )
+from memmodel.base.rows import pairs_of
 from memmodel.base.sets import DECIDED, SETS, names_of
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, pairs_of
+from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
 from memmodel.concrete.records import BarrierRecord
 from memmodel.litmus.syntax import LitmusTest, RegValue, Term, terms_of
 from memmodel.memory.bytes import Cell

@@ -12,7 +12,7 @@ from itertools import combinations
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import Point
 from memmodel.base.relations import DECIDED, RELATION_ROWS, BaseRelation
-from memmodel.base.rows import Rows, members
+from memmodel.base.rows import Rows, bits
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.base.sets import SET_ROWS
 from memmodel.cat.analysis import CHOICE
@@ -156,7 +156,7 @@ class Formulas:
         `orders` has those that a check speaks of, by the place of their definition.
         """
         if node.place not in self.orders:
-            events = list(members(self.high.mask(node.operands[0])))
+            events = bits(self.high.mask(node.operands[0]))
             rows: Rel = [{} for _ in range(self.count)]
             for at, a in enumerate(events):
                 for b in events[at + 1 :]:
@@ -209,7 +209,7 @@ class Formulas:
             between = self.high.rows(operands[0])[a] & self.high.inverse(operands[1])[b]
             if between.bit_count() <= MIDDLES and self._is_base(operands[0]) and self._is_base(operands[1]):
                 first, both = self._row_of(operands[0], a), self.logic.both
-                return self.logic.disj([both(first[m], self._row_of(operands[1], m)[b]) for m in members(between)])
+                return self.logic.disj([both(first[m], self._row_of(operands[1], m)[b]) for m in bits(between)])
             return self._some(between, lambda m: self._both(operands[0], a, m, operands[1], m, b))
         if op == "domain":
             return self._some(self.high.rows(operands[0])[a], lambda m: self.formula(operands[0], a, m))
@@ -233,7 +233,7 @@ class Formulas:
         """The formulas of a base relation from one event on."""
         row = self._base_rows.get((number, a))
         if row is None:
-            cells = {b: self.formula(number, a, b) for b in members(self.high.rows(number)[a])}
+            cells = {b: self.formula(number, a, b) for b in bits(self.high.rows(number)[a])}
             row = self._base_rows[number, a] = {b: formula for b, formula in cells.items() if formula is not None}
         return row
 
@@ -255,7 +255,7 @@ class Formulas:
         if between.bit_count() > MIDDLES:
             return None
         found = []
-        for middle in members(between):
+        for middle in bits(between):
             formula = cell(middle)
             if formula is None:
                 return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memmodel.base.logic import FALSE, TRUE
-from memmodel.base.rows import Rows, members
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.evaluate.rows import Value, rows_of
 from memmodel.errors import InternalError
 from memmodel.refine.cells import Formulas
@@ -147,7 +147,7 @@ class Explainer:
         for layer in range(last, 0, -1):
             entered = layers[layer][0]
             if not entered >> at & 1:
-                at = next(one for one in members(entered) if sure[one] >> at & 1)
+                at = next(one for one in bits(entered) if sure[one] >> at & 1)
             before = layers[layer - 1][1] | (1 << a if layer == 1 else 0)
             came = back[at] & before
             previous = (came & -came).bit_length() - 1
@@ -166,10 +166,10 @@ class Explainer:
             here = reached | 1 << a
             while here:
                 entered = 0
-                for one in members(here):
+                for one in bits(here):
                     entered |= steps[one]
                 here = entered = entered & ~reached
-                for one in members(entered):
+                for one in bits(entered):
                     here |= sure[one]
                 here &= ~reached
                 found.append((entered, here))
@@ -223,7 +223,7 @@ class Explainer:
                 between = self._may(args[0])[a] & self._may_back(args[1])[b]
                 return self._none_of(
                     self.why(args[0], a, m, False) if not view.has(args[0], a, m) else self.why(args[1], m, b, False)
-                    for m in members(between)
+                    for m in bits(between)
                 )
             case "^-1":
                 return self.why(args[0], b, a, False)
@@ -234,9 +234,9 @@ class Explainer:
             case "~":
                 return self.why(args[0], a, b) if view.has(args[0], a, b) else self._stands(a, b)
             case "domain":
-                return self._none_of(self.why(args[0], a, m, False) for m in members(self._may(args[0])[a]))
+                return self._none_of(self.why(args[0], a, m, False) for m in bits(self._may(args[0])[a]))
             case "range":
-                return self._none_of(self.why(args[0], m, a, False) for m in members(self._may_back(args[0])[a]))
+                return self._none_of(self.why(args[0], m, a, False) for m in bits(self._may_back(args[0])[a]))
             case "?":
                 return self.why(args[0], a, b, False) | (self._stands(a, b) if a == b else NONE)
             case "+" | "*":
@@ -277,7 +277,7 @@ class Explainer:
         reached, new = 1 << a, 1 << a
         while new:
             after = 0
-            for one in members(new):
+            for one in bits(new):
                 after |= steps[one]
             new = after & ~reached
             reached |= after
@@ -286,15 +286,13 @@ class Explainer:
         useful, new = 1 << b, 1 << b
         while new:
             before = 0
-            for one in members(new):
+            for one in bits(new):
                 before |= back[one]
             new = before & ~useful
             useful |= before
         targets = useful & ~sources | 1 << b
         return self._none_of(
-            self.why(number, one, other, False)
-            for one in members(sources & useful)
-            for other in members(may[one] & targets)
+            self.why(number, one, other, False) for one in bits(sources & useful) for other in bits(may[one] & targets)
         )
 
     def _later(self, place: int, a: int, b: int) -> Reason:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from memmodel.base import rows
 from memmodel.base.logic import FALSE, TRUE
-from memmodel.base.rows import Rows, members
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.evaluate.graph import graph_of
 from memmodel.cat.evaluate.rows import Value, rows_of
 from memmodel.cat.syntax import Check, Model
@@ -165,7 +165,7 @@ class Judge:
                 yield explainer.why(root, *pair)
             found = self._liberal(explainer, root)
             for a, row in enumerate([found] if isinstance(found, int) else found):
-                for b in members(row):
+                for b in bits(row):
                     yield from self._new(explainer, (root, b, b) if isinstance(found, int) else (root, a, b))
 
     def _new(self, explainer: Explainer, *parts: tuple[int, int, int]) -> Iterator[Reason]:
@@ -227,11 +227,11 @@ class Judge:
             first, second = node.operands
             left, right = view.rows(first), view.inverse(second)
             for a in range(self.cells.count):
-                for middle in members(left[a] & right[a]):
+                for middle in bits(left[a] & right[a]):
                     yield explainer.why(first, a, middle) | explainer.why(second, middle, a)
             wide, back = self._liberal(explainer, first), rows.inverse(rows_of(self._liberal(explainer, second)))
             for a, row in enumerate(rows_of(wide)):
-                for middle in members(row & back[a]):
+                for middle in bits(row & back[a]):
                     yield from self._new(explainer, (first, a, middle), (second, middle, a))
         else:
             for a, row in enumerate(view.rows(root)):
@@ -255,8 +255,8 @@ def _pairs(view: View, root: int) -> list[Pair]:
     """The pairs of a relation, or the events of a set, twice."""
     value = view.value(root)
     if isinstance(value, int):
-        return [(a, a) for a in members(value)]
-    return [(a, b) for a, row in enumerate(value) for b in members(row)]
+        return [(a, a) for a in bits(value)]
+    return [(a, b) for a, row in enumerate(value) for b in bits(row)]
 
 
 def _is_bad(view: View, check: Check, root: int) -> bool:

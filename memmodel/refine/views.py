@@ -7,6 +7,8 @@ other view has is what counts.
 
 from __future__ import annotations
 
+from operator import or_
+
 from memmodel.base import rows
 from memmodel.base.rows import Rows
 from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
@@ -71,19 +73,20 @@ class SureRows(RowAlgebra):
         super().__init__(len(follow))
         self._follow, self._lead = follow, rows.inverse(follow)
 
-    def compose(self, left: Value, right: Value) -> Value:
+    def compose(self, left: Value, right: Value) -> Rows:
         first, second = rows_of(left), rows_of(right)
         by_first = rows.compose([row & also for row, also in zip(first, self._follow, strict=True)], second)
         by_second = rows.compose(first, [row & also for row, also in zip(second, self._lead, strict=True)])
-        return self.union(by_first, by_second)
+        return list(map(or_, by_first, by_second))
 
-    def closure(self, relation: Value) -> Value:
-        while (longer := self.union(relation, self.compose(relation, relation))) != relation:
-            relation = longer
-        return relation
+    def closure(self, relation: Value) -> Rows:
+        closed = rows_of(relation)
+        while (longer := list(map(or_, closed, self.compose(closed, closed)))) != closed:
+            closed = longer
+        return closed
 
-    def domain(self, relation: Value) -> Value:
+    def domain(self, relation: Value) -> int:
         return rows.domain([row & also for row, also in zip(rows_of(relation), self._follow, strict=True)])
 
-    def range(self, relation: Value) -> Value:
+    def range(self, relation: Value) -> int:
         return self.domain(self.inverse(relation))

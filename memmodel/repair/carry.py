@@ -24,9 +24,9 @@ from memmodel.base.labels import (
     ProxyFence,
     Signal,
 )
-from memmodel.base.rows import compose, inverse
+from memmodel.base.rows import bits, compose, inverse
 from memmodel.cat.flags import FindingKind, kind_of
-from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import End
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest

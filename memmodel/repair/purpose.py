@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from memmodel.answer import HANG, Witness
 from memmodel.base.labels import Action
+from memmodel.base.rows import bits, pairs_of
 from memmodel.concrete.assembly import Assembly
-from memmodel.concrete.execution import Execution, bits, pairs_of
+from memmodel.concrete.execution import Execution
 from memmodel.program.spelling import spell_cell
 from memmodel.repair.carry import shifted
 from memmodel.repair.edits import Edit

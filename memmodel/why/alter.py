@@ -14,8 +14,9 @@ from weakref import WeakKeyDictionary
 from memmodel.base.labels import Label
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.base.rows import Rows, bits, rows_of
 from memmodel.base.sets import SET_ROWS, names_of
-from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, bits, rows_of
+from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
 
 
 @dataclass(frozen=True, slots=True)

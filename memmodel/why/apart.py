@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side
-from memmodel.concrete.execution import Execution, bits
+from memmodel.base.rows import bits
+from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.flow import Flow

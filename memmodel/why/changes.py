@@ -28,7 +28,8 @@ from memmodel.base.labels import (
     Signal,
     scope_of,
 )
-from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
+from memmodel.base.rows import Rows, bits, pairs_of
+from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.flow import Between, Flow

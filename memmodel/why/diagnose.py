@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Fence
+from memmodel.base.rows import pairs_of
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Expr, Model, Name
-from memmodel.concrete.execution import Execution, pairs_of
+from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Sem
 from memmodel.referee.evaluate import Ranks
 from memmodel.why.alter import alter, combined, with_order

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Signal
-from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
+from memmodel.base.rows import Rows, bits, pairs_of
+from memmodel.concrete.execution import Execution
 
 LINKS = ("rf", "mbarobs", "syncbar")
 

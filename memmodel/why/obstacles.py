@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
-from memmodel.concrete.execution import Execution, bits
+from memmodel.base.rows import bits
+from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart
 from memmodel.why.changes import Change

@@ -15,8 +15,9 @@ from itertools import pairwise
 
 from memmodel.base.kinds import Kind
 from memmodel.base.labels import Fence, Mark, ProxyFence
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary
-from memmodel.concrete.execution import ConcreteEvent, Rows, bits
+from memmodel.concrete.execution import ConcreteEvent
 from memmodel.errors import InternalError
 from memmodel.why.values import Values
 

@@ -5,8 +5,9 @@ In: a model, an execution. Out: `Values`, the referee's algebra with a memory, s
 
 from __future__ import annotations
 
+from memmodel.base.rows import Rows
 from memmodel.cat.syntax import Check, Expr, Model, Name
-from memmodel.concrete.execution import Execution, Rows
+from memmodel.concrete.execution import Execution
 from memmodel.referee.evaluate import PlainEvaluator, Ranks, Value
 
 

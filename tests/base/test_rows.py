@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memmodel.base.rows import TILE, inverse, transposed
+from memmodel.base.rows import MANY, TILE, bits, closure, compose, inverse, pairs_of, rows_of, transposed
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 700, TILE - 1, TILE, TILE + 1, 2 * TILE + 5])
@@ -26,3 +26,33 @@ def test_a_full_relation_is_turned_over() -> None:
     count = TILE + 40
     rows = [((1 << count) - 1) >> one << one for one in range(count)]
     assert transposed(rows) == [(1 << one + 1) - 1 for one in range(count)]
+
+
+@pytest.mark.parametrize("members", [[], [0], [1, 2, 4], [5, 70, 71, 3000], [*range(0, 400, 3), 9001]])
+def test_the_members_of_a_set(members: list[int]) -> None:
+    assert bits(sum(1 << member for member in members)) == members
+
+
+@pytest.mark.parametrize("different", [3, 2 * MANY])
+@pytest.mark.parametrize("count", [40, MANY + 30])
+def test_relations_of_many_events_are_composed_as_pairs(count: int, different: int) -> None:
+    chance = random.Random(count + different)
+    shapes = [[chance.randrange(count) for _ in range(chance.randrange(4))] for _ in range(different)]
+    left, right = ({(a, b) for a in range(count) for b in chance.choice(shapes)} for _ in range(2))
+    after: dict[int, set[int]] = {}
+    for a, b in right:
+        after.setdefault(a, set()).add(b)
+    expected = {(a, c) for a, b in left for c in after.get(b, ())}
+    composed = compose(rows_of(left, count), rows_of(right, count))
+    assert set(pairs_of(composed)) == expected
+    assert set(pairs_of(inverse(rows_of(left, count)))) == {(b, a) for a, b in left}
+
+
+@pytest.mark.parametrize("cycle", [False, True])
+def test_a_closure_with_and_without_cycles(cycle: bool) -> None:
+    chance = random.Random(7)
+    pairs = {(a, b) for a, b in ((chance.randrange(60), chance.randrange(60)) for _ in range(70)) if a < b or cycle}
+    expected = set(pairs)
+    while more := {(a, d) for a, b in expected for c, d in pairs if b == c} - expected:
+        expected |= more
+    assert set(pairs_of(closure(rows_of(pairs, 60)))) == expected

@@ -8,8 +8,8 @@ import pytest
 from helpers.executions import candidates, choice_of, execution_of
 
 from enumeration.test_async import ANYTHING, PTX, async_test
+from memmodel.base.rows import pairs_of
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import pairs_of
 from memmodel.concrete.records import RecordName
 from memmodel.errors import InternalError
 from memmodel.memory.bytes import Cell

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from memmodel.base.labels import InitialWrite
 from memmodel.base.points import Point
+from memmodel.base.rows import Rows, bits, pairs_of, rows_of
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import ConcreteEvent, Rows, bits, pairs_of, rows_of
+from memmodel.concrete.execution import ConcreteEvent
 from memmodel.enumeration.matrix import Shape
 from memmodel.enumeration.plan import Plan
 from memmodel.referee.evaluate import Evaluation, evaluate

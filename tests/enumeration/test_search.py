@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from memmodel import api
 from memmodel.answer import Budget, Observation
 from memmodel.base.labels import Access, InitialWrite, Side
+from memmodel.base.rows import Rows, bits, pairs_of, rows_of
 from memmodel.cat import load_model
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.load import parse_model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import meetings, reductions_agree
-from memmodel.concrete.execution import Execution, FixedPart, Rows, bits, pairs_of, position, rows_of
+from memmodel.concrete.execution import Execution, FixedPart, position
 from memmodel.concrete.mbarriers import observations
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import RecordName

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from memmodel.answer import Budget
 from memmodel.base.labels import InitialWrite
+from memmodel.base.rows import bits
 from memmodel.cat.analysis import grounds_values
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.execution import Execution
 from memmodel.concrete.mbarriers import START, MbarrierUses, Observed, Views, observe
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, ObjectRecord, Record, RecordName

@@ -11,7 +11,7 @@ from typing import cast
 
 from hypothesis import strategies as st
 
-from memmodel.base.rows import Rows, closure, members
+from memmodel.base.rows import Rows, bits, closure
 from memmodel.cat import parse_model
 from memmodel.cat.evaluate.graph import graph_of
 from memmodel.cat.syntax import Model
@@ -128,7 +128,7 @@ def bases_of(model: Model) -> dict[str, frozenset[str]]:
 
 def restricted(execution: Execution, mask: int) -> Execution:
     """An execution with some of its events only, numbered anew."""
-    kept = list(members(mask))
+    kept = bits(mask)
 
     def packed(row: int) -> int:
         return sum(1 << number for number, event in enumerate(kept) if row >> event & 1)

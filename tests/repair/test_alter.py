@@ -11,8 +11,9 @@ from helpers.places import ROOT
 from memmodel import api
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATIONS, BaseRelation
+from memmodel.base.rows import bits
 from memmodel.base.sets import SETS
-from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit

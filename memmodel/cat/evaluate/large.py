@@ -1,109 +1,29 @@
 """The evaluator of one large execution, with regard to time and memory.
 
-In: ExpressionGraph, rows of the base names. Out: `LargeEvaluator` over `LargeRows`. What `[S]`, a difference or an
+In: ExpressionGraph, rows of the base names. Out: `LargeEvaluator`. What `[S]`, a difference or an
 intersection leaves of a relation is worked out before it is composed or inverted. Only the nodes that are to be kept
 are, and of a very large execution only while something may ask for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from memmodel.base.rows import Rows, range_of, transposed
-from memmodel.base.rows import closure as closure_of_cycles
+from memmodel.base.rows import Rows, bits, range_of
 from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
 from memmodel.cat.evaluate.graph import ExpressionGraph
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
 
 LARGE = 6_000
 """Events of an execution of which not all values are kept: each may take as many bits as there are pairs."""
-FEW_ROWS, FEW_PAIRS = 200, 16
-"""With fewer different rows, or fewer pairs in them for each event, a relation is inverted bit by bit."""
-
-
-class LargeRows(RowAlgebra):
-    """Rows of many events, of which many are often equal."""
-
-    def identity(self, events: Value) -> Rows:
-        rows = [0] * self.count
-        for event in bits(mask_of(events)):
-            rows[event] = 1 << event
-        return rows
-
-    def from_sources(self, sources: Value, relation: Value) -> Rows:
-        rows, kept = rows_of(relation), [0] * self.count
-        for event in bits(mask_of(sources)):
-            kept[event] = rows[event]
-        return kept
-
-    def compose(self, left: Value, right: Value) -> Rows:
-        """Of many events in the middle that lead to the same ones, all are looked at together."""
-        first, second = rows_of(left), rows_of(right)
-        domain = self.domain(second)
-        different = dict.fromkeys([row & domain for row in first])
-        alike: dict[int, list[int]] = {}
-        if len(set(second)) < FEW_ROWS < domain.bit_count():
-            for event, row in enumerate(second):
-                if row:
-                    alike.setdefault(row, []).append(event)
-        together = [(_marked(sources, self.count), targets) for targets, sources in alike.items()]
-        known: dict[int, int] = {}
-        for row in different:
-            reached = 0
-            if together and row.bit_count() > len(together):
-                for sources, targets in together:
-                    if row & sources:
-                        reached |= targets
-            else:
-                for middle in bits(row):
-                    reached |= second[middle]
-            known[row] = reached
-        return [known[row & domain] for row in first]
-
-    def inverse(self, relation: Value) -> Rows:
-        rows = rows_of(relation)
-        different = set(rows)
-        if len(different) > FEW_ROWS and sum(map(int.bit_count, different)) > FEW_PAIRS * self.count:
-            return transposed(rows)
-        sources: dict[int, int] = {}
-        for event, row in enumerate(rows):
-            if row:
-                sources[row] = sources.get(row, 0) | 1 << event
-        inverse = [0] * self.count
-        for row, mask in sources.items():
-            for target in bits(row):
-                inverse[target] |= mask
-        return inverse
-
-    def closure(self, relation: Value) -> Rows:
-        """Depth first, successors before their predecessors; as usual where there are cycles."""
-        rows = rows_of(relation)
-        order = _topological(rows)
-        if order is None:
-            return closure_of_cycles(rows)
-        reach = list(rows)
-        for event in order:
-            left, reached = rows[event], rows[event]
-            while left:
-                low = left & -left
-                behind = reach[low.bit_length() - 1]
-                reached |= behind
-                left &= ~(behind | low)
-            reach[event] = reached
-        return reach
-
-    def domain(self, relation: Value) -> int:
-        rows = rows_of(relation)
-        return int("".join(["1" if row else "0" for row in reversed(rows)]), 2) if rows else 0
 
 
 class LargeEvaluator(Evaluator[Value]):
     """Values of nodes. `kept`: the nodes whose values are kept; `left`: those that will be asked for."""
 
-    def __init__(self, graph: ExpressionGraph, algebra: LargeRows, known: Known[Value] = nothing_known) -> None:
+    def __init__(self, graph: ExpressionGraph, algebra: RowAlgebra, known: Known[Value] = nothing_known) -> None:
         super().__init__(graph, algebra, known)
-        self.rows: LargeRows = algebra
+        self.rows: RowAlgebra = algebra
         self.kept: frozenset[int] = frozenset()
         self.left: list[int] = []
         self._doing: list[int] = []
@@ -248,52 +168,3 @@ class LargeEvaluator(Evaluator[Value]):
         """An inverse, as far as another relation may meet it."""
         algebra, back = self.rows, self.value(self.nodes[number].operands[0])
         return algebra.inverse(algebra.to_targets(algebra.from_sources(range_of(left), back), algebra.domain(left)))
-
-
-def bits(mask: int) -> list[int]:
-    """The members of a mask, smallest first."""
-    members = []
-    if mask.bit_count() < 8:
-        while mask:
-            low = mask & -mask
-            members.append(low.bit_length() - 1)
-            mask ^= low
-        return members
-    text = bin(mask)[:1:-1]
-    at = text.find("1")
-    while at >= 0:
-        members.append(at)
-        at = text.find("1", at + 1)
-    return members
-
-
-def _marked(numbers: Iterable[int], count: int) -> int:
-    """The set of these numbers, below `count`."""
-    marks = bytearray(count // 8 + 1)
-    for number in numbers:
-        marks[number >> 3] |= 1 << (number & 7)
-    return int.from_bytes(marks, "little")
-
-
-def _topological(rows: Sequence[int]) -> list[int] | None:
-    """The events, successors first; None if there is a cycle. Depth first."""
-    order: list[int] = []
-    waiting, open_ = (1 << len(rows)) - 1, 0
-    while waiting:
-        low = waiting & -waiting
-        waiting, open_ = waiting ^ low, open_ | low
-        stack = [low.bit_length() - 1]
-        while stack:
-            row = rows[stack[-1]]
-            if row & open_:
-                return None
-            low = row & waiting
-            if low:
-                low &= -low
-                waiting, open_ = waiting ^ low, open_ | low
-                stack.append(low.bit_length() - 1)
-            else:
-                event = stack.pop()
-                open_ ^= 1 << event
-                order.append(event)
-    return order

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import and_, or_
 
 from memmodel.base import rows
-from memmodel.base.rows import Rows
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.evaluate.algebra import Algebra
 from memmodel.errors import InternalError
 
@@ -67,38 +67,44 @@ class RowAlgebra(Algebra[Value]):
             return running & ~value
         return [running & ~row if running >> a & 1 else 0 for a, row in enumerate(value)]
 
-    def compose(self, left: Value, right: Value) -> Value:
+    def compose(self, left: Value, right: Value) -> Rows:
         return rows.compose(rows_of(left), rows_of(right))
 
-    def from_sources(self, sources: Value, relation: Value) -> Value:
-        kept = mask_of(sources)
-        return [row if kept >> a & 1 else 0 for a, row in enumerate(rows_of(relation))]
+    def from_sources(self, sources: Value, relation: Value) -> Rows:
+        whole, kept = rows_of(relation), [0] * self.count
+        for event in bits(mask_of(sources)):
+            kept[event] = whole[event]
+        return kept
 
-    def to_targets(self, relation: Value, targets: Value) -> Value:
+    def to_targets(self, relation: Value, targets: Value) -> Rows:
         kept = mask_of(targets)
         return [row & kept for row in rows_of(relation)]
 
-    def product(self, left: Value, right: Value) -> Value:
-        sources, targets = mask_of(left), mask_of(right)
-        return [targets if sources >> a & 1 else 0 for a in range(self.count)]
+    def product(self, left: Value, right: Value) -> Rows:
+        pairs, targets = [0] * self.count, mask_of(right)
+        for event in bits(mask_of(left)):
+            pairs[event] = targets
+        return pairs
 
-    def identity(self, events: Value) -> Value:
-        kept = mask_of(events)
-        return [kept & 1 << a for a in range(self.count)]
+    def identity(self, events: Value) -> Rows:
+        pairs = [0] * self.count
+        for event in bits(mask_of(events)):
+            pairs[event] = 1 << event
+        return pairs
 
-    def inverse(self, relation: Value) -> Value:
+    def inverse(self, relation: Value) -> Rows:
         return rows.inverse(rows_of(relation))
 
-    def optional(self, relation: Value) -> Value:
+    def optional(self, relation: Value) -> Rows:
         return [row | self.running & 1 << a for a, row in enumerate(rows_of(relation))]
 
-    def closure(self, relation: Value) -> Value:
+    def closure(self, relation: Value) -> Rows:
         return rows.closure(rows_of(relation))
 
-    def domain(self, relation: Value) -> Value:
+    def domain(self, relation: Value) -> int:
         return rows.domain(rows_of(relation))
 
-    def range(self, relation: Value) -> Value:
+    def range(self, relation: Value) -> int:
         return rows.range_of(rows_of(relation))
 
     def fails(self, test: str, value: Value) -> bool:

@@ -14,9 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from memmodel.base.labels import Access, InitialWrite, Side
 from memmodel.base.points import Point
-from memmodel.cat.evaluate.large import bits
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import Execution, Rows
+from memmodel.concrete.execution import Execution
 from memmodel.kernel.executions.dependence import dependent, flows
 from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
 from memmodel.kernel.order.flags import Flags

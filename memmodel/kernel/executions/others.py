@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
-from memmodel.concrete.execution import Rows
+from memmodel.base.rows import Rows
 from memmodel.kernel.executions.dependence import dependent
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead, Schedule
 from memmodel.kernel.order.graph import Graph

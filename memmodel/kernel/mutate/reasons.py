@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from memmodel.base.labels import Access, Action, Mbarrier
-from memmodel.cat.evaluate.large import bits
-from memmodel.concrete.execution import Rows
+from memmodel.base.rows import Rows, bits
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.order.flags import Flags

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import Action, Barrier, Half, Mbarrier, Signal
-from memmodel.concrete.execution import Rows
+from memmodel.base.rows import Rows
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent

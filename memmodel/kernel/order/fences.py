@@ -13,9 +13,9 @@ from dataclasses import replace
 from math import inf
 
 from memmodel.base.labels import Access
-from memmodel.cat.evaluate.large import bits
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import Execution, Rows
+from memmodel.concrete.execution import Execution
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.events import TraceEvent

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from memmodel.base.rows import Rows, bits, pairs_of
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
-from memmodel.cat.evaluate.large import LargeEvaluator, LargeRows, bits
-from memmodel.cat.evaluate.rows import Value, rows_of
+from memmodel.cat.evaluate.large import LargeEvaluator
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
 from memmodel.cat.syntax import Check, Model
-from memmodel.concrete.execution import Execution, Rows, pairs_of
+from memmodel.concrete.execution import Execution
 from memmodel.errors import InputError
 
 ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "fence-forced")
 """The definitions that are asked for when the flags have been evaluated."""
 
 
-class ExecutionRows(LargeRows):
+class ExecutionRows(RowAlgebra):
     """The base sets and relations of an execution."""
 
     def __init__(self, model: Model, execution: Execution) -> None:

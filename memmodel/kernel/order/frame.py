@@ -26,7 +26,8 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import Point
 from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, Holds
-from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows, bits
+from memmodel.base.rows import Rows, bits
+from memmodel.concrete.execution import ConcreteEvent, FixedPart
 from memmodel.kernel.order.uses import aliased, outlives
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent

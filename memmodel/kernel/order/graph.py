@@ -24,8 +24,9 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import BarrierId, Point, Range
 from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
+from memmodel.base.rows import Rows, rows_of
 from memmodel.base.sets import DECIDED as DECIDED_SETS
-from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
+from memmodel.concrete.execution import ConcreteEvent, Execution
 from memmodel.kernel.order.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.order.frame import KernelFrame, action_of, covered, ends
 from memmodel.kernel.order.roles import Roles

@@ -12,8 +12,7 @@ from enum import Enum
 from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
-from memmodel.cat.evaluate.large import bits
-from memmodel.concrete.execution import Rows
+from memmodel.base.rows import Rows, bits
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.frame import side_of
 from memmodel.kernel.order.graph import STEP, Graph

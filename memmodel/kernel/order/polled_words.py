@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
-from memmodel.concrete.execution import Rows
+from memmodel.base.rows import Rows
 from memmodel.kernel.flow.rounds import ends_alike, reads_again
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import DeviceMemory

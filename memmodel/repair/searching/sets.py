@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from memmodel.answer import HANG
-from memmodel.concrete.execution import bits
+from memmodel.base.rows import bits
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.hints import kind, reasons
 from memmodel.repair.judge import Against

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from memmodel.answer import Witness
 from memmodel.base.labels import Action
+from memmodel.base.rows import Rows
 from memmodel.concrete.assembly import Assembly
-from memmodel.concrete.execution import Rows
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectWalk
 from memmodel.program.spelling import spell_cell
 from memmodel.ptx.vocabulary import Space

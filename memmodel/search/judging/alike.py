@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memmodel.base.labels import Label
+from memmodel.base.rows import Rows
 from memmodel.base.sets import SET_ROWS
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import COMMUTING, ExpressionGraph, Node
-from memmodel.cat.evaluate.rows import RowAlgebra, Value
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InternalError
 from memmodel.search.judging.frames import Readied, ways
@@ -91,14 +92,14 @@ class LeastLabels(MostLabels):
     def complement(self, value: Value, is_set: bool) -> Value:
         return super().complement(value, is_set) if is_set else self.empty(is_set=False)
 
-    def product(self, left: Value, right: Value) -> Value:
-        return self.empty(is_set=False)
+    def product(self, left: Value, right: Value) -> Rows:
+        return [0] * self.count
 
-    def identity(self, events: Value) -> Value:
-        return self.empty(is_set=False)
+    def identity(self, events: Value) -> Rows:
+        return [0] * self.count
 
-    def optional(self, relation: Value) -> Value:
-        return relation
+    def optional(self, relation: Value) -> Rows:
+        return rows_of(relation)
 
 
 def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label]) -> Evaluator[Value]:

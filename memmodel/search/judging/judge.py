@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
+from memmodel.base.rows import bits
 from memmodel.cat.syntax import Check, Model
-from memmodel.concrete.execution import bits
 from memmodel.concrete.records import Trace
 from memmodel.enumeration.orders import partial_orders
 from memmodel.search.judging.frames import Frame, Key, Readied

@@ -8,7 +8,7 @@ models share one node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from memmodel.cat.analysis import CHOICE
@@ -73,17 +73,6 @@ class WorldGrid:
 
     def number(self, choice: Sequence[int]) -> int:
         return sum(option * stride for option, stride in zip(choice, self.strides, strict=True))
-
-
-def members(worlds: int) -> Iterator[int]:
-    """The worlds of a set, smallest first."""
-    at = 0
-    while worlds:
-        low = (worlds & -worlds).bit_length() - 1
-        at += low
-        yield at
-        worlds >>= low + 1
-        at += 1
 
 
 class ModelSlices:
