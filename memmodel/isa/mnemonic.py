@@ -110,7 +110,8 @@ def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], la
             slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is not Layout.COLUMNS)
         ):
             spelled = ".".join([head, *words.values()])
-            return Refusal(f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")
+            message, hint = slot.missing or (f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")
+            return Refusal(message.replace("{head}", head), hint.replace("{head}", head))
     placed = [where[slot.name] for slot in row.slots if slot.name in where]
     if row.ordered and placed != sorted(placed):
         spelled = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])

@@ -57,7 +57,7 @@ class Slot:
     `refused`: words that people write here although PTX has none such, each with the rule and the repair.
     `columns`: those of `words` that only the column layout knows (`refused` may say what blocks write instead).
     `modules`: further words, which only compiled modules may write (`refused` says why litmus tests may not).
-    `what` names the kind in messages.
+    `what` names the kind in messages; `missing`: what is wrong without it and how to repair it, where that says more.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Slot:
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    missing: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Since, Slot, Together, flag
-from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
+from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Chunk, LaneRows
@@ -143,8 +143,7 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
     return Row(
         (head,),
         (
-            SYNC,
-            flag("aligned"),
+            *ALIGNED,
             Slot("shape", ("m8n8",), "shape", Need.ALWAYS, dict.fromkeys(others, why), modules=_SHAPES[head]),
             Slot("num", ("x1", "x2", "x4"), "number of matrices", Need.ALWAYS),
             flag("trans"),
@@ -158,7 +157,6 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
         f"a weak {'read' if reads else 'write'} of 128 bytes for each matrix, from the address on: the address is that "
         "of the first row, and the rows follow one another, 16 bytes each. A register is that of lane 0",
         f"Warp Level Matrix Multiply-Accumulate Instructions: {head}",
-        rules=BOTH_ALIGNED,
         since=since,
         lower_module=load_in_warp if reads else store_in_warp,
         together=Together.WARP,

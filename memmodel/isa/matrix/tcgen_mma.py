@@ -8,6 +8,8 @@ Settled here: which kinds take which operands.
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, hidden_lanes, zero_columns
@@ -271,8 +273,10 @@ _EVENTS = (
     "of the peer CTA, if the test has it"
 )
 
+_row = partial(Row, since=TCGEN05, effect=Effect.ASYNCHRONOUS)
+
 ROWS = (
-    Row(
+    _row(
         ("tcgen05.mma", "tcgen05.mma.sp"),
         (
             GROUP,
@@ -299,12 +303,10 @@ ROWS = (
             ),
         ),
         lower_module=mma_in_module,
-        since=TCGEN05,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
         "{, disable-output-lane}, enable-input-d{, scale-input-d}",
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
         (
             Slot(
@@ -324,8 +326,6 @@ ROWS = (
         PAGE + "tcgen05.mma.ws; tcgen05.mma.ws.sp",
         rules=(Rule("{head} has no .block_scale", "drop it", "block_scale"),),
         lower_module=mma_in_module,
-        since=TCGEN05,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",
-        effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -7,13 +7,14 @@ after its address down by one: rows, like columns, are counted by the address he
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import shifted
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, either, flag, type_slot
 from memmodel.isa.tensor_memory import (
     ALIGNED,
-    BOTH_ALIGNED,
     GROUP,
     PAGE,
     TCGEN05,
@@ -249,8 +250,10 @@ _NO_FLOATS = {
 _CP_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
 _TWO, _FOUR = ("warpx2::02_13", "warpx2::01_23"), ("warpx4",)
 
+_row = partial(Row, since=TCGEN05, effect=Effect.ASYNCHRONOUS)
+
 ROWS = (
-    Row(
+    _row(
         ("tcgen05.cp",),
         (
             GROUP,
@@ -286,10 +289,8 @@ ROWS = (
             Rule(".{src_fmt} needs .b8x16 in front", "write .b8x16.{src_fmt}", "src_fmt !dst_fmt"),
         ),
         lower_module=copy_in_module,
-        since=TCGEN05,
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("tcgen05.shift",),
         (GROUP, Slot("down", ("down",), "direction", Need.ALWAYS)),
         ("[taddr]",),
@@ -298,10 +299,8 @@ ROWS = (
         "columns from its address on, as far as the variable has them, each but the last receives the next",
         PAGE + "tcgen05.shift",
         lower_module=shift_in_module,
-        since=TCGEN05,
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("tcgen05.ld",),
         (*ALIGNED, _SHAPE, _NUMBER, flag("pack::16b"), type_slot(("b32",))),
         ("r", "[taddr]", "immHalfSplitoff"),
@@ -310,15 +309,12 @@ ROWS = (
         ".16x64b, .16x128b and .16x256b, twice as many with .pack::16b; .16x32bx2 reads them at both addresses",
         PAGE + "tcgen05.ld",
         when=_SPLIT,
-        rules=BOTH_ALIGNED,
         lower_module=load_in_warp,
-        since=TCGEN05,
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("tcgen05.ld.red",),
         (
             *ALIGNED,
@@ -332,16 +328,14 @@ ROWS = (
         "as tcgen05.ld; redval is the least or greatest of what the registers of the first half receive",
         PAGE + "tcgen05.ld",
         when=_SPLIT,
-        rules=BOTH_ALIGNED,
         lower_module=load_in_warp,
         since=Since(100, frozenset({103, 110})),
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),
         results=2,
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("tcgen05.st",),
         (*ALIGNED, _SHAPE, _NUMBER, flag("unpack::16b"), type_slot(("b32",))),
         ("[taddr]", "immHalfSplitoff", "r"),
@@ -349,12 +343,9 @@ ROWS = (
         "an issue; outside of program order a write of each column that the shape has, as tcgen05.ld",
         PAGE + "tcgen05.st",
         when=_SPLIT,
-        rules=BOTH_ALIGNED,
         lower_module=store_in_warp,
-        since=TCGEN05,
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),
-        effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -6,6 +6,8 @@ of the file, allocates the k-th .tensor variable; without any alloc, tensor vari
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import (
     Access,
     Action,
@@ -24,7 +26,7 @@ from memmodel.base.labels import (
 from memmodel.isa.call import Call
 from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
 from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, type_slot
-from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TCGEN05, group, issue
+from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
@@ -150,8 +152,10 @@ _ALLOC_SPACE = Slot("space", ("shared::cta",), "state space")
 
 _MAY_WAIT = "; with .cta_group::2 it may wait until the peer CTA, if the test has it, does the same"
 
+_row = partial(Row, since=TCGEN05, effect=Effect.SYNCHRONIZES)
+
 ROWS = (
-    Row(
+    _row(
         ("tcgen05.alloc",),
         (GROUP, *ALIGNED, _ALLOC_SPACE, type_slot(("b32",))),
         ("[dst]", "nCols"),
@@ -159,45 +163,36 @@ ROWS = (
         "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address"
         + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
-        rules=BOTH_ALIGNED,
         lower_module=alloc_in_warp,
-        since=TCGEN05,
         together=Together.WARP,
         live=True,
         uniform=("nCols",),
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("tcgen05.dealloc",),
         (GROUP, *ALIGNED, type_slot(("b32",))),
         ("taddr", "nCols"),
         dealloc,
         "an event that ends the life of the variable at that address" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
-        rules=BOTH_ALIGNED,
         lower_module=dealloc_in_warp,
-        since=TCGEN05,
         together=Together.WARP,
         live=True,
         uniform=("taddr", "nCols"),
         results=0,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("tcgen05.relinquish_alloc_permit",),
         (GROUP, *ALIGNED),
         (),
         relinquish,
         "an event" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
-        rules=BOTH_ALIGNED,
         lower_module=relinquish_in_warp,
-        since=TCGEN05,
         together=Together.WARP,
         live=True,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("tcgen05.commit",),
         (
             GROUP,
@@ -219,29 +214,22 @@ ROWS = (
                 "!space multicast",
             ),
         ),
-        since=TCGEN05,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("tcgen05.wait::ld", "tcgen05.wait::st"),
         ALIGNED,
         (),
         wait,
         "an event that follows the end of all earlier tcgen05.ld, or st, of the thread",
         PAGE + "tcgen05.wait",
-        rules=BOTH_ALIGNED,
-        since=TCGEN05,
         together=Together.WARP,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"),
         (),
         (),
         fence,
         "an event that orders tcgen05 operations with those of other threads; it is not a memory fence",
         PAGE + "tcgen05.fence",
-        since=TCGEN05,
-        effect=Effect.SYNCHRONIZES,
     ),
 )

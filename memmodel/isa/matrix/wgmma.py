@@ -10,13 +10,14 @@ are its metadata say, and the sum stays. Settled here: how many operands each fo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, either, flag
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
-from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
+from memmodel.isa.tensor_memory import ALIGNED, descriptor
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
 from memmodel.program.regions import DescribedMatrix, Matrix
@@ -214,11 +215,10 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
     odd = tuple(f"m64n{n}k{k}" for n in _ODD for k in dict.fromkeys(depths[kind] for kind in integers))
     operands = ("d", "a", "b-desc", *(("sp-meta", "sp-sel") if sparse else ()), "scale-d")
     written = f"d, a-desc or a, b-desc{', sp-meta, sp-sel' if sparse else ''}, scale-d{_NUMBERS}"
-    return Row(
+    return _row(
         (head,),
         (
-            SYNC,
-            flag("aligned"),
+            *ALIGNED,
             Slot("shape", shapes, "shape", Need.ALWAYS),
             Slot("dtype", _D, "type of D", Need.ALWAYS),
             Slot("atype", types, "type of A", Need.ALWAYS),
@@ -231,7 +231,6 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
         "as wgmma.mma_async; half of A is stored" if sparse else _EVENTS,
         _PAGE + head,
         rules=(
-            *BOTH_ALIGNED,
             *(
                 Rule(
                     "{head} has no shape .{shape} for .{atype}",
@@ -258,7 +257,6 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
                 f"atype!={either(INTEGERS)} satfinite",
             ),
         ),
-        since=HOPPER,
         written=written,
         lower_module=mma_in_warpgroup,
         together=Together.WARPGROUP,
@@ -278,43 +276,33 @@ _BITS_ALONE = (
     *(Rule(f".{word} is for .b1", "drop it", f"atype!=b1 {slot}") for slot, word in (("op", "and"), ("popc", "popc"))),
 )
 
+_row = partial(Row, since=HOPPER, together=Together.WARP, effect=Effect.SYNCHRONIZES)
+
 ROWS = (
-    Row(
+    _row(
         ("wgmma.fence",),
-        (SYNC, flag("aligned")),
+        ALIGNED,
         (),
         fence,
         "an event: the wgmma.mma_async after it come after what is in front of it",
         _PAGE + "wgmma.fence",
-        rules=BOTH_ALIGNED,
-        since=HOPPER,
-        together=Together.WARP,
-        effect=Effect.SYNCHRONIZES,
     ),
     _mma_row(_K),
     _mma_row({kind: 2 * k for kind, k in _K.items() if kind != "b1"}, SPARSE),
-    Row(
+    _row(
         ("wgmma.commit_group",),
-        (SYNC, flag("aligned")),
+        ALIGNED,
         (),
         commit_group,
         "none; the wgmma.mma_async issued since the last one become a group",
         _PAGE + "wgmma.commit_group",
-        rules=BOTH_ALIGNED,
-        since=HOPPER,
-        together=Together.WARP,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("wgmma.wait_group",),
-        (SYNC, flag("aligned")),
+        ALIGNED,
         ("N",),
         wait_group,
         "an event that follows the end of every wgmma.mma_async in all but the last N groups",
         _PAGE + "wgmma.wait_group",
-        rules=BOTH_ALIGNED,
-        since=HOPPER,
-        together=Together.WARP,
-        effect=Effect.SYNCHRONIZES,
     ),
 )

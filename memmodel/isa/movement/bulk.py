@@ -7,6 +7,7 @@ and a complete-tx for each destination, unless a bulk group tells of the end. Se
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from memmodel.base.labels import Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
@@ -220,8 +221,10 @@ _REDUCTION_SEMANTICS = (
     Rule("{head} with a scope names its semantics", "write .relaxed.{scope}", "!sem scope"),
 )
 
+_row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+
 ROWS = (
-    Row(
+    _row(
         ("cp.async.bulk",),
         (
             _SEMANTICS,
@@ -256,7 +259,6 @@ ROWS = (
             ),
             Rule(".cp_mask is for copies to .global", "drop it", "dst!=global cp_mask"),
         ),
-        since=Since(90),
         later=LATER,
         when={
             **dict.fromkeys(("ignoreBytesLeft", "ignoreBytesRight"), "ignore_oob"),
@@ -265,9 +267,8 @@ ROWS = (
             "byteMask": "cp_mask",
         },
         ranges=_RANGES,
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("cp.reduce.async.bulk",),
         (
             Slot("sem", ("relaxed",), "memory semantics"),
@@ -303,11 +304,9 @@ ROWS = (
             ),
             *_FLOAT_RULES,
         ),
-        since=Since(90),
         when={"[mbar]": ON_MBARRIER},
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("multimem.cp.async.bulk",),
         (
             _SEMANTICS,
@@ -323,14 +322,12 @@ ROWS = (
         "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",
         _PAGE + "multimem.cp.async.bulk",
         rules=_COPY_SEMANTICS,
-        since=Since(90),
         later=LATER,
         when={"byteMask": "cp_mask"},
         ranges=_RANGES[2:],
         modules=True,
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("multimem.cp.reduce.async.bulk",),
         (
             Slot("sem", ("relaxed",), "memory semantics"),
@@ -347,8 +344,6 @@ ROWS = (
         "as cp.reduce.async.bulk to .global, of all memory that the multimem address points to",
         _PAGE + "multimem.cp.reduce.async.bulk",
         rules=(*_REDUCTION_SEMANTICS, *_GLOBAL_TYPES, *_FLOAT_RULES),
-        since=Since(90),
         modules=True,
-        effect=Effect.ASYNCHRONOUS,
     ),
 )

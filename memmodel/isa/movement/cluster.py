@@ -5,6 +5,8 @@ In: a Call. Out: Assigns. Settled here: what an address becomes in another CTA o
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.isa.call import Call
 from memmodel.isa.place import U64, check_shared, in_cta, mapped, rank_of
 from memmodel.isa.row import Effect, Row, Since, Slot, type_slot
@@ -81,8 +83,10 @@ def getctarank(call: Call) -> tuple[Op, ...]:
     return (*check_shared(call, address), Assign(call.register(call.operands[0]), rank_of(call, address)))
 
 
+_row = partial(Row, since=Since(90), effect=Effect.COMPUTES)
+
 ROWS = (
-    Row(
+    _row(
         ("mapa",),
         (Slot("space", ("shared::cluster",), "state space"), type_slot(("u32", "u64"))),
         ("d", "a", "b"),
@@ -90,10 +94,8 @@ ROWS = (
         "none; the address of a in the CTA of rank b",
         _MOVE + "mapa",
         lower_module=map_in_module,
-        since=Since(90),
-        effect=Effect.COMPUTES,
     ),
-    Row(
+    _row(
         ("getctarank",),
         (Slot("space", ("shared::cluster",), "state space"), type_slot(("u32", "u64"))),
         ("d", "a"),
@@ -101,7 +103,5 @@ ROWS = (
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
         lower_module=rank_in_module,
-        since=Since(90),
-        effect=Effect.COMPUTES,
     ),
 )

@@ -7,6 +7,8 @@ are zeros. An mbarrier tracks all earlier cp.async of the thread; without .noinc
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, Side, Signal
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
@@ -73,8 +75,10 @@ def arrive(call: Call) -> tuple[Op, ...]:
     return (OnObject(Mbarrier(Action.PENDING, Sem.RELAXED, Scope.CTA), region, Const(1)), issue)
 
 
+_row = partial(Row, since=Since(80), effect=Effect.ASYNCHRONOUS)
+
 ROWS = (
-    Row(
+    _row(
         ("cp.async",),
         (
             Slot("cop", ("ca", "cg"), "cache operator", Need.ALWAYS),
@@ -87,11 +91,9 @@ ROWS = (
         copy,
         "an issue; outside of program order weak reads of global and weak writes of shared memory (generic proxy)",
         _PAGE + "cp.async",
-        since=Since(80),
         written="[dst], [src], cp-size{, src-size or ignore-src}{, cache_policy}",
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("cp.async.mbarrier.arrive",),
         (flag("noinc"), OWN, B64),
         ("[addr]",),
@@ -99,7 +101,5 @@ ROWS = (
         "an issue; when all earlier cp.async of the thread are done an arrive-on, which releases at .cta scope; "
         "without .noinc an operation on the object before it, which expects one arrival more",
         "Parallel Synchronization and Communication Instructions: cp.async.mbarrier.arrive",
-        since=Since(80),
-        effect=Effect.ASYNCHRONOUS,
     ),
 )

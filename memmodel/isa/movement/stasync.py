@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
@@ -136,8 +137,10 @@ _WHEN = {"[mbar]": "!sem=release"}
 _LATER = dict.fromkeys(("mmio", "sem=release", "space=global", "scope=gpu|sys"), Since(100))
 _TYPES = ("b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64")
 
+_row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+
 ROWS = (
-    Row(
+    _row(
         ("st.async",),
         (
             flag("mmio"),
@@ -178,12 +181,10 @@ ROWS = (
                 "completion type=b8|b16|u8|u16|s8|s16",
             ),
         ),
-        since=Since(90),
         later=_LATER,
         when=_WHEN,
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("red.async",),
         (
             flag("mmio"),
@@ -215,9 +216,7 @@ ROWS = (
             Rule("{head}.add has no type .b32", "write .u32", "op=add type=b32"),
             Rule("{head}.relaxed has no type .s64", "write .u64", "sem=relaxed type=s64"),
         ),
-        since=Since(90),
         later=_LATER,
         when=_WHEN,
-        effect=Effect.ASYNCHRONOUS,
     ),
 )

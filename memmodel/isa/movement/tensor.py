@@ -8,6 +8,7 @@ what lies outside the tensor is read as zero, and not written.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
@@ -220,8 +221,10 @@ _IMAGE = Rule(
     f"dim=1d|2d mode={either(MODES[3:])}",
 )
 
+_row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+
 ROWS = (
-    Row(
+    _row(
         ("cp.async.bulk.tensor",),
         (
             _DIM,
@@ -250,7 +253,6 @@ ROWS = (
             _MATRIX,
             _IMAGE,
         ),
-        since=Since(90),
         later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES},
         when={
             **dict.fromkeys(("[dstMem]", "[mbar]"), "dst!=global"),
@@ -260,9 +262,8 @@ ROWS = (
         },
         written="[dstMem], [tensorMap, {c0, ..}], [mbar]{, im2colInfo}{, ctaMask}{, cache_policy}; to .global: "
         "[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("cp.reduce.async.bulk.tensor",),
         (
             _DIM,
@@ -282,20 +283,16 @@ ROWS = (
             Rule("{head} has no .{mode}", "write .tile", "mode=tile::scatter4"),
             _IMAGE,
         ),
-        since=Since(90),
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("cp.async.bulk.prefetch",),
         (Slot("level", ("L2",), "level", Need.ALWAYS), Slot("src", ("global",), "source", Need.ALWAYS), CACHE_HINT),
         ("[srcMem]", "size", "cache_policy"),
         prefetch,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch",
-        since=Since(90),
-        effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("cp.async.bulk.prefetch.tensor",),
         (
             _DIM,
@@ -309,9 +306,7 @@ ROWS = (
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
         rules=(_MODES_FROM, _MATRIX, _IMAGE),
-        since=Since(90),
         later=_WIDE_IMAGES,
         when=_OFFSETS,
-        effect=Effect.ASYNCHRONOUS,
     ),
 )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from memmodel.base.labels import ProxyFence, Side
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Since, Slot, Together, either, flag, scope_slot
+from memmodel.isa.row import Need, Row, Rule, Since, Slot, Together, either, scope_slot
 from memmodel.isa.synchronization.fence_async import size_128
-from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
+from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.litmus.syntax import Variable
 from memmodel.memory.tensormap import (
     ADDRESS,
@@ -198,14 +198,12 @@ ROWS = (
             Slot("proxies", ("tensormap::generic",), "pair of proxies", Need.ALWAYS),
             Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
             scope_slot(Need.ALWAYS),
-            SYNC,
-            flag("aligned"),
+            *ALIGNED,
         ),
         ("[dst]", "[src]", "size"),
         copy_and_fence,
         "a weak read and a weak write (generic proxy), then the release half of a proxy fence to the tensormap proxy",
         "Parallel Synchronization and Communication Instructions: tensormap.cp_fenceproxy",
-        rules=BOTH_ALIGNED,
         since=Since(90),
         together=Together.WARP,
         lower_module=copy_together,

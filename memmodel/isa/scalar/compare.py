@@ -6,6 +6,8 @@ to a second one ("Comparison and Selection Instructions: setp", "set", "slct").
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.isa.call import Call
 from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, SIGNED, Effect, Need, Row, Rule, Slot, either
 from memmodel.isa.scalar.compute import FTZ, HALVES, NO_FLOATS, forms, type_of
@@ -144,8 +146,10 @@ def _rules(slot: str) -> tuple[Rule, ...]:
 
 _FLOATING = (*HALVES, *FLOATS)
 
+_row = partial(Row, ordered=True, effect=Effect.COMPUTES)
+
 ROWS = (
-    Row(
+    _row(
         ("setp",),
         (_CMP, _BOOL, FTZ, Slot("type", _SIDES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=_FLOATING)),
         ("p", "a", "b", "{!}c?"),
@@ -153,12 +157,10 @@ ROWS = (
         "none",
         _PAGE + "setp",
         rules=_rules("type"),
-        ordered=True,
         forms=forms(*_integer_lines(""), *_lines("", "f32|f16|f16x2", flushed=True), *_lines("", "f64|bf16|bf16x2")),
-        effect=Effect.COMPUTES,
         written="p{|q}, a, b; with .and, .or, .xor: p{|q}, a, b, {!}c",
     ),
-    Row(
+    _row(
         ("set",),
         (
             _CMP,
@@ -186,7 +188,6 @@ ROWS = (
         "none",
         _PAGE + "set",
         rules=_rules("source"),
-        ordered=True,
         forms=forms(
             *_integer_lines("u32|s32|f32|f16|bf16"),
             *_lines("u32|s32|f32|f16", "f32", flushed=True),
@@ -197,10 +198,9 @@ ROWS = (
             *_lines("u32|s32|f16x2", "f16x2", flushed=True),
             *_lines("u32|s32|bf16x2", "bf16x2"),
         ),
-        effect=Effect.COMPUTES,
         written="d, a, b; with .and, .or, .xor: d, a, b, {!}c",
     ),
-    Row(
+    _row(
         ("slct",),
         (
             FTZ,
@@ -211,8 +211,6 @@ ROWS = (
         slct,
         "none",
         _PAGE + "slct",
-        ordered=True,
         forms=forms("type s32", "ftz? type f32"),
-        effect=Effect.COMPUTES,
     ),
 )

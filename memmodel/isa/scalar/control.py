@@ -5,11 +5,13 @@ In: a Call. Out: one Jump, or nothing. A guard on a branch guards its Jump like 
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
-from memmodel.isa.tensor_memory import SYNC
+from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Emit, Jump, Op, Unmodelled
 from memmodel.program.warp_ops import TakeRegisters, WarpOp
@@ -74,12 +76,14 @@ def take_registers(call: Call) -> tuple[Op | WarpOp, ...]:
     return (TakeRegisters(count.value, call.word("action") == "inc"),)
 
 
+_row = partial(Row, effect=Effect.CONTROL)
+
 ROWS = (
-    Row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0, effect=Effect.CONTROL),
-    Row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret", effect=Effect.CONTROL),
-    Row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit", effect=Effect.CONTROL),
-    Row(("goto",), (), ("label",), jump, "none", "litmus dialect", columns=True, effect=Effect.CONTROL),
-    Row(
+    _row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0),
+    _row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret"),
+    _row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit"),
+    _row(("goto",), (), ("label",), jump, "none", "litmus dialect", columns=True),
+    _row(
         tuple(f"b{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")),
         (),
         ("a", "b", "label"),
@@ -87,9 +91,8 @@ ROWS = (
         "none",
         "litmus dialect",
         columns=True,
-        effect=Effect.CONTROL,
     ),
-    Row(
+    _row(
         ("nanosleep",),
         (type_slot(("u32",)),),
         ("t",),
@@ -100,16 +103,15 @@ ROWS = (
         effect=Effect.NOTHING,
         results=0,
     ),
-    Row(
+    _row(
         ("trap", "brkpt"),
         (),
         (),
         stop,
         "none; what happens after it is not modelled, and a test that comes there is undecided",
         "Miscellaneous Instructions: trap; brkpt",
-        effect=Effect.CONTROL,
     ),
-    Row(
+    _row(
         ("pmevent",),
         (flag("mask"),),
         ("a",),
@@ -119,12 +121,11 @@ ROWS = (
         effect=Effect.NOTHING,
         results=0,
     ),
-    Row(
+    _row(
         ("setmaxnreg",),
         (
             Slot("action", ("inc", "dec"), "action", Need.ALWAYS),
-            SYNC,
-            flag("aligned"),
+            *ALIGNED,
             Slot("type", ("u32",), "type", Need.ALWAYS),
         ),
         ("imm-reg-count",),

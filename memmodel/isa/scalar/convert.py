@@ -7,6 +7,7 @@ In compiled modules conversions to and from the formats of 8 bits and fewer, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 from memmodel.isa.call import Call
@@ -165,8 +166,10 @@ _TWO, _WITH_SCALE = ("d", "a", "b"), ("d", "a", "scale-factor")
 _FORMATS = (*_HALF_PAIRS.split("|"), *(word for word in _NARROW))
 _OTHERS = ("f16", "bf16", *FLOATS, *_FORMATS)
 
+_row = partial(Row, ordered=True, effect=Effect.COMPUTES)
+
 ROWS = (
-    Row(
+    _row(
         ("cvt",),
         (
             Slot("rnd", (), "rounding", modules=(*_TO_FLOAT, *_TO_INTEGER, "rna", "rs")),
@@ -180,11 +183,9 @@ ROWS = (
         convert,
         "none",
         _MOVE + "cvt",
-        ordered=True,
         forms=tuple(_forms()),
-        effect=Effect.COMPUTES,
     ),
-    Row(
+    _row(
         ("cvt.pack",),
         (
             Slot("sat", ("sat",), "qualifier", Need.ALWAYS),
@@ -204,9 +205,7 @@ ROWS = (
             ),
             Rule("cvt.pack.sat.{type} fills its result", "drop .b32 and c", "type=u16|s16 above"),
         ),
-        ordered=True,
         forms=forms(Syntax("sat u16|s16 s32", _TWO), Syntax("sat u2|s2|u4|s4|u8|s8 s32 b32", (*_TWO, "c"))),
-        effect=Effect.COMPUTES,
         since=Since(72),
         later={"type=u2|s2|u4|s4": Since(75)},
     ),

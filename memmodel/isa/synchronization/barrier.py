@@ -12,6 +12,7 @@ In a compiled module it is what PTX says: a number of threads, and a warp arrive
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
@@ -175,7 +176,7 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | 
     page, operands = _PAGE + "bar, barrier", ("a", "resource", "b")
 
     def row(action: str, lower: Callable[[Call], tuple[Op, ...]], events: str, written: str) -> Row:
-        return Row(
+        return _row(
             heads(action),
             slots,
             operands,
@@ -188,13 +189,12 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | 
             results=0,
             together=Together.WARP,
             aligned=aligned,
-            effect=Effect.SYNCHRONIZES,
         )
 
     return (
         row("sync", sync, "an arrive and a wait", "a{, b}"),
         row("arrive", arrive, "an arrive", "a, b"),
-        Row(
+        _row(
             heads("red"),
             (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS), *slots, type_slot(("u32", "pred"))),
             ("d", *operands, "c"),
@@ -210,7 +210,6 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | 
             module_operands=_reduction_in_litmus_order,
             together=Together.WARP,
             aligned=aligned,
-            effect=Effect.SYNCHRONIZES,
         ),
     )
 
@@ -219,10 +218,12 @@ _CLUSTER_ONLY = {
     word: ("a cluster barrier has .cluster scope by itself", "drop it") for word in ("cta", "cluster", "gpu", "sys")
 }
 
+_row = partial(Row, effect=Effect.SYNCHRONIZES, since=Since(90))
+
 ROWS = (
     *_cta_rows("bar", (), Since(20), aligned=True),
     *_cta_rows("barrier", (flag("aligned"),), Since(30), aligned=None),
-    Row(
+    _row(
         heads=("bar.warp.sync",),
         slots=(),
         operands=("membermask",),
@@ -232,9 +233,8 @@ ROWS = (
         since=Since(30),
         lower_module=warp_of_lanes,
         results=0,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         heads=("barrier.cluster.arrive",),
         slots=(
             Slot(
@@ -249,11 +249,9 @@ ROWS = (
         lower=cluster_arrive,
         events="an arrive, which releases unless .relaxed",
         source=_PAGE + "barrier.cluster",
-        since=Since(90),
         together=Together.WARP,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         heads=("barrier.cluster.wait",),
         slots=(
             Slot(
@@ -272,8 +270,6 @@ ROWS = (
         lower=cluster_wait,
         events="a wait for every thread of the cluster, which acquires",
         source=_PAGE + "barrier.cluster",
-        since=Since(90),
         together=Together.WARP,
-        effect=Effect.SYNCHRONIZES,
     ),
 )

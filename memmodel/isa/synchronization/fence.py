@@ -5,6 +5,8 @@ In: a Call. Out: one event. Settled here: their labels; a proxy fence takes effe
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.row import SCOPES, Effect, Need, Row, Rule, Since, Slot, scope_slot
@@ -75,8 +77,10 @@ def proxy_fence(call: Call) -> tuple[Op, ...]:
     return (Emit(ProxyFence(PROXIES[call.word("proxy") or "alias"], SEMANTICS[half] if half else None, call.scope)),)
 
 
+_row = partial(Row, effect=Effect.SYNCHRONIZES)
+
 ROWS = (
-    Row(
+    _row(
         heads=("fence",),
         slots=(
             Slot(
@@ -96,9 +100,8 @@ ROWS = (
         source=_PAGE,
         since=Since(70),
         later=dict.fromkeys(("scope=cluster", "sem=acquire|release", "restrict"), Since(90)),
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         heads=("membar",),
         slots=(
             Slot(
@@ -116,9 +119,8 @@ ROWS = (
         lower=membar,
         events="the same as fence.sc at scope .cta, .gpu (for .gl) or .sys",
         source=_PAGE,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         heads=("fence.proxy",),
         slots=(_PROXY, Slot("sem", ("acquire", "release"), "memory semantics"), Slot("scope", ("sys",), "scope")),
         operands=(),
@@ -141,9 +143,8 @@ ROWS = (
         source=_PAGE,
         since=Since(70),
         later={"sem": Since(90)},
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         heads=("membar.proxy",),
         slots=(_PROXY,),
         operands=(),
@@ -151,6 +152,5 @@ ROWS = (
         events="the same as fence.proxy",
         source=_PAGE,
         since=Since(70),
-        effect=Effect.SYNCHRONIZES,
     ),
 )

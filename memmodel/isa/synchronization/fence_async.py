@@ -6,6 +6,8 @@ generic accesses before those of the other proxy, its release half on one side a
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import check_global, memory_base
@@ -64,8 +66,10 @@ def mbarrier_init(call: Call) -> tuple[Op, ...]:
 
 _HALF = Slot("sem", ("acquire", "release"), "memory semantics", Need.ALWAYS)
 
+_row = partial(Row, since=Since(90), effect=Effect.SYNCHRONIZES)
+
 ROWS = (
-    Row(
+    _row(
         ("fence.proxy.async",),
         (
             Slot(
@@ -79,31 +83,25 @@ ROWS = (
         proxy_async,
         "a proxy fence between the generic and the async proxy, for one state space or for all; it takes no scope",
         _PAGE,
-        since=Since(90),
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("membar.proxy.async",),
         (),
         (),
         proxy_async,
         "the same as fence.proxy.async without a state space",
         _PAGE,
-        since=Since(90),
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("fence.proxy.tensormap::generic",),
         (_HALF, scope_slot(Need.ALWAYS)),
         ("[addr]", "size"),
         tensormap,
         "one half of a proxy fence from the generic to the tensormap proxy; .acquire is about 128 bytes at its address",
         _PAGE,
-        since=Since(90),
         when=dict.fromkeys(("[addr]", "size"), "sem=acquire"),
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("fence.proxy.async::generic",),
         (_HALF, Slot("restrict", tuple(HALVES), RESTRICT.what, Need.ALWAYS), scope_slot(Need.ALWAYS)),
         (),
@@ -120,10 +118,8 @@ ROWS = (
                 f"sem=acquire restrict={READS}",
             ),
         ),
-        since=Since(90),
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("fence.mbarrier_init",),
         (
             Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
@@ -133,7 +129,5 @@ ROWS = (
         mbarrier_init,
         "a release fence about the mbarrier.init of its own thread before it",
         _PAGE,
-        since=Since(90),
-        effect=Effect.SYNCHRONIZES,
     ),
 )

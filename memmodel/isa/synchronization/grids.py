@@ -7,6 +7,8 @@ meet. The first launch_dependents of a CTA counts; the end of all its threads do
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.row import Effect, Row, Since
@@ -76,8 +78,10 @@ def _grid(test: LitmusTest, place: Place, distance: int) -> list[Thread]:
     return [one for one in test.threads if one.place.grid_id == (place.gpu, place.grid + distance)]
 
 
+_row = partial(Row, since=Since(90), effect=Effect.SYNCHRONIZES)
+
 ROWS = (
-    Row(
+    _row(
         ("griddepcontrol.launch_dependents",),
         (),
         (),
@@ -86,11 +90,9 @@ ROWS = (
         "at .gpu or .sys scope synchronizes with the start of that grid if it is the first of its CTA. Without a next "
         "grid in the test, none",
         _PAGE,
-        since=Since(90),
         lower_module=nothing,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("griddepcontrol.wait",),
         (),
         (),
@@ -98,8 +100,6 @@ ROWS = (
         "a wait for the ends of all threads of the grid before: what these did is seen, asynchronously or through any "
         "proxy but the tensormap proxy (and the read-only path). Without a grid before in the test, none",
         _PAGE,
-        since=Since(90),
         lower_module=nothing,
-        effect=Effect.SYNCHRONIZES,
     ),
 )

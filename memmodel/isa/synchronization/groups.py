@@ -6,6 +6,8 @@ waits for the reads of sources and tensor maps, not for the writes.
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
 from memmodel.isa.row import Effect, Row, Since, Slot, flag
@@ -47,30 +49,28 @@ def _track(call: Call) -> tuple[Track, Family]:
 
 ALIGNED = (Slot("sync", ("sync",), "qualifier"), flag("aligned"))
 
+_row = partial(Row, since=Since(80), effect=Effect.SYNCHRONIZES)
+
 ROWS = (
-    Row(
+    _row(
         ("cp.async.commit_group", "cp.async.bulk.commit_group"),
         (),
         (),
         commit,
         "none; the copies issued since the last one become a group",
         _COPY + "cp.async.commit_group; cp.async.bulk.commit_group",
-        since=Since(80),
         later={"head=cp.async.bulk.commit_group": Since(90)},
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("cp.async.wait_group",),
         (),
         ("N",),
         wait,
         "an event that follows the end of every copy in all but the last N groups",
         _COPY + "cp.async.wait_group / cp.async.wait_all",
-        since=Since(80),
         results=0,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("cp.async.bulk.wait_group",),
         (flag("read"),),
         ("N",),
@@ -79,16 +79,13 @@ ROWS = (
         _COPY + "cp.async.bulk.wait_group",
         since=Since(90),
         results=0,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("cp.async.wait_all",),
         (),
         (),
         wait_all,
         "as cp.async.commit_group, then cp.async.wait_group 0",
         _COPY + "cp.async.wait_group / cp.async.wait_all",
-        since=Since(80),
-        effect=Effect.SYNCHRONIZES,
     ),
 )

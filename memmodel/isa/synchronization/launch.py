@@ -8,6 +8,8 @@ request in the text of the test then gets n = k. In a compiled module the launch
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
@@ -128,8 +130,10 @@ def _coordinate(call: Call, axis: int) -> Expr:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
+_row = partial(Row, since=Since(100), effect=Effect.COMPUTES)
+
 ROWS = (
-    Row(
+    _row(
         ("clusterlaunchcontrol.try_cancel.async",),
         (
             Slot("space", ("shared::cta",), "state space"),
@@ -142,11 +146,10 @@ ROWS = (
         "an issue; outside of program order a weak write of the response (async proxy) and a complete-tx of 16 bytes "
         "that releases at .cluster scope, in every CTA of the cluster with .multicast::cluster::all",
         _PAGE + "clusterlaunchcontrol.try_cancel",
-        since=Since(100),
         later={"multicast": Since(families=frozenset({100, 103, 110, 120}))},
         effect=Effect.ASYNCHRONOUS,
     ),
-    Row(
+    _row(
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
         (
             Slot("target", ("pred",), "type of the result", Need.ALWAYS),
@@ -156,11 +159,9 @@ ROWS = (
         is_canceled,
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
-        since=Since(100),
         lower_module=is_canceled_in_module,
-        effect=Effect.COMPUTES,
     ),
-    Row(
+    _row(
         (FIRST_CTAID,),
         (
             Slot("vec", ("v4",), "vector size", Need.ALWAYS),
@@ -171,11 +172,9 @@ ROWS = (
         first_ctaid,
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
-        since=Since(100),
         lower_module=first_ctaid_in_module,
-        effect=Effect.COMPUTES,
     ),
-    Row(
+    _row(
         tuple(f"{FIRST_CTAID}::{axis}" for axis in "xyz"),
         (
             Slot("target", ("b32",), "type of the result", Need.ALWAYS),
@@ -185,8 +184,6 @@ ROWS = (
         first_ctaid,
         "none",
         _PAGE + "clusterlaunchcontrol.query_cancel",
-        since=Since(100),
         lower_module=first_ctaid_in_module,
-        effect=Effect.COMPUTES,
     ),
 )

@@ -7,6 +7,8 @@ a .layout::v1 object is always zero, as nothing that a test can do reports.
 
 from __future__ import annotations
 
+from functools import partial
+
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, U32, in_range, mbarrier
@@ -235,15 +237,16 @@ _NO_V1 = ("{head} is for objects of .layout::v0", "write .layout::v0 or nothing"
 _WIDER = ("scope=cluster", "sem=relaxed")
 _PHASE = Slot("phase_type", ("phase_type::primary", "phase_type::conditional"), "phase")
 
+_row = partial(Row, since=Since(80))
+
 ROWS = (
-    Row(
+    _row(
         ("mbarrier.init",),
         (Slot("layout", ("layout::v0", "layout::v1"), "layout"), OWN, B64),
         ("[addr]", "count"),
         init,
         "an operation on the object that starts it at phase 0",
         _PAGE + "mbarrier.init",
-        since=Since(80),
         later=_since_90("layout"),
         ranges=(
             OperandRange("count", 1, MAX_V1, "the count of mbarrier.init", "layout=layout::v1"),
@@ -251,17 +254,16 @@ ROWS = (
         ),
         effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("mbarrier.inval",),
         (OWN, B64),
         ("[addr]",),
         inval,
         "an operation on the object that ends it",
         _PAGE + "mbarrier.inval",
-        since=Since(80),
         effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("mbarrier.expect_tx", "mbarrier.complete_tx"),
         (_TX_SEM, SCOPE, ANY, B64),
         ("[addr]", "txCount"),
@@ -273,7 +275,7 @@ ROWS = (
         since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("mbarrier.arrive", "mbarrier.arrive_drop"),
         (flag("expect_tx"), flag("noComplete"), _ARRIVE_SEM, SCOPE, ANY, B64),
         ("state", "[addr]", "count?"),
@@ -292,7 +294,6 @@ ROWS = (
             ),
             Rule("{head}.noComplete and .expect_tx exclude each other", "drop .noComplete", "expect_tx noComplete"),
         ),
-        since=Since(80),
         later=_since_90(*_WIDER, "space=shared::cluster", "expect_tx", "count !noComplete"),
         ranges=(
             OperandRange("count", 0, MAX_ARRIVALS, "a transaction count", "expect_tx"),
@@ -301,7 +302,7 @@ ROWS = (
         written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
         effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),
         (flag("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
         ("waitComplete", "reportValue?", "[addr]", "phase", "timeHint?"),
@@ -316,7 +317,6 @@ ROWS = (
                 "!parity phase_type=phase_type::conditional",
             ),
         ),
-        since=Since(80),
         later=_since_90(*_WIDER, "phase_type", "head=mbarrier.try_wait"),
         lower_module=test_in_module,
         tests=True,
@@ -324,14 +324,13 @@ ROWS = (
         written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
         effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("mbarrier.pending_count",),
         (Slot("layout", ("layout::v0",), "layout", refused={"layout::v1": _NO_V1}), B64),
         ("count", "state"),
         pending_count,
         "none; the arrivals that were pending before the arrive that made the state",
         _PAGE + "mbarrier.pending_count",
-        since=Since(80),
         later=_since_90("layout"),
         lower_module=pending_count_in_module,
     ),
