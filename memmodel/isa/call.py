@@ -23,6 +23,7 @@ from memmodel.ptx.operands import (
     Arguments,
     Blank,
     Imm,
+    JumpTable,
     JumpTarget,
     Mem,
     Negated,
@@ -456,6 +457,8 @@ def describe(operand: Operand) -> str:
         return f"the predicate '!{operand.operand.name}'"
     if isinstance(operand, JumpTarget):
         return f"the label '{operand.name}'"
+    if isinstance(operand, JumpTable):
+        return f"the list of labels '{operand.name}'"
     if isinstance(operand, Special | Part | Arguments):
         return "an operand of another kind"
     return "left out"

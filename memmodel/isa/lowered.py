@@ -15,14 +15,34 @@ from memmodel.errors import InputError
 from memmodel.isa.module import Surroundings, head_row, lower_in_module, words_of
 from memmodel.isa.row import Effect, Row, Together, numeric_type
 from memmodel.program.expressions import Apply, Const, Expr
-from memmodel.program.ops import Assign, AsyncWrite, Emit, IssueAsync, OnObject, Op, Read, UndefinedIf, Update, Write
+from memmodel.program.ops import (
+    Assign,
+    AsyncWrite,
+    Emit,
+    IssueAsync,
+    Jump,
+    OnObject,
+    Op,
+    Read,
+    UndefinedIf,
+    Update,
+    Write,
+)
 from memmodel.program.unknowns import Compiled, in_register
 from memmodel.program.uses import results_of
-from memmodel.program.warp_ops import AmongLanes, WarpOp
+from memmodel.program.warp_ops import (
+    AmongLanes,
+    CallFunction,
+    Control,
+    EndThread,
+    JumpByTable,
+    Return,
+    Trap,
+    WarpOp,
+)
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import (
     Arguments,
-    JumpTarget,
     Mem,
     Negated,
     Operand,
@@ -99,7 +119,7 @@ class LoweredInstruction:
 
     def _operands(self) -> Iterator[tuple[Operand, bool]]:
         """Its operands, each with whether it receives a result."""
-        results = int(self.instruction.words[0] not in _CONTROL) if self.row is None else self.row.results
+        results = 1 if self.row is None else self.row.results
         for number, operand in enumerate(self.instruction.operands):
             results = 0 if isinstance(operand, Mem | TensorOperand) else results
             yield operand, number < results
@@ -243,55 +263,67 @@ class LoweredInstruction:
     # ---- control ---------------------------------------------------------------------------------------------
 
     @cached_property
+    def control(self) -> Control | None:
+        """The step after which the thread may go on elsewhere than at the next instruction; None if there is none."""
+        if self._effect is not Effect.CONTROL:
+            return None
+        return next((op for op in self.ops if isinstance(op, Control)), None)
+
+    @property
     def jumps(self) -> bool:
         """True if it is a branch to a label."""
-        return self.instruction.words[0] == "bra"
+        return isinstance(self.control, Jump)
 
-    @cached_property
-    def target(self) -> int | None:
-        """The number of the instruction that a branch leads to; None if it is no branch to a label of its function."""
-        label = self.instruction.operands[0] if self.jumps and self.instruction.operands else None
-        return label.at if isinstance(label, JumpTarget) and label.at >= 0 else None
-
-    @cached_property
+    @property
     def jumps_by_table(self) -> bool:
         """True if it is a branch to one of several labels, by a number."""
-        return self.instruction.words[0] == "brx"
+        return isinstance(self.control, JumpByTable)
 
     @cached_property
+    def targets(self) -> tuple[int, ...]:
+        """The numbers of the instructions that a branch may lead to; none if it is no branch."""
+        match self.control:
+            case Jump(str() as label):
+                return (int(label),)
+            case JumpByTable(labels):
+                return tuple(map(int, labels))
+        return ()
+
+    @property
+    def target(self) -> int | None:
+        """The number of the instruction that a branch to a label leads to; None if it is no such branch."""
+        return self.targets[0] if self.jumps else None
+
+    @property
     def calls(self) -> bool:
         """True if it calls a function."""
-        return self.instruction.words[0] == "call"
+        return isinstance(self.control, CallFunction)
 
-    @cached_property
+    @property
     def traps(self) -> bool:
         """True if it stops the kernel as a failure."""
-        return self.instruction.words[0] == "trap"
+        return isinstance(self.control, Trap)
 
-    @cached_property
+    @property
     def ends(self) -> bool:
         """True if its thread leaves the function, or the kernel."""
-        return self.instruction.words[0] in ("ret", "exit")
+        return isinstance(self.control, Return | EndThread)
 
     @property
     def changes_control(self) -> bool:
         """True if the thread may go on elsewhere than at the next instruction, or end."""
-        return self.jumps or self.jumps_by_table or self.calls or self.traps or self.ends
+        return self.control is not None
 
     @cached_property
     def goes_on(self) -> bool:
         """True if the thread may come from it to the next instruction."""
-        leaves = self.jumps or self.jumps_by_table or self.ends or self.traps
+        leaves = self.control is not None and not self.calls
         return self.instruction.guard is not None or not leaves
 
     @cached_property
     def follows(self) -> tuple[int, ...]:
-        """The numbers of the instructions that may come next, but for those that a branch by a table leads to."""
-        behind = (self.instruction.number + 1,) if self.goes_on else ()
-        return behind if self.target is None else (self.target, *behind)
-
-
-_CONTROL = ("bra", "brx", "call", "ret", "exit", "trap", "brkpt")
+        """The numbers of the instructions that may come next; a called function is not entered."""
+        return (*dict.fromkeys(self.targets), *((self.instruction.number + 1,) if self.goes_on else ()))
 
 
 @lru_cache(maxsize=1 << 15)

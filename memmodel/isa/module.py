@@ -223,9 +223,10 @@ class ModuleCall(Call):
         return isinstance(register, Register) and register.kind == "pred"
 
     def label(self, operand: Operand) -> str:
-        if isinstance(operand, JumpTarget):
-            return operand.name
-        return self.fail(f"{self.head} jumps to a label, and this is {describe(operand)}", operand)
+        """The number of the instruction at a label."""
+        if isinstance(operand, JumpTarget) and operand.at >= 0:
+            return str(operand.at)
+        return self.fail(f"{self.head} goes to a label of this function, and this is {describe(operand)}", operand)
 
     # ---- memory ----------------------------------------------------------------------------------------------
 

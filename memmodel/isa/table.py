@@ -68,8 +68,9 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     (
         "Control flow",
         "scalar.control",
-        "beq bge bgt ble blt bne bra brkpt exit goto nanosleep pmevent ret setmaxnreg trap",
+        "beq bge bgt ble blt bne bra brkpt brx exit goto nanosleep pmevent ret setmaxnreg trap",
     ),
+    ("Calls and the stack of compiled modules", "scalar.calls", "alloca call stackrestore stacksave"),
 )
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from memmodel.base.labels import Access, Allocates, Family, Issue, Side
 from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
-from memmodel.program.ops import Track
+from memmodel.program.ops import Jump, Track
 from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines, TensorMapAt
 from memmodel.ptx.vocabulary import DataType
 
@@ -255,9 +255,71 @@ class AccessTexture:
     registers: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class OnStack:
+    """The stack of the thread, which grows down: `size` bytes are taken from it, aligned to `alignment`, or it ends at
+    the address `end` again. `register` := the address at which it ends then.
+    """
+
+    register: str | None
+    size: Expr | None = None
+    alignment: int = 1
+    end: Expr | None = None
+
+
+# ---- control -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class JumpByTable:
+    """Go to the label with the number `index` of a list."""
+
+    labels: tuple[str, ...]
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class CallFunction:
+    """Call a function: the one of that name, or the one whose address is `through`.
+
+    `arguments`, `results`: the variables that hold what goes in, and that receive what comes out.
+    """
+
+    name: str
+    through: Expr | None
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Go on behind the call that led here. Where none did, the thread ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndThread:
+    """The thread ends, which an event says. In a litmus test this is a jump to the end of its program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """The kernel stops: its threads have come to an instruction, `name`, that is for failures."""
+
+    name: str
+
+
+Control = Jump | JumpByTable | CallFunction | Return | EndThread | Trap
+"""Steps after which a warp may go on elsewhere than at the next instruction: each is all that its instruction does."""
+
 WarpOp = (
     ActiveLanes
     | AmongLanes
+    | CallFunction
+    | EndThread
+    | JumpByTable
+    | OnStack
+    | Return
+    | Trap
     | Forget
     | Note
     | MoveMatrix

@@ -163,6 +163,15 @@ class JumpTarget:
     span: Span = no_span()
 
 
+@dataclass(frozen=True, slots=True)
+class JumpTable:
+    """The list of labels of a compiled function that stands at a label of its own (".branchtargets")."""
+
+    name: str
+    targets: tuple[int, ...]
+    span: Span = no_span()
+
+
 PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
 """Selectors of operands: first bit, width."""
 
@@ -197,6 +206,7 @@ Operand = (
     | Pair
     | Special
     | JumpTarget
+    | JumpTable
     | Part
     | Arguments
 )

@@ -19,7 +19,9 @@ REGISTERS = (
 
 
 def instruction_of(line: str) -> PtxInstruction:
-    """One instruction, whose registers are those of `REGISTERS`; `s` is a variable in shared memory, `g` in global."""
+    """One instruction, whose registers are those of `REGISTERS`; `s` is a variable in shared memory, `g` in global, `a`
+    and `b` are arguments, `f` is a function.
+    """
     zeros = "".join(
         f"setp.ne.u32 %p{n - 14}, 0, 0;" if letter == "p" else f"mov.{kind} %{letter}{n - first}, 0;"
         for n, (kind, letter) in enumerate(REGISTERS)
@@ -29,10 +31,12 @@ def instruction_of(line: str) -> PtxInstruction:
 .target sm_100a
 .address_size 64
 .global .b32 g[4];
+.func f;
 .visible .entry k()
 {{
 .reg .b32 %r<8>; .reg .b64 %d<4>; .reg .b16 %h<2>; .reg .pred %p<4>;
 .shared .align 1024 .b8 s[65536];
+.param .b32 a, b;
 {zeros}
 {line}
 }}

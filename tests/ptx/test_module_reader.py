@@ -9,7 +9,7 @@ from helpers.kernel.samples import HEAD, copy, module
 
 from memmodel.errors import InputError
 from memmodel.ptx.module.reader import parse_module
-from memmodel.ptx.operands import Imm, JumpTarget, Mem, Register, TensorOperand, Vector
+from memmodel.ptx.operands import Imm, JumpTable, JumpTarget, Mem, Register, TensorOperand, Vector
 from memmodel.source import Source
 
 SCOPED = """
@@ -98,8 +98,8 @@ def test_module_directives() -> None:
     entry = found.functions["e"]
     assert entry.directives == {"reqntid": (128,), "maxnreg": (168,)}
     assert [one.size for one in entry.params] == [8, 64] and entry.params[0].pointer
-    assert entry.tables["L"] == (1, 1)
-    assert entry.body is not None and entry.body[1].operands[1] == Imm(1)
+    assert entry.body is not None and entry.body[0].operands[1] == JumpTable("L", (1, 1))
+    assert entry.body[1].operands[1] == Imm(1)
 
 
 @pytest.mark.parametrize(

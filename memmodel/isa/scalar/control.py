@@ -1,6 +1,7 @@
 """Rows of the table: branches and the end of a thread.
 
-In: a Call. Out: one Jump, or nothing. A guard on a branch guards its Jump like any other step.
+In: a Call. Out: one Jump, or nothing. A guard on a branch guards its Jump like any other step. A function of a module
+has an end of its own, and lists of labels.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Emit, Jump, Op, Unmodelled
-from memmodel.program.warp_ops import TakeRegisters, WarpOp
-from memmodel.ptx.operands import Imm
-from memmodel.ptx.vocabulary import UNTYPED
+from memmodel.program.warp_ops import EndThread, JumpByTable, Return, TakeRegisters, Trap, WarpOp
+from memmodel.ptx.operands import Imm, JumpTable
+from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _FLOW = "Control Flow Instructions: "
+_U32 = DataType("u", 32)
 
 
 def jump(call: Call) -> tuple[Op, ...]:
@@ -42,6 +44,29 @@ def nothing(call: Call) -> tuple[Op, ...]:
     """Time passes; no event."""
     call.integer(call.operands[0])
     return ()
+
+
+def jump_by_table(call: Call) -> tuple[Op | WarpOp, ...]:
+    """brx.idx, in a module: to one of a list of labels."""
+    index, table = call.operands
+    if not isinstance(table, JumpTable):
+        call.fail(f"{call.head} takes a list of branch targets, and this is {describe(table)}", table)
+    return (JumpByTable(tuple(map(str, table.targets)), call.source(index, _U32)),)
+
+
+def leave_function(call: Call) -> tuple[Op | WarpOp, ...]:
+    """ret in a module."""
+    return (Return(),)
+
+
+def end_thread(call: Call) -> tuple[Op | WarpOp, ...]:
+    """exit in a module."""
+    return (EndThread(),)
+
+
+def trap(call: Call) -> tuple[Op | WarpOp, ...]:
+    """trap and brkpt in a module: a kernel is not to come there."""
+    return (Trap(call.head),)
 
 
 def stop(call: Call) -> tuple[Op, ...]:
@@ -80,8 +105,20 @@ _row = partial(Row, effect=Effect.CONTROL)
 
 ROWS = (
     _row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0),
-    _row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret"),
-    _row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit"),
+    _row(
+        ("brx.idx",),
+        (flag("uni"),),
+        ("index", "tlist"),
+        None,
+        "none",
+        _FLOW + "brx.idx",
+        modules=True,
+        lower_module=jump_by_table,
+        results=0,
+        since=Since(30),
+    ),
+    _row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret", lower_module=leave_function),
+    _row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit", lower_module=end_thread),
     _row(("goto",), (), ("label",), jump, "none", "litmus dialect", columns=True),
     _row(
         tuple(f"b{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")),
@@ -110,6 +147,7 @@ ROWS = (
         stop,
         "none; what happens after it is not modelled, and a test that comes there is undecided",
         "Miscellaneous Instructions: trap; brkpt",
+        lower_module=trap,
     ),
     _row(
         ("pmevent",),

@@ -377,9 +377,9 @@ class FollowedRounds(Follower):
         if self._moving(warp, (slot,)) and self._touches(warp, slot, lanes):
             if self._strict:
                 raise Refused(f"whether {instruction.opcode} is carried out", instruction.span)
-            if code.control == "bra":
+            if code.jumps:
                 self.leaves[instruction.number] = instruction
-        if code.control == "bra" and instruction.number + 1 in self._loops:
+        if code.jumps and instruction.number + 1 in self._loops:
             stay = [lane for lane in lanes if warp.registers[slot][lane] == int(code.negated)]
             self._comes(warp, stay, instruction, instruction.number + 1)
 
@@ -388,7 +388,7 @@ class FollowedRounds(Follower):
         return {}
 
     def jumped(self, warp: Warp, lanes: Lanes, code: Code, target: int) -> None:
-        if code.control == "brx":
+        if code.jumps_by_table:
             slots = self._moving(warp, registers(code.instruction.operands[0]))
             if any(self._touches(warp, slot, lanes) for slot in slots):
                 self.leaves[code.instruction.number] = code.instruction

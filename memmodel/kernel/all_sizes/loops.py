@@ -133,14 +133,7 @@ def _dominates(above: Mapping[int, int | None], head: int, at: int) -> bool:
 
 def targets_of(entry: PtxFunction, jump: PtxInstruction) -> list[int]:
     """The targets of a jump, as far as they are written: a label or a list of labels."""
-    if jump.words[0] == "bra":
-        return [begin_of(jump)]
-    names = (
-        (operand.name for operand in jump.operands if isinstance(operand, Sym | JumpTarget))
-        if jump.words[0] == "brx"
-        else ()
-    )
-    return [at for name in names for at in entry.tables.get(name, ())]
+    return list(lowered(jump).targets)
 
 
 def address_taken(body: Iterable[PtxInstruction], param: ParamPart) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa.lowered import LoweredInstruction, body_of
-from memmodel.kernel.flow.liveness import successors
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -98,11 +97,11 @@ def _is_followed(does: LoweredInstruction) -> bool:
 
 def _after(entry: PtxFunction, at: int) -> set[int]:
     """The instructions that a thread may reach after an instruction."""
-    after_each = successors(entry)
+    body = body_of(entry)
     waiting, after = [at], set[int]()
     while waiting:
-        for later in after_each[waiting.pop()]:
-            if later < len(after_each) and later not in after:
+        for later in body[waiting.pop()].follows:
+            if later < len(body) and later not in after:
                 after.add(later)
                 waiting.append(later)
     return after

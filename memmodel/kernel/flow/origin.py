@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from memmodel.errors import InputError
 from memmodel.isa.lowered import LoweredInstruction, body_of, lowered
-from memmodel.kernel.flow.liveness import successors
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Special
 from memmodel.ptx.vocabulary import Window
@@ -79,7 +78,7 @@ def _is_source(does: LoweredInstruction) -> bool:
 
 def _predecessors(entry: PtxFunction) -> list[list[int]]:
     before: list[list[int]] = [[] for _ in range(len(entry.body or ()) + 1)]
-    for at, following in enumerate(successors(entry)):
-        for later in following:
+    for at, does in enumerate(body_of(entry)):
+        for later in does.follows:
             before[later].append(at)
     return before

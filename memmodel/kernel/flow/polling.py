@@ -70,9 +70,8 @@ def computed_again(entry: PtxFunction, test: int, changed: set[int], result: int
 def _blocks(entry: PtxFunction) -> tuple[set[int], Counter[int]]:
     """The instructions at which basic blocks begin, and the number of writers of each register."""
     body = body_of(entry)
-    begins = {at for listed in entry.tables.values() for at in listed}
-    begins |= {callee.start for callee in entry.callees.values()}
-    begins |= {does.target for does in body if does.target is not None}
+    begins = {callee.start for callee in entry.callees.values()}
+    begins |= {target for does in body for target in does.targets}
     begins |= {at + 1 for at, does in enumerate(body) if does.changes_control}
     return begins, Counter(slot for does in body for slot in does.writes)
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Fence, ProxyFence
-from memmodel.isa.lowered import body_of, lowered, registers
-from memmodel.isa.module import head_row
+from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
 from memmodel.isa.place import CTAS
 from memmodel.isa.table import file_of, stray
 from memmodel.kernel.flow.detours import Detour
@@ -19,27 +18,22 @@ from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
 from memmodel.kernel.machine.compiler import Compiler
-from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
+from memmodel.kernel.machine.engines.calls import ASSERTION, CallPlan, call_plans
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.interpret import Interpreter
-from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.values.packing import cleared_first, with_bits
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.ops import Emit, Op
-from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
-from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction
-from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym
+from memmodel.program.ops import Emit, Jump, Op
+from memmodel.program.warp_ops import CallFunction, Control, JumpByTable, MultiplyInRegisters, Return, WarpOp
+from memmodel.ptx.module.syntax import Callee, PtxFunction, PtxInstruction
 
-ENDS = ("ret", "exit")
-CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
-STEPS = (
-    access_step, object_step, async_step, multimem_step, stack_step,
-)  # fmt: skip
+STEPS = (access_step, object_step, async_step, multimem_step)
 INTERPRETED = (
     "synchronization.barrier",
     "synchronization.fence",
@@ -66,6 +60,7 @@ INTERPRETED = (
     "matrix.tcgen_move",
     "matrix.tcgen_sync",
     "movement.textures",
+    "scalar.calls",
     "scalar.compute",
     "scalar.control",
     "scalar.compare",
@@ -75,19 +70,19 @@ INTERPRETED = (
     "scalar.video",
 )
 """Files of the instruction table whose rows are run by their steps."""
-SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
-"""Functions of the system that are known. The first one touches no memory of the kernel."""
 
 
 @dataclass(slots=True)
 class Code:
     """What to do at one instruction: one of the steps, or a change of control.
 
-    `ops`: the steps of its row. `fences`: one of them is a fence of memory or of a proxy. `touched`, `written`:
-    registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
+    `does`: the instruction with its row. `ops`: the steps of the row, as far as they are run. `control`: the step by
+    which it changes control, if it does; `targets`, `index`: of a branch; `calls`, `index`: of a call. `fences`: one of
+    the steps is a fence of memory or of a proxy. `touched`, `written`: registers of wgmma.mma_async that the
+    instruction uses, and those of them that it writes.
     """
 
-    instruction: PtxInstruction
+    does: LoweredInstruction
     guard: int | None
     negated: bool
     ops: tuple[Op | WarpOp, ...] = ()
@@ -95,7 +90,7 @@ class Code:
     pure: Step | None = None
     blocking: Blocking | None = None
     collective: Collective | None = None
-    control: str = ""
+    control: Control | None = None
     targets: tuple[int, ...] = ()
     index: Get | None = None
     calls: tuple[CallPlan, ...] = ()
@@ -109,17 +104,29 @@ class Code:
         return is_aligned(self.instruction)
 
     @property
+    def instruction(self) -> PtxInstruction:
+        return self.does.instruction
+
+    @property
+    def jumps(self) -> bool:
+        """True if it is a branch to a label."""
+        return isinstance(self.control, Jump)
+
+    @property
+    def jumps_by_table(self) -> bool:
+        """True if it is a branch to one of several labels."""
+        return isinstance(self.control, JumpByTable)
+
+    @property
     def fails(self) -> bool:
-        """Is it the call by which an assertion ends the kernel?"""
-        return any(isinstance(one, Sym) and one.name == "__assertfail" for one in self.instruction.operands)
+        """True if it is the call by which an assertion ends the kernel."""
+        return isinstance(self.control, CallFunction) and self.control.name == ASSERTION
 
     @property
     def computes(self) -> bool:
-        """Does it change nothing but registers and what its thread alone has?"""
-        words = self.instruction.words
-        private = words[0] in ("ld", "st") and self.instruction.kind.split("::")[0] in ("local", "const", "param")
-        known = self.refusal is None and private
-        return known or (self.pure is not None and not self.touched)
+        """True if it changes nothing but registers and what its thread alone has."""
+        private = self.refusal is None and self.does.private
+        return private or (self.pure is not None and not self.touched)
 
 
 class Follower:
@@ -159,19 +166,20 @@ def compile_function(
 
 
 def only_computes(codes: Sequence[Code], at: int, within: tuple[int, ...] = ()) -> bool:
-    """Does an instruction change nothing but what its thread alone has? A call: does all of its function?"""
+    """True if an instruction changes nothing but what its thread alone has; a call if all of its function does so."""
     code = codes[at]
-    if code.control != "call" or len(code.calls) != 1 or code.index is not None or at in within:
+    if len(code.calls) != 1 or code.index is not None or at in within:
         return code.computes
-    callee = code.calls[0].callee
-    jumps = ("bra", "ret")
-    return all(codes[n].control in jumps or only_computes(codes, n, (*within, at)) for n in _body(codes, callee))
+    return all(
+        isinstance(codes[n].control, Jump | Return) or only_computes(codes, n, (*within, at))
+        for n in _body(codes, code.calls[0].callee)
+    )
 
 
 def may_loop(codes: Sequence[Code], call: int) -> bool:
-    """Does the function that is called jump back, or call another one?"""
+    """True if the function that is called jumps back, or calls another one."""
     inside = list(_body(codes, codes[call].calls[0].callee))
-    return any(codes[n].control == "call" or any(to <= n for to in codes[n].targets) for n in inside)
+    return any(isinstance(codes[n].control, CallFunction) or any(to <= n for to in codes[n].targets) for n in inside)
 
 
 def _body(codes: Sequence[Code], callee: Callee) -> range:
@@ -214,18 +222,20 @@ def _assumed(instruction: PtxInstruction) -> Code:
             for lane in lanes:
                 warp.own(slot)[lane] = None
 
-    guard = None if instruction.guard is None else instruction.guard.slot
-    return Code(instruction, guard, instruction.negated, pure=step)
+    return _code(lowered(instruction), step)
+
+
+def _code(does: LoweredInstruction, pure: Step | None = None) -> Code:
+    guard = does.instruction.guard
+    return Code(does, None if guard is None else guard.slot, does.instruction.negated, pure=pure)
 
 
 def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstruction) -> Code:
-    guard = None if instruction.guard is None else instruction.guard.slot
-    code = Code(instruction, guard, instruction.negated)
+    code = _code(lowered(instruction, compiler.memory.cluster_size))
     try:
-        if instruction.words[0] in CONTROL:
-            _control_code(compiler, entry, code)
+        _by_steps(compiler, entry, code)
+        if code.control is not None:
             return code
-        _by_steps(compiler, code)
         if code.pure is None and code.blocking is None:
             steps = (make(compiler, instruction) for make in STEPS)
             code.blocking = next((step for step in steps if step is not None), None)
@@ -251,75 +261,32 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
     return code
 
 
-def _by_steps(compiler: Compiler, code: Code) -> None:
+def _by_steps(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
     """Fill in an instruction from the steps of its row, if its family is run so. Raises Refused."""
-    instruction = code.instruction
-    row = head_row(instruction.opcode)
-    if row is None or file_of(row.heads[0]) not in INTERPRETED:
+    does = code.does
+    if does.row is None or file_of(does.row.heads[0]) not in INTERPRETED:
         return
-    does = lowered(instruction, compiler.memory.cluster_size)
     if does.refusal is not None:
         raise Refused(does.refusal.message, does.refusal.span, does.refusal.hint)
-    code.ops = ops = does.ops
-    interpreter = Interpreter(compiler, instruction, ops)
+    code.ops = does.ops
+    interpreter = Interpreter(compiler, does.instruction, does.ops)
+    if does.control is not None:
+        _control_code(interpreter, entry, code, does.control)
+        return
     code.pure = interpreter.pure()
     code.blocking = None if code.pure is not None else interpreter.blocking()
-    code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in ops)
+    code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in does.ops)
 
 
-def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
+def _control_code(interpreter: Interpreter, entry: PtxFunction, code: Code, op: Control) -> None:
     """Jumps and calls. Raises Refused."""
-    instruction = code.instruction
-    head, operands, span = instruction.words[0], instruction.operands, instruction.span
-    code.control = head
-    if head == "bra":
-        if not operands or not isinstance(operands[0], JumpTarget) or operands[0].at < 0:
-            raise Refused("bra goes to a label of this function", span)
-        code.targets = (operands[0].at,)
-    elif head == "brx":
-        table = operands[1]
-        listed = entry.tables.get(table.name) if isinstance(table, JumpTarget) else None
-        if listed is None:
-            raise Refused("brx.idx takes a list of branch targets", span)
-        code.targets, code.index = listed, compiler.get(operands[0], instruction, 32)
-    elif head == "call":
-        _call_code(compiler, entry, code)
-
-
-def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
-    """A call by name, or through a register to any function of the same parameters. Raises Refused."""
-    operands, span = code.instruction.operands, code.instruction.span
-    name = next((one.name for one in operands if isinstance(one, Sym)), "")
-    through = next((one for one in operands if isinstance(one, Register)), None)
-    if through is None and name not in entry.callees:
-        if name not in SYSTEM_CALLS:
-            raise Refused(f"the call of {name or 'a function'} is not known", span)
-        return
-    lists = [one.items for one in operands if isinstance(one, Arguments)]
-    returned = lists.pop(0) if operands and isinstance(operands[0], Arguments) else ()
-    given = lists[0] if lists else ()
-    chosen = entry.callees if through is not None else {name: entry.callees[name]}
-    code.calls = tuple(
-        CallPlan(
-            callee,
-            _moves(compiler, given, callee.params),
-            _moves(compiler, returned, callee.results, back=True),
-            compiler.memory.symbols[called][1],
-        )
-        for called, callee in chosen.items()
-        if (len(callee.params), len(callee.results)) == (len(given), len(returned)) or through is None
-    )
-    if through is not None:
-        code.index = compiler.get(through, code.instruction, 64)
-
-
-def _moves(
-    compiler: Compiler, actual: Sequence[Operand], formal: Sequence[ModuleVariable], *, back: bool = False
-) -> tuple[tuple[int, int, int], ...]:
-    """What is copied between the variables of a call and the parameters of the function."""
-    found = []
-    for one, other in zip(actual, formal, strict=True):
-        assert isinstance(one, Sym)
-        here, there = (compiler.memory.symbols[name][1] - PRIVATE_START for name in (one.name, other.name))
-        found.append((there, here, other.size or 8) if back else (here, there, other.size or 8))
-    return tuple(found)
+    code.control = op
+    match op:
+        case Jump():
+            assert op.label is not None, "the end of a thread of a module is another step"
+            code.targets = (int(op.label),)
+        case JumpByTable():
+            code.targets, code.index = tuple(map(int, op.labels)), interpreter.value(op.index)
+        case CallFunction():
+            code.calls = call_plans(op, entry.callees, interpreter.compiler, code.instruction)
+            code.index = None if op.through is None else interpreter.value(op.through)

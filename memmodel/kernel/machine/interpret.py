@@ -22,6 +22,7 @@ from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.collective.exchange import active_lanes, among_lanes
 from memmodel.kernel.machine.collective.registers import take_registers
 from memmodel.kernel.machine.compiler import Compiler
+from memmodel.kernel.machine.engines.calls import on_stack
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.engines.mma import (
     copy_to_tensor_memory,
@@ -76,6 +77,7 @@ from memmodel.program.warp_ops import (
     MultiplyInRegisters,
     MultiplyInTensorMemory,
     Note,
+    OnStack,
     RelinquishPermit,
     SeeRefusal,
     ShiftTensorMemory,
@@ -446,6 +448,10 @@ class Interpreter:
     @step.register
     def _(self, op: RelinquishPermit) -> Blocking:
         return relinquish_permit(self, op)
+
+    @step.register
+    def _(self, op: OnStack) -> Blocking:
+        return on_stack(self, op)
 
     @step.register
     def _(self, op: AccessTexture) -> Blocking:

@@ -11,12 +11,14 @@ import struct
 from typing import Protocol
 
 from memmodel.errors import InputError
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.launch import KINDS, Buffer, Launch, Param, check_directives
 from memmodel.kernel.machine.regions.maps import described
 from memmodel.kernel.trace.blocks import REMEMBERED, Block
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.program.warp_ops import OnStack
 from memmodel.program.windows import CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from memmodel.ptx.module.syntax import Initial, PtxFunction, PtxModule
 from memmodel.ptx.operands import Special
@@ -96,7 +98,7 @@ class DeviceMemory:
             at = -(-self.private_size // align) * align
             self.symbols[one.name] = (one.space, PRIVATE_START + at)
             self.private_size = at + (one.size or 64)
-        if any(one.words[0] == "alloca" for one in entry.body or ()):
+        if any(isinstance(op, OnStack) for instruction in entry.body or () for op in lowered(instruction).ops):
             self.private_size = (self.private_size | 15) + 1 + STACK
 
     def private(self) -> Block:

@@ -20,7 +20,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
-from memmodel.kernel.machine.code import ENDS, Code, Follower, compile_function, may_loop, only_computes
+from memmodel.kernel.machine.code import Code, Follower, compile_function, may_loop, only_computes
 from memmodel.kernel.machine.collective.checks import RULE
 from memmodel.kernel.machine.engines.calls import back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.multimem import misused
@@ -37,6 +37,7 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.limits import effort
+from memmodel.program.warp_ops import CallFunction, EndThread, Return, Trap
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.ptx.vocabulary import Place
 
@@ -243,7 +244,7 @@ class Scheduler:
                 self.machine.steps += 1
                 if self.machine.steps > self._most:
                     raise Refused(f"the run does not end within {self._most:,} steps", code.instruction.span)
-                if code.control:
+                if code.control is not None:
                     if lanes and self._control(warp, group, code, lanes):
                         return True
                     if not lanes:
@@ -273,7 +274,7 @@ class Scheduler:
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
         unsure = [lane for lane in group.lanes if values[lane] is None]
-        if unsure and code.control == "bra":
+        if unsure and code.jumps:
             self._either(warp, group, code, unsure)
             return None
         if unsure and (code.pure is None or code.touched):
@@ -344,34 +345,40 @@ class Scheduler:
         """A change of control; True if the group is to be chosen anew."""
         if code.refusal is not None:
             raise code.refusal
-        if code.control in ("bra", "brx"):
-            return self._jump(warp, group, code, lanes)
-        if code.control == "call" and (code.calls or code.index is not None):
-            through = None if code.index is None else code.index(warp)
-            plan, lanes = chosen_callee(self.machine, warp, group, lanes, code.calls, through, code.instruction)
-            self._split(warp, group, lanes)
-            enter(self.machine, warp, group, lanes, plan, code.instruction)
-            return True
-        if code.control == "call" and not code.fails:
-            system_call(self.machine, warp, lanes, code.instruction)
-            group.at += 1
-            return False
-        if code.control == "ret" and group.frames:
-            self._split(warp, group, lanes)
-            back(self.machine, warp, group, lanes, self.code[group.frames[-1]].calls)
-            return True
-        if code.control in ENDS:
-            self._split(warp, group, lanes)
-            for lane in lanes:
-                self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
-            self._leave(warp, group, lanes)
-            return True
-        if code.control == "call":
-            self.machine.problem("assertion", "an assertion of the kernel fails", code.instruction)
-        else:
-            self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
-        self._leave(warp, group, group.lanes)
+        match code.control:
+            case CallFunction() as call:
+                return self._call(warp, group, code, lanes, call)
+            case Return() if group.frames:
+                self._split(warp, group, lanes)
+                back(self.machine, warp, group, lanes, self.code[group.frames[-1]].calls)
+            case Return() | EndThread():
+                self._split(warp, group, lanes)
+                for lane in lanes:
+                    self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
+                self._leave(warp, group, lanes)
+            case Trap(name):
+                self.machine.problem("trap", f"the kernel reaches {name}", code.instruction)
+                self._leave(warp, group, group.lanes)
+            case _:
+                return self._jump(warp, group, code, lanes)
         return True
+
+    def _call(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes, call: CallFunction) -> bool:
+        """A call of a function of the module, or of the system."""
+        instruction = code.instruction
+        if code.calls or code.index is not None:
+            through = None if code.index is None else code.index(warp)
+            plan, lanes = chosen_callee(self.machine, warp, group, lanes, code.calls, through, instruction)
+            self._split(warp, group, lanes)
+            enter(self.machine, warp, group, lanes, plan, instruction)
+            return True
+        if code.fails:
+            self.machine.problem("assertion", "an assertion of the kernel fails", instruction)
+            self._leave(warp, group, group.lanes)
+            return True
+        system_call(self.machine, warp, lanes, call, instruction)
+        group.at += 1
+        return False
 
     def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A branch; lanes that go elsewhere are a group of their own."""

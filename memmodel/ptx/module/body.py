@@ -21,6 +21,7 @@ from memmodel.ptx.operands import (
     Arguments,
     Blank,
     Imm,
+    JumpTable,
     JumpTarget,
     Operand,
     Pair,
@@ -78,12 +79,11 @@ class BodyReader:
         self.cursor = cursor
         self.locations = locations
         self.variables: list[ModuleVariable] = []
-        self.tables: dict[str, tuple[int, ...]] = {}
         self.slots = 0
         self._names = names
         self._drafts: list[_Draft] = []
         self._scopes = [_Scope()]
-        self._targets: dict[int, int] = {}
+        self._targets: dict[int, int | tuple[int, ...]] = {}
         self._location: Location | None = None
         self._grammar = ModuleOperands(self)
 
@@ -108,9 +108,11 @@ class BodyReader:
         return True
 
     def _settled(self, operand: Operand) -> Operand:
-        if isinstance(operand, JumpTarget):
-            return JumpTarget(operand.name, self._targets[operand.at]) if operand.at in self._targets else operand
-        return operand
+        """A label leads to an instruction, or to a list of labels; that of a prototype leads nowhere."""
+        if not isinstance(operand, JumpTarget) or operand.at not in self._targets:
+            return operand
+        target = self._targets[operand.at]
+        return JumpTarget(operand.name, target) if isinstance(target, int) else JumpTable(operand.name, target)
 
     # ---- statements ------------------------------------------------------------------------------------------
 
@@ -164,16 +166,15 @@ class BodyReader:
     def _close(self) -> None:
         """Labels of these braces are resolved; those not found are looked for further out."""
         scope = self._scopes.pop()
+        tables = {name: tuple(self._listed(token, scope) for token in listed) for name, listed in scope.tables.items()}
         left: list[tuple[int, Token]] = []
         for number, token in scope.waiting:
             if token.text in scope.labels:
                 self._targets[number] = scope.labels[token.text]
-            elif token.text in scope.tables:
-                self._targets[number] = -1
+            elif token.text in tables:
+                self._targets[number] = tables[token.text] or -1
             else:
                 left.append((number, token))
-        for name, listed in scope.tables.items():
-            self.tables[name] = tuple(self._listed(token, scope) for token in listed)
         if self._scopes:
             self._scopes[-1].waiting += left
             return

@@ -12,6 +12,7 @@ from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxFunction, PtxI
 from memmodel.ptx.operands import (
     Arguments,
     Imm,
+    JumpTable,
     JumpTarget,
     Mem,
     Negated,
@@ -32,7 +33,7 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
     if not needed or entry.body is None:
         return entry
     body, variables = list(entry.body), list(entry.variables)
-    tables, callees = dict(entry.tables), dict(entry.callees)
+    callees = dict(entry.callees)
     registers = entry.registers
     for function in needed:
         moved = _Moved(function, len(body), registers)
@@ -49,14 +50,9 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
             (*own, *params, *results),
         )
         variables += callees[function.name].variables
-        tables |= {
-            moved.name(label): tuple(at + len(body) for at in listed) for label, listed in function.tables.items()
-        }
         body += [moved.instruction(one) for one in function.body or ()]
         registers += function.registers
-    return replace(
-        entry, body=tuple(body), variables=tuple(variables), registers=registers, tables=tables, callees=callees
-    )
+    return replace(entry, body=tuple(body), variables=tuple(variables), registers=registers, callees=callees)
 
 
 def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
@@ -124,6 +120,8 @@ class _Moved:
                 return replace(one, name=self.name(name)) if name in self._own else one
             case JumpTarget(name, at):
                 return JumpTarget(self.name(name), at) if at < 0 else JumpTarget(name, at + self._start)
+            case JumpTable(name, targets):
+                return JumpTable(self.name(name), tuple(at + self._start for at in targets))
             case Vector(items):
                 return Vector(tuple(self._operand(item) for item in items))
             case Arguments(items):

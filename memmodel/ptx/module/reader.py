@@ -184,7 +184,6 @@ class _ModuleReader:
             tuple(body.variables),
             body.slots,
             directives,
-            body.tables,
         )
 
     def _tuning(self, directives: dict[str, tuple[int, ...]]) -> None:

@@ -106,9 +106,9 @@ class Callee:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PtxFunction:
-    """A .entry or .func. `body` None: only declared. `tables`: the labels of .branchtargets by their own label.
+    """A .entry or .func. `body` None: only declared.
 
-    `callees`: by their names, the functions whose bodies stand behind its own (`text.linking`).
+    `callees`: by their names, the functions whose bodies stand behind its own (`ptx.module.linking`).
     """
 
     name: str
@@ -120,7 +120,6 @@ class PtxFunction:
     variables: tuple[ModuleVariable, ...] = ()
     registers: int = 0
     directives: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    tables: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     callees: Mapping[str, Callee] = field(default_factory=dict)
 
 

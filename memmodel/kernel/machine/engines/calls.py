@@ -7,8 +7,9 @@ The stack from which alloca takes is the end of the memory of a thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.machine.compiler import Compiler
@@ -19,9 +20,12 @@ from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.warp_ops import CallFunction, OnStack
 from memmodel.program.windows import LOCAL_WINDOW
-from memmodel.ptx.module.syntax import Callee, PtxInstruction
-from memmodel.ptx.operands import Arguments, Imm, Sym
+from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxInstruction
+
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter
 
 MAX_DEPTH = 1000
 """Calls inside one another."""
@@ -107,20 +111,59 @@ def chosen_callee(
 
 
 HEAP = ("malloc", "free")
+ASSERTION = "__assertfail"
+"""The function by which an assertion ends the kernel."""
+
+SYSTEM_CALLS = ("vprintf", *HEAP, ASSERTION)
+"""Functions of the system that are known. The first one touches no memory of the kernel."""
 
 
-def system_call(machine: Machine, warp: Warp, lanes: Lanes, call: PtxInstruction) -> None:
+def call_plans(
+    op: CallFunction, callees: Mapping[str, Callee], compiler: Compiler, instruction: PtxInstruction
+) -> tuple[CallPlan, ...]:
+    """The functions that an instruction may call: the one that it names, or all that have as many parameters and
+    results; none if it is one of the system. Raises Refused.
+    """
+    if op.through is None and op.name not in callees:
+        if op.name not in SYSTEM_CALLS:
+            raise Refused(f"the call of {op.name} is not known", instruction.span)
+        return ()
+    named = callees if op.through is not None else {op.name: callees[op.name]}
+    counts = len(op.arguments), len(op.results)
+    plans = []
+    for name, callee in named.items():
+        if (len(callee.params), len(callee.results)) == counts:
+            given = _moves(compiler, op.arguments, callee.params)
+            results = _moves(compiler, op.results, callee.results)
+            returned = tuple((source, target, size) for target, source, size in results)
+            plans.append(CallPlan(callee, given, returned, compiler.memory.symbols[name][1]))
+        elif op.through is None:
+            message = f"{name} has {len(callee.params)} parameters and {len(callee.results)} results"
+            raise Refused(f"{message}, and {counts[0]} and {counts[1]} are given", instruction.span)
+    return tuple(plans)
+
+
+def _moves(
+    compiler: Compiler, actual: Sequence[str], formal: Sequence[ModuleVariable]
+) -> tuple[tuple[int, int, int], ...]:
+    """The places of the variables of a call and of the parameters of the function, and their sizes."""
+    symbols = compiler.memory.symbols
+    return tuple(
+        (symbols[name][1] - PRIVATE_START, symbols[variable.name][1] - PRIVATE_START, variable.size or 8)
+        for name, variable in zip(actual, formal, strict=True)
+    )
+
+
+def system_call(machine: Machine, warp: Warp, lanes: Lanes, op: CallFunction, call: PtxInstruction) -> None:
     """A call of a function of the system: malloc, free, or one that touches no memory of the kernel and whose result is
     not known.
     """
-    name = next((one.name for one in call.operands if isinstance(one, Sym)), "")
     symbols = machine.memory.symbols
-    lists = [one.items for one in call.operands if isinstance(one, Arguments)]
-    places = [[symbols[x.name][1] for x in one if isinstance(x, Sym) and x.name in symbols] for one in lists]
+    variables = (*op.results, *op.arguments)
     for lane in lanes:
-        found = [machine.private(warp, lane, LOCAL_WINDOW + at, 1) for part in places for at in part]
-        own = [one for one in found if one is not None]
-        if name == "malloc" and len(own) == 2:
+        places = (machine.private(warp, lane, LOCAL_WINDOW + symbols[name][1], 1) for name in variables)
+        own = [place for place in places if place is not None]
+        if op.name == "malloc" and len(own) == 2:
             (block, at), (_, given) = own
             size = block.load(given, 8)
             if size is None:
@@ -128,10 +171,10 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, call: PtxInstruction
             machine.run.assumed.setdefault(f"line {call.line}: malloc was taken to return memory, and not null")
             block.store(at, 8, machine.memory.allocate(size))
             moved(machine, warp, lane, own[0], 8, call.number, put=True)
-        elif name == "free" and len(own) == 1:
+        elif op.name == "free" and len(own) == 1:
             _free(machine, warp, lane, own[0][0].load(own[0][1], 8), call)
-        elif isinstance(call.operands[0], Arguments):
-            for block, at in own[: len(places[0])]:
+        else:
+            for block, at in own[: len(op.results)]:
                 block.forget(at, 8)
                 moved(machine, warp, lane, (block, at), 8, call.number, put=True)
 
@@ -149,36 +192,30 @@ def _free(machine: Machine, warp: Warp, lane: int, address: int | None, call: Pt
     machine.memory.release(block)
 
 
-def stack_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """alloca, stacksave, stackrestore: the stack of a thread grows down."""
-    head, operands = instruction.words[0], instruction.operands
-    if head not in ("alloca", "stacksave", "stackrestore"):
-        return None
-    slot = None if head == "stackrestore" else compiler.target(instruction)
-    source = None if head == "stacksave" else compiler.get(operands[head == "alloca"], instruction)
-    align = operands[2].value if len(operands) > 2 and isinstance(operands[2], Imm) else 8
+def on_stack(interpreter: Interpreter, op: OnStack) -> Blocking:
+    """Memory is taken from the stack of each lane, or given back, or its end is asked for."""
+    instruction = interpreter.instruction
+    slot = None if op.register is None else interpreter.slot(op.register)
+    sizes, ends = (None if expr is None else interpreter.value(expr) for expr in (op.size, op.end))
 
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         top = PRIVATE_START + machine.memory.private_size
-        given = None if source is None else list(source(warp))
+        size_row, end_row = None if sizes is None else sizes(warp), None if ends is None else ends(warp)
         for lane in lanes:
-            value = 0 if given is None else given[lane]
-            if value is None:
+            size = 0 if size_row is None else size_row[lane]
+            end = top - warp.stacked[lane] if end_row is None else end_row[lane]
+            if size is None or end is None:
                 machine.unknown("the size of the stack", instruction)
-            if head == "alloca":
-                at = (top - warp.stacked[lane] - value) // max(8, align) * max(8, align)
-                warp.stacked[lane] = top - at
-            elif head == "stackrestore":
-                warp.stacked[lane] = top - value
-            if not 0 <= warp.stacked[lane] <= STACK:
-                raise Refused(
-                    f"{instruction.opcode}: a stack of more than {STACK:,} bytes is not known", instruction.span
-                )
+            end = (end - size) // op.alignment * op.alignment
+            if not 0 <= top - end <= STACK:
+                message = f"{instruction.opcode}: a stack of more than {STACK:,} bytes is not known"
+                raise Refused(message, instruction.span)
+            warp.stacked[lane] = top - end
             if slot is not None:
-                warp.own(slot)[lane] = top - warp.stacked[lane]
+                warp.own(slot)[lane] = end
         return True
 
-    return step
+    return run
 
 
 def _private(machine: Machine, warp: Warp, lane: int) -> Block:

@@ -361,7 +361,7 @@ def _targets(one: PtxInstruction) -> list[int | None]:
 def _function(code: Code, assumed: Sequence[str]) -> bool:
     """Does an instruction compute a function of its registers alone, or jump?"""
     one = code.instruction
-    if code.control == "bra":
+    if code.jumps:
         return True
     special = any(isinstance(item, Special) for operand in one.operands for item in _items(operand))
     return code.pure is not None and not special and not begins(one, assumed) and with_carry(one.words) is None
