@@ -260,6 +260,27 @@ def test_tensor_memory_that_a_warp_frees(use: str, threads: int, found: set[str]
     assert rules(verdict_of(body, threads)) == found
 
 
+@pytest.mark.parametrize(("model", "found"), [("ptx-9.3", {"data-race"}), ("readings/D19-together", set())])
+def test_lanes_read_the_address_behind_the_allocation(model: str, found: set[str]) -> None:
+    """Without bar.warp.sync, as Example 1 of the page has it: D19."""
+    body = FREED.replace("bar.warp.sync -1;\n", "").replace("{use}", FILLS + FILLED)
+    assert rules(verdict_of(body, 32, model=model)) == found
+
+
+def test_other_warps_read_the_address_behind_a_barrier_under_any_reading() -> None:
+    body = """setp.lt.u32 %p1, %r0, 32;
+@!%p1 bra A;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32;
+ld.shared.b32 %r23, [%r2];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;
+bra E;
+A:
+ld.shared.b32 %r24, [%r2];
+E:
+"""
+    assert rules(verdict_of(body, 64, model="readings/D19-together")) == {"data-race"}
+
+
 ISSUED = "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r23], %d10, %d10, %r24, %p5;"
 
 

@@ -98,7 +98,6 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
         block, at = pointer.find(machine, warp, lanes[0], size, instruction)
         thread = warp.threads[lanes[0]]
         event = machine.event(thread, instruction.number, label, columns)
-        lanes_meet(machine, warp, lanes, warp.live, instruction.number)
         for cta in pair_of(machine, warp, label.group or 1):
             # The warp of the peer CTA takes part in the same allocation, and makes its own event of it.
             if cta is warp.cta or tensor_memory(cta).promised.get(columns) == first:
@@ -107,6 +106,9 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
         machine.weak(block, at, size, thread, op.write, instruction.number, size, None, first)
         machine.forget(block, at, size)
         block.store(at, size, first)
+        lanes_meet(machine, warp, lanes, warp.live, instruction.number)
+        for lane in lanes:  # whether they see the address because they have met is decision D19
+            warp.threads[lane].epoch = len(warp.threads[lane].events)
         return True
 
     return run
