@@ -21,7 +21,7 @@ ROOMS = (
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
-    "repair", "kernel.launch", "kernel.arithmetic", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",
+    "repair", "kernel.launch", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",
     "kernel.executions", "kernel.all_sizes", "kernel.export", "kernel.check", "kernel.repair", "kernel.mutate",
     "kernel.output", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip

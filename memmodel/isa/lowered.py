@@ -326,9 +326,13 @@ class LoweredInstruction:
         return (*dict.fromkeys(self.targets), *((self.instruction.number + 1,) if self.goes_on else ()))
 
 
-@lru_cache(maxsize=1 << 15)
 def lowered(instruction: PtxInstruction, cluster_size: int = 1) -> LoweredInstruction:
     """What an instruction of a module does."""
+    return _made(instruction, cluster_size)
+
+
+@lru_cache(maxsize=1 << 15)
+def _made(instruction: PtxInstruction, cluster_size: int) -> LoweredInstruction:
     return LoweredInstruction(instruction, cluster_size)
 
 

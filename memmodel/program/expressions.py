@@ -61,6 +61,11 @@ def stripped(expr: Expr) -> Expr:
     return expr
 
 
+def space_named(expr: Expr) -> str | None:
+    """The state space that an address is relative to; None for a generic one."""
+    return expr.op.removeprefix(WITHIN) if isinstance(expr, Apply) and expr.op.startswith(WITHIN) else None
+
+
 def registers_of(expr: Expr) -> frozenset[str]:
     """The registers that an expression reads."""
     if isinstance(expr, Get):

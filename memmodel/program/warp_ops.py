@@ -27,12 +27,26 @@ class Forget:
 class MoveMatrix:
     """A warp moves matrices between its registers and memory; what it loads or leaves, nobody knows.
 
-    `registers`: those that receive elements. Each byte is moved by one lane.
+    `registers`: those that receive elements. `values`: the elements that are stored. Each byte is moved by one lane.
+    `transposed`: of matrices of 8 x 8 elements of 16 bits, whether the lanes have them by columns; None for others.
     """
 
     label: Access
     region: LaneRows | MatrixLines
     registers: tuple[str, ...] = ()
+    values: tuple[Expr, ...] = ()
+    transposed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeMatrix:
+    """`register` := the two elements of a matrix of 8 x 8 elements of 16 bits that a lane has of the transposed one.
+
+    `value`: the two elements that a lane has of the matrix. What they are, nobody knows.
+    """
+
+    register: str
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +337,7 @@ WarpOp = (
     | Forget
     | Note
     | MoveMatrix
+    | TransposeMatrix
     | MultiplyInRegisters
     | MultiplyInTensorMemory
     | MoveTensorMemory

@@ -63,6 +63,7 @@ from memmodel.program.warp_ops import (
     RelinquishPermit,
     ShiftTensorMemory,
     TensorElements,
+    TransposeMatrix,
     WarpOp,
 )  # fmt: skip
 from memmodel.ptx.module.reader import parse_module
@@ -213,7 +214,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         Forget(("0",)),
     ],
     "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [s];": [
-        MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 16, 16, 16), ("0", "1"))
+        MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 16, 16, 16), ("0", "1"), transposed=False)
     ],
     "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [s];": [
         MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 16, 16, 16), ("0", "1"))
@@ -222,7 +223,10 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 8, 16, 8), ("0",))
     ],
     "stmatrix.sync.aligned.m8n8.x4.shared.b16 [s], {%r0, %r1, %r2, %r3};": [
-        MoveMatrix(WRITE, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 32, 16, 16))
+        MoveMatrix(
+            WRITE, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 32, 16, 16), values=tuple(map(Get, FOUR)),
+            transposed=False,
+        )
     ],
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
     "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3};": [Forget(FOUR)],
@@ -230,7 +234,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
     "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
     "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
-    "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;": [Forget(("0",))],
+    "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;": [TransposeMatrix("0", Get("1"))],
     "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};": [Forget(("0", "1"))],
     # A has m rows of k elements: stored by columns these are k lines of m elements.
     "wmma.load.a.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1}, [s], %r4;": [

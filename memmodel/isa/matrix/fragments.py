@@ -65,14 +65,21 @@ def store(call: Call) -> tuple[Op, ...]:
 def load_in_warp(call: Call) -> tuple[WarpOp, ...]:
     """ldmatrix in a module: lane 8k + r names row r of matrix k."""
     registers = tuple(call.register(item) for item in _registers(call, call.operands[0]))
-    return (MoveMatrix(call.access(Side.READ), _rows_of_lanes(call, call.operands[1]), registers),)
+    region = _rows_of_lanes(call, call.operands[1])
+    return (MoveMatrix(call.access(Side.READ), region, registers, transposed=_transposed(call)),)
 
 
 def store_in_warp(call: Call) -> tuple[WarpOp, ...]:
     """stmatrix in a module: lane 8k + r names row r of matrix k."""
-    for item in _registers(call, call.operands[1]):
-        call.value(item)
-    return (MoveMatrix(call.access(Side.WRITE), _rows_of_lanes(call, call.operands[0])),)
+    values = tuple(call.value(item) for item in _registers(call, call.operands[1]))
+    region = _rows_of_lanes(call, call.operands[0])
+    return (MoveMatrix(call.access(Side.WRITE), region, values=values, transposed=_transposed(call)),)
+
+
+def _transposed(call: Call) -> bool | None:
+    """True if lanes have elements by columns; None if they do not have two elements of 16 bits of an 8 x 8 matrix."""
+    usual = (call.word("shape"), call.word("type")) == ("m8n8", "b16")
+    return bool(call.word("trans")) if usual else None
 
 
 def _rows_of_lanes(call: Call, operand: Operand) -> LaneRows:

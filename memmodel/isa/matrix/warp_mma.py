@@ -13,7 +13,7 @@ from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Effect, Need, Row, Since, Slot, Together, flag
 from memmodel.program.regions import MatrixLines
-from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
+from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Vector
 
 BITS = {
@@ -32,11 +32,17 @@ _PAGE = "Warp Level Matrix Multiply-Accumulate Instructions: "
 
 
 def multiply(call: Call) -> tuple[WarpOp, ...]:
-    """mma, wmma.mma, movmatrix: the result is a matrix in registers."""
+    """mma, wmma.mma: the result is a matrix in registers."""
     for operand in call.operands[1:]:
         for item in operand.items if isinstance(operand, Vector) else (operand,):
             call.value(item)
     return (Forget(_results(call, call.operands[0])),)
+
+
+def transpose(call: Call) -> tuple[WarpOp, ...]:
+    """movmatrix."""
+    target, source = call.operands
+    return (TransposeMatrix(call.register(target), call.value(source)),)
 
 
 def load_tile(call: Call) -> tuple[WarpOp, ...]:
@@ -193,7 +199,7 @@ ROWS = (
             _types("type", ("b16",)),
         ),
         ("d", "a"),
-        lower_module=multiply,
+        lower_module=transpose,
         effect=Effect.COMPUTES,
         since=Since(75),
     ),

@@ -81,10 +81,3 @@ class Compiler:
             return lambda warp: uniform(warp.cta.base + at)
         constant = uniform(at)
         return lambda warp: constant
-
-    def target(self, instruction: PtxInstruction) -> int:
-        """The register that an instruction writes."""
-        operand = instruction.operands[0]
-        if not isinstance(operand, Register):
-            raise Refused(f"the result of {instruction.opcode} is no register", instruction.span)
-        return operand.slot

@@ -82,6 +82,7 @@ from memmodel.program.warp_ops import (
     SeeRefusal,
     ShiftTensorMemory,
     TakeRegisters,
+    TransposeMatrix,
     WarpOp,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -412,6 +413,10 @@ class Interpreter:
     @step.register
     def _(self, op: Forget) -> Blocking:
         return forget(self, op)
+
+    @step.register
+    def _(self, op: TransposeMatrix) -> Blocking:
+        return forget(self, Forget((op.register,)))
 
     @step.register
     def _(self, op: MoveMatrix) -> Blocking:

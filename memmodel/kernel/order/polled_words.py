@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
 from memmodel.base.rows import Rows
+from memmodel.isa.lowered import lowered, widths
 from memmodel.kernel.flow.rounds import ends_alike, reads_again
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.values.widths import extended, wider
+from memmodel.kernel.machine.values.widths import extended, sign_bits
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
@@ -134,7 +135,7 @@ class Polls:
         """
         load, size = (self._entry.body or ())[event.at], event.size
         bytes_ = None if value is None else value & (1 << 8 * size) - 1
-        value_read = extended(bytes_, size, wider(load.words[-1], size, load.operands))
+        value_read = extended(bytes_, size, _sign(load, size))
         if value_read is None:
             return False
         known = event.known if around is None else around
@@ -146,7 +147,7 @@ class Polls:
     def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:
         """True if a loop that continues with the values `on` ends in the same way with each of `ends`."""
         load, size = (self._entry.body or ())[event.at], event.size
-        wide = wider(load.words[-1], size, load.operands)
+        wide = _sign(load, size)
         again, behind = ([extended(value, size, wide) for value in values] for values in (on, ends))
         numbers = [value for value in (*again, *behind) if value is not None]
         return len(numbers) == len(on) + len(ends) and ends_alike(
@@ -352,6 +353,12 @@ def _kind(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
         return None if name is None else (name, instruction.words[-1])
     what = instruction.operands[1] if len(instruction.operands) > 1 else None
     return ("store", what.value, event.size) if isinstance(what, Imm) else None
+
+
+def _sign(load: PtxInstruction, size: int) -> int:
+    """The bits above a signed value in the register that a load writes, which its sign fills."""
+    does, bits = lowered(load), widths(load)
+    return 0 if does.type is None else sign_bits(does.type, size, [bits[slot] for slot in does.writes])
 
 
 def _open(graph: Graph, by_kind: dict[Hashable, list[TraceEvent]], before: Rows | None) -> set[int]:

@@ -42,8 +42,13 @@ def result_type(op: str, type: DataType) -> DataType:
     """The type of the values that an operation in `type` gives."""
     if op == "mul.wide":
         return double(type)
+    return PREDICATE if is_comparison(op) else type
+
+
+def is_comparison(op: str) -> bool:
+    """True if an operation says how two numbers compare."""
     head = op.partition(".")[0]
-    return PREDICATE if head in COMPARISONS or head in floats.TESTS else type
+    return head in COMPARISONS or head in floats.TESTS
 
 
 @lru_cache(maxsize=4096)

@@ -10,10 +10,11 @@ from helpers.kernel.samples import entry, judged, launch, module
 from helpers.kernel.terms import disagreements
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.arithmetic.alu import comparison, conversion, function
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.terms import Terms
+from memmodel.program.arith import is_comparison, operation
+from memmodel.ptx.vocabulary import DataType
 
 OWN = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.b32 %r9, [%d2];\n"
 """A word of its own for each thread."""
@@ -77,9 +78,19 @@ def test_a_choice_that_depends_on_the_lane(old: str, new: str) -> None:
     assert rules(argmax(TAKE.replace(old, new), kind="s32")) == {"same-store-race": ""}
 
 
-OPERATIONS = ("add.s32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.u32", "sub.s32", "mul.lo.s32")
-TESTS = ("setp.lt.s32", "setp.eq.b32", "setp.hs.u32", "setp.ne.s32", "setp.gt.f32", "setp.neu.f32", "setp.nan.f32")
+S32, U32, B32, F32 = (DataType(kind, 32) for kind in "subf")
+B64, U64, U16 = DataType("b", 64), DataType("u", 64), DataType("u", 16)
+OPERATIONS = (
+    ("add", S32), ("and", B32), ("or", B32), ("xor", B32), ("min", S32), ("max", U32), ("sub", S32), ("mul", S32),
+    ("lt", S32), ("eq", B32), ("ge", U32), ("ne", S32), ("gt", F32), ("neu", F32), ("nan", F32),
+)  # fmt: skip
 NUMBERS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000, 0xBF800000, 0x7FC00000)
+
+
+def computed(op: str, type: DataType, *numbers: int) -> int:
+    result = operation(op, type)(*numbers)
+    assert result is not None
+    return result
 
 
 @each_seed(1)
@@ -99,21 +110,17 @@ def test_equal_terms_are_equal_numbers(seed: int) -> None:
     for _ in range(2500):
         known = list(values)
         one, other = shuffle.choices(known[:12] if shuffle.random() < 0.7 else known, k=2)
-        words = tuple(shuffle.choice((*OPERATIONS, *TESTS)).split("."))
-        if words[0] == "setp":
-            fn = comparison(words)
-            term = terms.compared(words[1], words[-1], False, one, other)
-            assert fn is not None and term is not None
-            met += note(bits, term, [fn(a, b) for a, b in zip(values[one], values[other], strict=True)])
+        op, type = shuffle.choice(OPERATIONS)
+        results = [computed(op, type, a, b) for a, b in zip(values[one], values[other], strict=True)]
+        if is_comparison(op):
+            met += note(bits, terms.compared(op, type, one, other), results)
             p, q = shuffle.choices(list(bits), k=2)
             met += note(bits, terms.logic("and", p, q), [a & b for a, b in zip(bits[p], bits[q], strict=True)])
             met += note(bits, terms.logic("not", p), [1 - a for a in bits[p]])
             chosen = [a if p else b for p, a, b in zip(bits[p], values[one], values[other], strict=True)]
             met += note(values, terms.selected(p, one, other), chosen)
             continue
-        work = function(words)
-        assert work is not None
-        met += note(values, terms.computed(words, [one, other]), list(map(work, values[one], values[other])))
+        met += note(values, terms.computed(op, type, [one, other]), results)
     assert met > 400
 
 
@@ -127,23 +134,23 @@ def test_equal_pieces_are_equal_bits(seed: int) -> None:
     for _ in range(4000):
         one, other = shuffle.choices(list(values), k=2)
         shift, mask = 8 * shuffle.randrange(9), shuffle.choice(masks)
-        operand, words = shuffle.choice(
-            [(other, "or.b64"), (other, "xor.b64"), (terms.number(mask), "and.b64"), (terms.number(shift), "shl.b64"),
-             (terms.number(shift), "shr.u64"), (None, "cvt.u64.u32"), (None, "cvt.u16.u64"), (None, "pack")]
+        operand, op, type = shuffle.choice(
+            [(other, "or", B64), (other, "xor", B64), (terms.number(mask), "and", B64),
+             (terms.number(shift), "shl", B64), (terms.number(shift), "shr", U64), (None, "cvt", U32),
+             (None, "cvt", U16), (None, "pack", B64)]
         )  # fmt: skip
-        if words == "pack":
+        if op == "pack":
             term = slices.packed([slices.part(one, 32, 32), slices.part(other, 0, 32)], 32)
             numbers = [a >> 32 | (b & 0xFFFFFFFF) << 32 for a, b in zip(values[one], values[other], strict=True)]
         else:
-            opcode, given = tuple(words.split(".")), [one] if operand is None else [one, operand]
-            made = slices.computed(opcode, given, 64)
+            given = [one] if operand is None else [one, operand]
+            made = slices.computed(op, type, given)
             if made is None:
                 continue
-            term, fn = made, conversion(opcode) if operand is None else function(opcode)
-            assert fn is not None
+            term = made
             known = {terms.number(n): [n] * len(cases) for n in (mask, shift)} | values
-            numbers = [fn(*row) for row in zip(*(known[x] for x in given), strict=True)]
-        assert values.setdefault(term, numbers) == numbers, words
+            numbers = [computed(op, type, *row) for row in zip(*(known[x] for x in given), strict=True)]
+        assert values.setdefault(term, numbers) == numbers, op
         met += values[term] is not numbers
     assert met > 500
 

@@ -11,9 +11,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memmodel.kernel.machine.values.terms import Terms
+from memmodel.ptx.vocabulary import DataType
+
+WIDEST = 128
+"""Bits of the widest register."""
 
 MOST_PIECES = 16
 """Pieces of a term; one of more is a term of its own."""
+
+
+MOVES = ("cvt", "shl", "shr", "and", "or", "xor", "prmt")
+"""Operations that may only move bits."""
 
 
 class Piece(NamedTuple):
@@ -37,8 +45,19 @@ class Slices:
         self._widths[term] = min(bits, self._widths.get(term, bits))
         return term
 
+    def extended(self, term: int, bits: int, wider: int) -> int:
+        """A signed number of so many bits in a wider one."""
+        known = self._terms.known(term)
+        if known is not None:
+            return self._terms.number(DataType("s", bits).wrap(known) & (1 << wider) - 1)
+        if self._widths.get(term, WIDEST) < bits:
+            return term
+        return self.has(self._terms.of("extended", bits, wider, term), wider)
+
     def part(self, term: int, first: int, bits: int) -> int:
         """Bits of a term as a number."""
+        if first == 0 and self._widths.get(term, WIDEST) <= bits:
+            return term
         return self.joined(self._cut(term, first, bits))
 
     def joined(self, pieces: Iterable[Piece]) -> int:
@@ -64,7 +83,7 @@ class Slices:
         if not found:
             return terms.number(0)
         term, first, bits = found[0]
-        if len(found) == 1 and first == 0 and (terms.known(term) is not None or bits >= self._widths.get(term, 128)):
+        if len(found) == 1 and first == 0 and (terms.known(term) is not None or bits >= self._widths.get(term, WIDEST)):
             return term
         made = self.has(terms.of("pieces", *found), sum(one.bits for one in found))
         if len(found) <= MOST_PIECES:
@@ -76,7 +95,7 @@ class Slices:
         known = self._terms.known(term)
         if known is not None:
             return [Piece(self._terms.number(known >> first & (1 << bits) - 1), 0, bits)]
-        whole = self._pieces.get(term) or (Piece(term, 0, self._widths.get(term, 128)),)
+        whole = self._pieces.get(term) or (Piece(term, 0, self._widths.get(term, WIDEST)),)
         at, found = 0, list[Piece]()
         for one in whole:
             low, high = max(first, at), min(first + bits, at + one.bits)
@@ -86,7 +105,7 @@ class Slices:
         missing = bits - sum(one.bits for one in found)
         return [*found, Piece(self._terms.number(0), 0, missing)] if missing else found
 
-    # ---- instructions ----------------------------------------------------------------------------------------
+    # ---- operations ------------------------------------------------------------------------------------------
 
     def packed(self, parts: Sequence[int], bits: int) -> int:
         """The elements of a vector, each so wide, as one value."""
@@ -102,25 +121,24 @@ class Slices:
             for lane in range(len(given))
         ]
 
-    def computed(self, words: tuple[str, ...], given: Sequence[int], width: int) -> int | None:
-        """An instruction that only moves bits; None if it does something else."""
-        head, numbers = words[0], [self._terms.known(one) for one in given]
-        last = numbers[-1]
-        if head in ("shl", "shr") and last is not None and (head == "shl" or words[-1][0] != "s"):
+    def computed(self, op: str, type: DataType, given: Sequence[int]) -> int | None:
+        """An operation that only moves bits; None if it does something else."""
+        if op == "cvt":
+            return self.part(given[0], 0, type.width)
+        numbers, width = [self._terms.known(one) for one in given], type.width
+        last = numbers[-1] if numbers else None
+        if op == "shl" and last is not None:
             by = min(last, width)
-            zeros = [Piece(self._terms.number(0), 0, by)]
-            if head == "shl":
-                return self.joined([*zeros, *self._cut(given[0], 0, width - by)])
-            return self.part(given[0], by, width - by)
-        if head == "cvt" and len(words) == 3 and words[1][0] in "bu" and words[2][0] in "bu":
-            return self.part(given[0], 0, min(int(words[1][1:]), int(words[2][1:])))
-        if head == "and" and len(given) == 2:
+            return self.joined([Piece(self._terms.number(0), 0, by), *self._cut(given[0], 0, width - by)])
+        if op == "shr" and last is not None and not type.signed:
+            return self.part(given[0], min(last, width), width - min(last, width))
+        if op == "and":
             for one, mask in ((given[0], last), (given[1], numbers[0])):
                 if mask is not None:
                     return self._masked(one, mask, width)
-        if head in ("or", "xor") and len(given) == 2:
+        if op in ("or", "xor"):
             return self._merged(given[0], given[1], width)
-        if head == "prmt" and len(words) == 2 and last is not None and len(given) == 3:
+        if op == "prmt" and last is not None:
             places = [last >> 4 * n & 15 for n in range(4)]
             if all(place < 8 for place in places):
                 return self.joined(x for place in places for x in self._cut(given[place // 4], place % 4 * 8, 8))
@@ -152,7 +170,7 @@ class Slices:
     def _edges(self, term: int) -> list[int]:
         """Where pieces of a term begin and end."""
         at, found = 0, list[int]()
-        for one in self._pieces.get(term, (Piece(term, 0, self._widths.get(term, 128)),)):
+        for one in self._pieces.get(term, (Piece(term, 0, self._widths.get(term, WIDEST)),)):
             at += one.bits
             found.append(at)
         return found

@@ -15,10 +15,19 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
+from memmodel.program.arith import Operation, operation
+from memmodel.program.arith.floats import TESTS
+from memmodel.ptx.vocabulary import DataType
 
-COMMUTES = ("add", "mul", "max", "min", "and", "or", "xor", "fma", "mad")
+COMMUTES = ("add", "mul", "max", "min", "and", "or", "xor", "fma")
+"""Operations, with any modifiers, that do not depend on the order of their operands (fma: of the first two)."""
+
 GROUPS = ("add", "and", "or", "xor", "min", "max")
+"""Operations on integers that do not depend on how more than two operands are grouped."""
+
+NANS_DIFFER = DataType("f", 64)
+"""The type whose results that are NaN may have different bits."""
+
 MOST_LEAVES, MOST_OPERANDS, MOST_NUMBERS, MOST_PAIRS = 125, 64, 2_048, 4_096
 """What is larger is a term of its own, of which nothing more is known."""
 
@@ -31,8 +40,6 @@ INTEGERS: tuple[Outcome, ...] = (EQUAL, (True, True), (True, False), (False, Tru
 """How two integers compare: they are equal, or is the first one less, as signed and as unsigned numbers?"""
 FLOATS: tuple[Outcome, ...] = (EQUAL, (True,), (False,), UNORDERED)
 BITS: tuple[Outcome, ...] = (True, False)
-UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-HOLDS = {"eq": "equal", "ne": "less greater", "lt": "less", "le": "less equal", "gt": "greater", "ge": "greater equal"}
 
 Leaf = Callable[..., int]
 
@@ -104,19 +111,19 @@ class Terms:
 
     # ---- operations ------------------------------------------------------------------------------------------
 
-    def computed(self, words: tuple[str, ...], given: Sequence[int]) -> int:
-        """The result of an instruction that only computes."""
-        head, kind, operands = words[0], words[-1], list(given)
-        one_kind = sum(width_of(word) is not None for word in words[1:]) <= 1
-        self.doubtful |= head in COMMUTES and kind == "f64" and not self.ordered
-        if head in COMMUTES and one_kind and (kind != "f64" or self.ordered):
-            ends = 2 if head in ("fma", "mad") else len(operands)
+    def computed(self, op: str, type: DataType, given: Sequence[int]) -> int:
+        """The result of an operation."""
+        operands, head = list(given), op.partition(".")[0]
+        if head in COMMUTES and type == NANS_DIFFER and not self.ordered:
+            self.doubtful = True
+        elif head in COMMUTES:
+            ends = 2 if head == "fma" else len(operands)
             operands = [*sorted(operands[:ends]), *operands[ends:]]
-        if head in GROUPS and len(words) == 2 and not is_float(kind) and kind[0] in "bus" and width_of(kind):
-            return self._joined((head, kind if head in ("min", "max") else str(width_of(kind))), operands)
-        return self.of(words, *operands)
+        if op in GROUPS and not type.floating and type.lanes == 1:
+            return self._joined((op, type if op in ("min", "max") else DataType("b", type.width)), operands)
+        return self.of(op, type, *operands)
 
-    def _joined(self, name: tuple[str, str], operands: list[int]) -> int:
+    def _joined(self, name: tuple[str, DataType], operands: list[int]) -> int:
         """Integers joined in any order and grouping."""
         parts = sorted(part for one in operands for part in self._grouped.get((name, one), (one,)))
         if name[0] not in ("add", "xor"):
@@ -131,35 +138,31 @@ class Terms:
 
     # ---- what comparisons decide -----------------------------------------------------------------------------
 
-    def compared(self, how: str, kind: str, flushes: bool, one: int, other: int) -> int | None:
-        """setp: is the first number less than the second, and so on? None if it is not known how they compare."""
-        floating, unsigned = is_float(kind), how in UNSIGNED or kind[0] == "u"
-        how = UNSIGNED.get(how, how)
-        loose = floating and how[-1] == "u" and how[:-1] in HOLDS
-        wanted = HOLDS.get(how[:-1] if loose else how)
-        if floating and how in ("num", "nan"):
-            wanted, loose = ("", True) if how == "nan" else ("less equal greater", False)
-        if wanted is None or (floating and width_of(kind) is None) or kind.endswith("x2"):
-            return None
+    def compared(self, op: str, type: DataType, one: int, other: int) -> int:
+        """The result of a comparison of two numbers, as a table over how they compare."""
+        how, *modifiers = op.split(".")
+        decide, unordered = TESTS[how] if type.floating else (operation(how, DataType("u", type.width)), False)
         first, second = sorted((one, other))
-        atom = self._comparison(kind if floating else f"b{width_of(kind)}", flushes, first, second, floating=floating)
+        atom = self._comparison(
+            type if type.floating else DataType("b", type.width), *modifiers, one=first, other=second
+        )
 
         def holds(outcome: Outcome) -> bool:
             if outcome in (EQUAL, UNORDERED):
-                return EQUAL in wanted.split() if outcome == EQUAL else loose
+                return bool(decide(0, 0)) if outcome == EQUAL else unordered
             assert isinstance(outcome, tuple)
-            less = outcome[-1 if unsigned else 0]
-            return ("less" if less == (first == one) else "greater") in wanted.split()
+            less = outcome[0 if type.signed else -1] == (first == one)
+            return bool(decide(0, 1) if less else decide(1, 0))
 
         leaves = tuple(self.true if holds(outcome) else self.false for outcome in self._outcomes[atom])
         return self._table((atom,), leaves)
 
-    def _comparison(self, kind: str, flushes: bool, one: int, other: int, *, floating: bool) -> int:
+    def _comparison(self, type: DataType, *modifiers: str, one: int, other: int) -> int:
         """Two numbers compared; which outcomes are possible."""
-        atom = self.of("compare", kind, flushes, one, other)
+        atom = self.of("compare", type, *modifiers, one, other)
         if atom in self._outcomes:
             return atom
-        if floating:
+        if type.floating:
             possible = tuple(x for x in FLOATS if not (self.ordered and x == UNORDERED))
             self.doubtful |= not self.ordered
             self._outcomes[atom] = tuple(x for x in possible if one != other or x in (EQUAL, UNORDERED))
@@ -168,9 +171,9 @@ class Terms:
         mine, others = self._possible.get(one), self._possible.get(other)
         outcomes = INTEGERS if one != other else (EQUAL,)
         if mine is not None and others is not None and one != other:
-            width = int(kind[1:])
+            signed = DataType("s", type.width).wrap
             if len(mine) * len(others) <= MOST_PAIRS:
-                met = {EQUAL if a == b else (signed(a, width) < signed(b, width), a < b) for a in mine for b in others}
+                met = {EQUAL if a == b else (signed(a) < signed(b), a < b) for a in mine for b in others}
                 outcomes = tuple(x for x in INTEGERS if x in met)
             elif mine.isdisjoint(others):
                 outcomes = INTEGERS[1:]
@@ -212,12 +215,12 @@ class Terms:
         found = self._combined(work, *map(self._decision, given))
         return self.of(head, "pred", *sorted(given)) if found is None else found
 
-    def tested(self, fn: Callable[[int, int], int], one: int, other: int) -> int | None:
-        """What a comparison says of two values that are numbers in each case; None if they are not."""
+    def tested(self, fn: Operation, one: int, other: int) -> int | None:
+        """What a function says of two values that are numbers in each case; None if they are not."""
         tables = self._table_of(one), self._table_of(other)
         if any(leaf not in self._known for table in tables for leaf in table.leaves):
             return None
-        return self._combined(lambda a, b: self.number(fn(self._known[a], self._known[b])), *tables)
+        return self._combined(lambda a, b: self.number(fn(self._known[a], self._known[b]) or 0), *tables)
 
     def _table_of(self, term: int) -> Choices:
         return self._choices.get(term) or self._leaf(term)

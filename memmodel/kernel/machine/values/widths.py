@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from memmodel.kernel.machine.rows import Value
 from memmodel.program.fields import Bits
-from memmodel.ptx.operands import Operand, Register
 from memmodel.ptx.vocabulary import DataType
 
 
@@ -36,9 +35,3 @@ def loaded(bits: Bits, unit: int, width: int) -> Bits:
 def sign_bits(type: DataType, unit: int, widths: Sequence[int]) -> int:
     """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
     return (1 << widths[0]) - (1 << unit * 8) if type.signed and widths and widths[0] > unit * 8 else 0
-
-
-def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:
-    """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
-    widths = [one.width for one in items if isinstance(one, Register)]
-    return (1 << widths[0]) - (1 << unit * 8) if kind[0] == "s" and widths and widths[0] > unit * 8 else 0

@@ -1,1 +1,0 @@
-"""What instructions compute: functions from numbers to numbers."""
