@@ -14,7 +14,7 @@ from memmodel.base.labels import Access, Action, Fence, ProxyFence
 from memmodel.errors import InputError
 from memmodel.isa.module import Surroundings, head_row, lower_in_module, words_of
 from memmodel.isa.row import Effect, Row, Together, numeric_type
-from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.expressions import Apply, Const, Expr, registers_of
 from memmodel.program.ops import (
     Assign,
     AsyncWrite,
@@ -25,7 +25,6 @@ from memmodel.program.ops import (
     Op,
     Read,
     UndefinedIf,
-    Update,
     Write,
 )
 from memmodel.program.unknowns import Compiled, in_register
@@ -216,16 +215,18 @@ class LoweredInstruction:
 
     @cached_property
     def combination(self) -> tuple[str, DataType] | None:
-        """The operation, and its type, of the value in memory with an operand, whose result an atomic operation leaves;
-        None where it leaves something else.
-        """
-        parts = (part for op in self.ops if isinstance(op, IssueAsync) for part in op.parts)
-        update = next((part for part in parts if isinstance(part, Update)), None)
-        if update is not None:
-            return update.op, update.type
-        left = [value for op in self._writes_of_memory if op.rmw and op.when is None for value in op.values]
-        only = left[0] if len(left) == 1 else None
-        return (only.op, only.type) if isinstance(only, Apply) and len(only.args) == 2 else None
+        """The operation, and its type, by which it combines what memory holds with an operand; None if it has none."""
+        operation = self.words.get("op")
+        return None if operation is None or self.type is None else (operation, self.type)
+
+    @cached_property
+    def replaces(self) -> bool:
+        """True if it writes what does not depend on what memory held before."""
+        olds = {name for op in self._reads_of_memory for name in op.registers}
+        return all(
+            op.when is None and all(olds.isdisjoint(registers_of(value)) for value in op.values)
+            for op in self._writes_of_memory
+        )
 
     @cached_property
     def leaves_memory(self) -> bool:
@@ -235,7 +236,7 @@ class LoweredInstruction:
         write = self._writes_of_memory[0]
         left = write.values[0]
         if write.when is not None:  # the value is written if it is equal to another one
-            return isinstance(write.when, Apply) and isinstance(left, Const) and write.when.args[1] == left
+            return isinstance(write.when, Apply) and write.when.args[1] == left
         return isinstance(left, Apply) and left.op in ("add", "or", "xor") and left.args[1] == Const(0)
 
     @cached_property
@@ -253,6 +254,20 @@ class LoweredInstruction:
     def tests_parity(self) -> bool:
         """True if it names that phase by its parity."""
         return self.phase_test is not None and self.phase_test.parity is not None
+
+    @cached_property
+    def completes_no_phase(self) -> bool:
+        """True for an arrive by which the thread promises that it does not end the phase."""
+        return any(isinstance(op, OnObject) and op.no_complete for op in self.ops)
+
+    def loaded(self, value: int) -> int:
+        """What the register receives if a load reads this unsigned number, which its sign may extend."""
+        read = next(iter(self._reads_of_memory), None)
+        target = None if read is None else read.registers[0]
+        if read is None or read.type is None or target is None or not target.isdigit():
+            return value
+        width, bits = widths(self.instruction)[int(target)], read.type.width
+        return value | (1 << width) - (1 << bits) if read.type.signed and value >> bits - 1 else value
 
     @cached_property
     def fences(self) -> bool:

@@ -131,7 +131,7 @@ def _journey(case: KernelCase, report: VerdictSoFar) -> None:
 
         # Other executions, where something depends on the schedule or a condition does not hold.
         verdict.choices = list(choices.reasons)
-        verdict.notes += residents(choices.trace, case.body, choices.chosen)
+        verdict.notes += residents(choices.trace, case.entry, choices.chosen)
         verdict.notes += notes_on_timeouts(case.entry, choices.trace.tests, waits.loads)
         others = OtherExecutions(case, waits, report)
         others.other_lane_elected(choices)

@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memmodel.base.labels import Access
-from memmodel.isa.row import numeric_type
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.flow.known_values import Known
-from memmodel.kernel.flow.registers import written
-from memmodel.kernel.order.polled_words import COMMUTING, CausalOrder, PolledWrite, Polls
+from memmodel.kernel.order.polled_words import CausalOrder, PolledWrite, Polls, commuting, is_integer
 from memmodel.kernel.order.uses import aliased
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.program.arith import Operation, operation
+from memmodel.program.arith import operation
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy, Scope
 
@@ -212,16 +211,16 @@ def _place(
     operations = run.atomics.get((event.block, event.first), [])
     arrivals = tuple(operation.partner for operation in operations if operation.partner is not None)
     stores = tuple(write for write in writes if not (isinstance(write.event, TraceEvent) and _atomic(write.event)))
-    kinds = {_kind(body[operation.at]) for operation in operations}
+    kinds = {commuting(body[made.at]) for made in operations}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
-    joined = None if kind is None else _joins(*kind)
+    joined = operation(*kind) if kind is not None and is_integer(kind) else None
     counted = len(arrivals) == len(operations) == len(writes) - len(stores)
     known = all(arrival.given is not None for arrival in arrivals)
     whole = all((write.first, write.size) == (event.first, event.size) for write in writes)
     if not arrivals or joined is None or not counted or not known or not whole:
         return None
     initial = polls.initial(event.block, event.first, event.size)
-    writers = Counter(slot for instruction in body for slot in written(instruction))
+    writers = Counter(slot for instruction in body for slot in lowered(instruction).writes)
     elsewhere = {
         operation.at
         for place, operations_there in run.atomics.items()
@@ -229,28 +228,15 @@ def _place(
         for operation in operations_there
     }
     slots = {
-        operation.at: result[0]
-        for operation in operations
-        if len(result := written(body[operation.at])) == 1 and writers[result[0]] == 1 and operation.at not in elsewhere
+        made.at: result[0]
+        for made in operations
+        if len(result := lowered(body[made.at]).writes) == 1 and writers[result[0]] == 1 and made.at not in elsewhere
     }
     return CounterPlace(arrivals, stores, lambda value, operand: joined(value, operand) or 0, initial, slots)
 
 
 def _atomic(event: TraceEvent) -> bool:
     return isinstance(event.label, Access) and event.label.rmw
-
-
-def _kind(instruction: PtxInstruction) -> tuple[str, str] | None:
-    """The operation and the type of an atomic operation on integers that commutes with its like; None for others."""
-    name = next((word for word in instruction.words[1:] if word in COMMUTING), None)
-    kind = instruction.words[-1]
-    return (name, kind) if name is not None and kind in ("u32", "s32", "b32", "u64", "s64", "b64") else None
-
-
-def _joins(name: str, kind: str) -> Operation | None:
-    """What an operation computes from the old value and its operand."""
-    type = numeric_type(kind)
-    return None if type is None else operation(name, type)
 
 
 def remembered(order: CausalOrder) -> CausalOrder:

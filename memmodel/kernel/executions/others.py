@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
 from memmodel.base.rows import Rows
+from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.dependence import dependent
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead, Schedule
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.fields import NOTHING
 from memmodel.ptx.module.syntax import PtxFunction
-from memmodel.ptx.operands import Imm
 
 Again = Callable[[TraceEvent, int | None], bool]
 """True if a load that returns this value leads back to itself."""
@@ -50,14 +50,13 @@ class OtherReads:
     def note(self, schedule: Schedule, graph: Graph, base: Rows | None, looked: Container[int]) -> None:
         """Queue the schedules in which one more read of a run, by the instructions `looked`, returns another write."""
         already = {id(read) for read, _ in graph.run.chosen}
-        writes: dict[object, list[TraceEvent]] = {}
-        reads = []
+        body, writes, reads = body_of(self._entry), dict[object, list[TraceEvent]](), list[TraceEvent]()
         for event in graph.events.values():
             if not isinstance(event.label, Access) or event.turn < 0:
                 continue
             if event.label.side is Side.WRITE:
                 writes.setdefault((event.block, event.first, event.size), []).append(event)
-            elif event.at in looked and id(event) not in already and self._only_reads(event, rmw=event.label.rmw):
+            elif event.at in looked and id(event) not in already and body[event.at].leaves_memory:
                 reads.append(event)
         run = self._like(reads, writes)
         if base is None or run in self._noted:
@@ -75,16 +74,6 @@ class OtherReads:
         sources = frozenset((_key(event), None if event.source is None else _key(event.source)) for event in reads)
         places = (tuple(_key(event) for event in sorted(ordered, key=_time)) for ordered in writes.values())
         return sources, frozenset(places)
-
-    def _only_reads(self, event: TraceEvent, *, rmw: bool) -> bool:
-        """True for a load, and for an atomic operation that leaves what it reads."""
-        instruction = (self._entry.body or ())[event.at]
-        if instruction.words[0] == "ld":
-            return True
-        operands = [operand.value if isinstance(operand, Imm) else None for operand in instruction.operands[2:]]
-        zero = operands == [0] and any(word in ("add", "or", "xor") for word in instruction.words)
-        same = "cas" in instruction.words and len(operands) == 2 and None not in operands and operands[0] == operands[1]
-        return rmw and (zero or same)
 
     def _matters(self, read: TraceEvent, write: TraceEvent | None) -> bool:
         """True if the read may return that write, and its thread would do something else then."""

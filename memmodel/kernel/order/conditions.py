@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from memmodel.base.labels import Action, Barrier, Half, Mbarrier, Signal
 from memmodel.base.rows import Rows
+from memmodel.isa.lowered import body_of, lowered
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
-from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import JumpTarget
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 
 def sentence(instruction: PtxInstruction, why: str) -> str:
@@ -67,11 +67,14 @@ class _Life:
             elif label.action not in (Action.INIT, Action.INVAL):
                 self.phases.setdefault(step.before, []).append(number)
                 self.steps.append((number, step))
-                if label.action is Action.ARRIVE and "noComplete" not in self.instruction(number).words:
+                if label.action is Action.ARRIVE and not self._completes_no_phase(number):
                     self.arrivals.setdefault(step.before, []).append(number)
 
     def instruction(self, number: int) -> PtxInstruction:
         return self.body[self.graph.behind[number].at]
+
+    def _completes_no_phase(self, number: int) -> bool:
+        return lowered(self.instruction(number)).completes_no_phase
 
     def complaints(self, peeks: list[tuple[int, int]]) -> list[str]:
         """`peeks`: the tests that look ahead, with the phases that they ask for."""
@@ -99,7 +102,7 @@ class _Life:
         assert isinstance(label, Mbarrier | Signal)
         if label.action in (Action.EXPECT_TX, Action.PENDING):
             return "it is not ordered before an arrival of its phase"
-        if label.action is Action.ARRIVE and "noComplete" in self.instruction(number).words:
+        if label.action is Action.ARRIVE and self._completes_no_phase(number):
             return "it may be the one that completes the phase, which is undefined"
         return ""
 
@@ -138,34 +141,27 @@ def _ordered(
     return complaints
 
 
-def residents(run: LaunchTrace, body: tuple[PtxInstruction, ...], chosen: frozenset[int]) -> list[str]:
+def residents(run: LaunchTrace, entry: PtxFunction, chosen: frozenset[int]) -> list[str]:
     """The loops in which a CTA waits for a write of another CTA, which must be resident at that time.
 
     `chosen`: the instructions on whose results the run depends.
     """
-    notes = []
+    waits: dict[int, None] = {}
     for thread in run.threads:
         for event in thread.events:
             source = event.source
-            if source is None or event.at not in chosen or not _in_loop(body, event.at):
+            if source is None or event.at not in chosen or not _in_loop(entry, event.at):
                 continue
             other = run.threads[source.thread]
             if other.cta != thread.cta and (other.place.cluster is None or other.place.cluster != thread.place.cluster):
-                notes.append(
-                    f"line {body[event.at].line}: a CTA waits for another one: there is no hang if all are resident"
-                )
-    return list(dict.fromkeys(notes))
+                waits[event.at] = None
+    lines = [instruction.line for instruction in entry.body or ()]
+    return [f"line {lines[at]}: a CTA waits for another one: there is no hang if all are resident" for at in waits]
 
 
-def _in_loop(body: tuple[PtxInstruction, ...], at: int) -> bool:
+def _in_loop(entry: PtxFunction, at: int) -> bool:
     """True if a later branch leads back to the instruction or before it."""
-    targets = (
-        (instruction.number, operand.at)
-        for instruction in body
-        for operand in instruction.operands
-        if isinstance(operand, JumpTarget)
-    )
-    return any(target <= at <= number for number, target in targets)
+    return any(target <= at for does in body_of(entry)[at:] for target in does.targets)
 
 
 def strong_sizes(run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str]:

@@ -14,22 +14,24 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
 from memmodel.base.rows import Rows
-from memmodel.isa.lowered import lowered, widths
+from memmodel.isa.lowered import body_of, lowered
 from memmodel.kernel.flow.rounds import ends_alike, reads_again
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.values.widths import extended, sign_bits
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.program.expressions import Const
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
-from memmodel.ptx.operands import Imm
-from memmodel.ptx.vocabulary import Space
+from memmodel.ptx.vocabulary import DataType, Space
 
 COMMUTING = ("add", "min", "max", "and", "or", "xor")
 """Operations that leave the same value in every order, if all are of one kind."""
+
+Combination = tuple[str, DataType]
+"""An operation, and its type."""
 
 Body = tuple[PtxInstruction, ...]
 Place = tuple[Block, int]
@@ -107,10 +109,20 @@ def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[i
 
 def _tally(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
     """The kind of an atomic operation on integers that commutes with those of its kind; None for all else."""
-    whole = instruction.words[-1][:1] in "usb" and "x" not in instruction.words[-1]
-    return (
-        _kind(event, instruction) if instruction.words[0] in ("atom", "red") and event.issue is None and whole else None
-    )
+    kind = commuting(instruction) if event.issue is None and lowered(instruction).atomic else None
+    return kind if kind is not None and is_integer(kind) else None
+
+
+def commuting(instruction: PtxInstruction) -> Combination | None:
+    """How an instruction combines what memory holds with an operand, if operations of the kind commute."""
+    kind = lowered(instruction).combination
+    return kind if kind is not None and kind[0] in COMMUTING else None
+
+
+def is_integer(kind: Combination) -> bool:
+    """True if an operation is one on single integers."""
+    type = kind[1]
+    return type.lanes == 1 and not type.floating
 
 
 class Polls:
@@ -133,11 +145,9 @@ class Polls:
         """True if a load that returns this value leads back to itself. `around`: known values of other registers, where
         they are not those of the run.
         """
-        load, size = (self._entry.body or ())[event.at], event.size
-        bytes_ = None if value is None else value & (1 << 8 * size) - 1
-        value_read = extended(bytes_, size, _sign(load, size))
-        if value_read is None:
+        if value is None:
             return False
+        value_read = self._loaded(event, value)
         known = event.known if around is None else around
         key = event.at, value_read, known
         if key not in self._leads_back:
@@ -146,13 +156,12 @@ class Polls:
 
     def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:
         """True if a loop that continues with the values `on` ends in the same way with each of `ends`."""
-        load, size = (self._entry.body or ())[event.at], event.size
-        wide = _sign(load, size)
-        again, behind = ([extended(value, size, wide) for value in values] for values in (on, ends))
-        numbers = [value for value in (*again, *behind) if value is not None]
-        return len(numbers) == len(on) + len(ends) and ends_alike(
-            self._entry, event.at, numbers[: len(on)], numbers[len(on) :], around
-        )
+        again, behind = ([self._loaded(event, value) for value in values] for values in (on, ends))
+        return ends_alike(self._entry, event.at, again, behind, around)
+
+    def _loaded(self, event: TraceEvent, value: int) -> int:
+        """What the register receives if a load reads this value."""
+        return body_of(self._entry)[event.at].loaded(value & (1 << 8 * event.size) - 1)
 
     def single(self, run: LaunchTrace) -> frozenset[int]:
         """Loads that poll for the only write to their bytes: the same write ends the loop in every execution."""
@@ -217,8 +226,9 @@ class Polls:
     def _leaves(self, write: TraceEvent | WeakAccess) -> Hashable:
         """A name for how an atomic operation computes the new value from the old; STORED where it ignores the old."""
         instruction = (self._entry.body or ())[write.at]
-        modifies = isinstance(write, TraceEvent) and _modifies(write) and "exch" not in instruction.words
-        return _kind(write, instruction) if modifies and isinstance(write, TraceEvent) else STORED
+        if isinstance(write, WeakAccess) or not _modifies(write) or lowered(instruction).replaces:
+            return STORED
+        return _kind(write, instruction)
 
     def _ends(self, event: TraceEvent, writes: list[PolledWrite]) -> list[PolledWrite] | None:
         """The writes that end the loop, the initial one among them. None if only a part of the bytes is written, or a
@@ -349,16 +359,9 @@ def _stores(event: TraceEvent) -> bool:
 def _kind(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
     """The kind of a write: writes of one kind leave the same value in every order. None: not known."""
     if not _stores(event):
-        name = next((word for word in instruction.words[1:] if word in COMMUTING), None)
-        return None if name is None else (name, instruction.words[-1])
-    what = instruction.operands[1] if len(instruction.operands) > 1 else None
-    return ("store", what.value, event.size) if isinstance(what, Imm) else None
-
-
-def _sign(load: PtxInstruction, size: int) -> int:
-    """The bits above a signed value in the register that a load writes, which its sign fills."""
-    does, bits = lowered(load), widths(load)
-    return 0 if does.type is None else sign_bits(does.type, size, [bits[slot] for slot in does.writes])
+        return commuting(instruction)
+    values = lowered(instruction).stored
+    return (STORED, values[0].value, event.size) if len(values) == 1 and isinstance(values[0], Const) else None
 
 
 def _open(graph: Graph, by_kind: dict[Hashable, list[TraceEvent]], before: Rows | None) -> set[int]:
