@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.isa.row import OperandRange, covers
+from memmodel.isa.row import OperandRange, Since, Slot, covers
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
@@ -26,7 +26,6 @@ CTAS = 16
 READ_ONLY = (Space.CONST, Space.PARAM)
 U64 = DataType("u", 64)
 U32 = DataType("u", 32)
-U16 = DataType("u", 16)
 
 
 Base = tuple[Expr, Variable | None, int, Sym | None]
@@ -120,22 +119,33 @@ Receiver = tuple[int, Expr | None]
 """A CTA of a multicast: its number, and a formula that is not 0 if it is one (None: surely)."""
 
 
+MASKS = {"multicast::cluster": 16, "multicast::cluster::16b": 16, "multicast::cluster::32b": 32}
+"""The bits of the mask that names the CTAs of a multicast."""
+
+MULTICAST = Slot("multicast", tuple(MASKS), "qualifier")
+WIDE_MASKS = {
+    "multicast=multicast::cluster::16b": Since(90, version="9.4"),
+    "multicast=multicast::cluster::32b": Since(families=frozenset({107}), version="9.4"),
+}
+
+
 def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, ...]]:
     """The CTAs in a mask, and the steps that refuse one which names a CTA without threads."""
-    ranks = cluster_ranks(call)
+    ranks, width = cluster_ranks(call), MASKS[call.word("multicast") or "multicast::cluster"]
+    type = DataType("u", width)
     value = call.constant(operand)
     if value is None:
         bits = call.integer(operand)
-        others = Const(~sum(1 << rank for rank in ranks) & (1 << CTAS) - 1)
+        others = Const(~sum(1 << rank for rank in ranks) & (1 << width) - 1)
         where = "that the cluster does not have" if call.module else "that has no thread in the test"
-        beyond = Unmodelled(f"a CTA mask names a CTA {where}", Apply("and", (bits, others), U16))
-        chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), U16)) for rank in ranks)
+        beyond = Unmodelled(f"a CTA mask names a CTA {where}", Apply("and", (bits, others), type))
+        chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), type)) for rank in ranks)
         return (beyond,), chosen
-    if call.module:  # a number of 16 bits, with or without a sign
-        value &= (1 << CTAS) - 1
-    if not 0 < value < 1 << CTAS:
-        call.fail(f"a CTA mask is a 16-bit number with a bit for each CTA, not {value}", operand)
-    ctas = tuple(cta for cta in range(CTAS) if value >> cta & 1)
+    if call.module:  # a number of so many bits, with or without a sign
+        value &= (1 << width) - 1
+    if not 0 < value < 1 << width:
+        call.fail(f"a CTA mask is a {width}-bit number with a bit for each CTA, not {value}", operand)
+    ctas = tuple(cta for cta in range(width) if value >> cta & 1)
     for cta in ctas:
         if cta not in ranks:
             call.fail(f"the mask names CTA {cta}, which has no thread in this cluster", operand)

@@ -80,6 +80,11 @@ def tracked(call: Call) -> frozenset[Track]:
     return frozenset({Track.GROUP_2 if group(call) == 2 else Track.GROUP_1})
 
 
+def matrix_a(call: Call) -> Track:
+    """The name by which commits about matrix A alone find the reads of it in shared memory."""
+    return Track.MATRIX_A_2 if group(call) == 2 else Track.MATRIX_A_1
+
+
 def peer(call: Call, cta: int) -> int | None:
     """The CTA whose tensor memory is meant; None for the executing one."""
     return None if cta == call.place.cta else cta
@@ -90,10 +95,13 @@ def in_shared(call: Call, address: Expr, cta: int, most: int | None) -> Matrix:
     return Matrix(address if cta == call.place.cta else in_cta(call, address, cta), most)
 
 
-def shared_operand(call: Call, family: Family, address: Expr, cta: int, register: str, form: str | None) -> AsyncRead:
-    """A shared-memory operand, summed into a temporary."""
+def shared_operand(
+    call: Call, family: Family, address: Expr, cta: int, register: str, form: str | None, *more: Track
+) -> AsyncRead:
+    """A shared-memory operand, summed into a temporary. `more`: further names by which commits find it."""
     made = label(call, Side.READ, family, form=form, proxy=Proxy.ASYNC)
-    return AsyncRead(made, in_shared(call, address, cta, None), (register,), sums=True, tracks=tracked(call))
+    tracks = tracked(call) | {*more}
+    return AsyncRead(made, in_shared(call, address, cta, None), (register,), sums=True, tracks=tracks)
 
 
 def tensor_operand(call: Call, family: Family, address: Expr, cta: int, register: str) -> AsyncRead:

@@ -26,6 +26,8 @@ class Track(WordList):
     TCGEN_ST = "tcgen05.st"
     GROUP_1 = "tcgen05.cta_group::1"
     GROUP_2 = "tcgen05.cta_group::2"
+    MATRIX_A_1 = "A of tcgen05.mma.cta_group::1 in shared memory"
+    MATRIX_A_2 = "A of tcgen05.mma.cta_group::2 in shared memory"
 
 
 @dataclass(frozen=True, slots=True)

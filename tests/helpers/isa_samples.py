@@ -336,6 +336,7 @@ tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [acc];
 tcgen05.ld.sync.aligned.16x32bx2.x1.pack::16b.b32 {%r0}, [acc], 16;
 tcgen05.st.sync.aligned.16x64b.x1.b32 [acc+3], {%r0};
 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], 1;
+tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [bar];
 tcgen05.wait::ld.sync.aligned;
 tcgen05.wait::st.sync.aligned;
 tcgen05.fence::before_thread_sync;

@@ -60,8 +60,9 @@ ONE, TWO = "tracks={group_1}", "tracks={group_2}"
 
 
 def matrix(address: str, register: str, group: int = 1) -> str:
-    """A matrix in shared memory of a tcgen05.mma."""
-    return operand(f"mma asynchronous group={group}", address, register, tracks=f"group_{group}")
+    """A matrix in shared memory of a tcgen05.mma; of A a commit may tell alone."""
+    tracks = f"group_{group}" + (f" matrix_a_{group}" if register.startswith("$a") else "")
+    return operand(f"mma asynchronous group={group}", address, register, tracks=tracks)
 
 
 def shape(form: str) -> str:
@@ -250,6 +251,10 @@ SYNCHRONIZED = {
     f"tcgen05.commit.cta_group::1.{COMMIT}.b64 [bar];": [
         "Issue(commit group=1)",
         f"+ SignalPart({COMMITTED.format(1, '&bar')})",
+    ],
+    f"tcgen05.commit.cta_group::1.{COMMIT}.sync_restrict::shared::read::mma::a.shared::cluster.b64 [bar];": [
+        "Issue(commit group=1)",
+        f"+ SignalPart({COMMITTED.format(1, '&bar').replace('group_1', 'matrix_a_1')})",
     ],
     f"tcgen05.commit.cta_group::2.{COMMIT}.shared::cluster.multicast::cluster.b64 [bar], 3;": [
         "Issue(commit group=2)",

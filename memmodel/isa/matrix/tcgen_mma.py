@@ -25,6 +25,7 @@ from memmodel.isa.tensor_memory import (
     is_tensor_operand,
     issue,
     label,
+    matrix_a,
     peer,
     shared_operand,
     tensor,
@@ -84,7 +85,7 @@ def mma(call: Call) -> tuple[Op, ...]:
         parts.append(shared_operand(call, Family.MMA, second, cta, f"$b{k}", None))
     for k, cta in enumerate(matrices):
         if first is not None:
-            parts.append(shared_operand(call, Family.MMA, first, cta, f"$a{k}", None))
+            parts.append(shared_operand(call, Family.MMA, first, cta, f"$a{k}", None, matrix_a(call)))
         elif from_tensor is not None:
             parts.append(tensor_operand(call, Family.MMA, from_tensor, cta, f"$a{k}"))
         parts += [tensor_operand(call, Family.MMA, scale, cta, f"$f{k}.{i}") for i, scale in enumerate(tensors)]

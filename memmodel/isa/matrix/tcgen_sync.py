@@ -24,9 +24,9 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.isa.call import Call
-from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, Together, type_slot
-from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue
+from memmodel.isa.place import MULTICAST, WIDE_MASKS, in_cta, mask, mbarrier, memory_base, pair
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, type_slot
+from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue, matrix_a, tracked
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
@@ -125,13 +125,15 @@ def relinquish(call: Call) -> tuple[Op, ...]:
 
 
 def commit(call: Call) -> tuple[Op, ...]:
-    """tcgen05.commit: an arrive-on when all earlier mma, cp and shift of the thread and CTA group are done."""
+    """tcgen05.commit: an arrive-on when all earlier mma, cp and shift of the thread and CTA group are done; with
+    .sync_restrict, when the mma among them have read their A in shared memory.
+    """
     barrier = mbarrier(call, call.operands[0], Window.SHARED_CLUSTER)
     cta_mask = call.operand("ctaMask")
     steps, places = ((), ()) if cta_mask is None else mask(call, cta_mask)
     targets = [(Object(in_cta(call, barrier.address, rank), barrier.window), when) for rank, when in places]
     made = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
-    tracks = Track.GROUP_2 if group(call) == 2 else Track.GROUP_1
+    (tracks,) = (matrix_a(call),) if call.word("restrict") else tracked(call)
     parts = tuple(SignalPart(made, one, tracks=tracks, when=when) for one, when in targets or [(barrier, None)])
     return (*steps, IssueAsync(issue(call, Family.COMMIT), parts))
 
@@ -197,23 +199,26 @@ ROWS = (
         (
             GROUP,
             Slot("completion", ("mbarrier::arrive::one",), "completion mechanism", Need.ALWAYS),
+            Slot("restrict", ("sync_restrict::shared::read::mma::a",), "restriction"),
             Slot("space", ("shared::cluster",), "state space"),
-            Slot("multicast", ("multicast::cluster",), "qualifier"),
+            MULTICAST,
             type_slot(("b64",)),
         ),
         ("[mbar]", "ctaMask"),
         commit,
         "an issue; when all earlier mma, cp and shift of the thread and CTA group are done an arrive-on, which "
-        "releases at .cluster scope; .multicast::cluster makes one in every CTA of the mask",
+        "releases at .cluster scope; .multicast::cluster makes one in every CTA of the mask; with "
+        ".sync_restrict::shared::read::mma::a it comes when earlier mma have read their A in shared memory",
         PAGE + "tcgen05.commit",
         when={"ctaMask": "multicast"},
         rules=(
             Rule(
-                ".multicast::cluster needs .shared::cluster",
-                "write .shared::cluster.multicast::cluster",
+                ".{multicast} needs .shared::cluster",
+                "write .shared::cluster.{multicast}",
                 "!space multicast",
             ),
         ),
+        later=WIDE_MASKS | {"restrict": Since(families=frozenset({107}), version="9.4")},
     ),
     _row(
         ("tcgen05.wait::ld", "tcgen05.wait::st"),

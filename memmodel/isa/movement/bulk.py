@@ -25,7 +25,7 @@ from memmodel.isa.copying import (
     spelt,
     tracks,
 )
-from memmodel.isa.place import mask, mbarrier
+from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier
 from memmodel.isa.row import (
     NO_SUCH_SCOPE,
     Effect,
@@ -131,7 +131,6 @@ def both_ends(call: Call) -> tuple[End, End]:
 
 
 COMPLETION = Slot("completion", ("mbarrier::complete_tx::bytes", "bulk_group"), "completion mechanism", Need.ALWAYS)
-MULTICAST = Slot("multicast", ("multicast::cluster",), "qualifier")
 SCOPE = Slot("scope", ("cta", "cluster", "gpu", "sys"), "scope", refused=NO_SUCH_SCOPE)
 _PLAIN_SHARED = {
     "shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster"),
@@ -259,7 +258,7 @@ ROWS = (
             ),
             Rule(".cp_mask is for copies to .global", "drop it", "dst!=global cp_mask"),
         ),
-        later=LATER,
+        later=LATER | WIDE_MASKS,
         when={
             **dict.fromkeys(("ignoreBytesLeft", "ignoreBytesRight"), "ignore_oob"),
             "[mbar]": ON_MBARRIER,

@@ -14,8 +14,8 @@ from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
-from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, update
-from memmodel.isa.place import mask, mbarrier, memory_base, rank_of
+from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, REDUCTIONS, SOURCE, TARGET, update
+from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier, memory_base, rank_of
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
 from memmodel.isa.tensor_memory import TCGEN05
 from memmodel.litmus.syntax import Variable
@@ -253,7 +253,7 @@ ROWS = (
             _MATRIX,
             _IMAGE,
         ),
-        later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES},
+        later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES, **WIDE_MASKS},
         when={
             **dict.fromkeys(("[dstMem]", "[mbar]"), "dst!=global"),
             "[srcMem]": "dst=global",

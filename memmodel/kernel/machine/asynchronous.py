@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.machine.accesses import strong
 from memmodel.kernel.machine.objects import signalled
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import PARTS_OF, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import Locate, Located, locator
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
@@ -418,4 +418,4 @@ def _signal(part: SignalPart, sizes: Get | None, issuing: LaneIssue, number: int
     if part.tracks is not None:
         completed += issuing.warp.tracks[part.tracks].issued[issuing.lane]
     event = signalled(issuing.machine, issuing.issue, part.label, block, first, completed, size)
-    event.parts = frozenset(part.of) if part.of else None
+    event.parts = frozenset(part.of) if part.of else None if part.tracks is None else PARTS_OF.get(part.tracks)

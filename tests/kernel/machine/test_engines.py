@@ -228,6 +228,28 @@ def test_tcgen05_without(missing: str, rule: str) -> None:
     assert rule in rules(verdict_of(without(TENSOR, missing)))
 
 
+RESTRICTED = TENSOR.replace("arrive::one.shared", "arrive::one.sync_restrict::shared::read::mma::a.shared")
+"""The commit tells of the reads of A in shared memory alone."""
+FILL = "tcgen05.fence::after_thread_sync;\n"
+
+
+def test_a_commit_about_matrix_a_does_not_tell_of_the_product() -> None:
+    assert rules(verdict_of(RESTRICTED)) == {"tensor-memory-hazard", "undefined-tensor-memory"}
+
+
+@pytest.mark.parametrize(("commit", "filled", "found"), [
+    (TENSOR, "%d10", set()), (RESTRICTED, "%d10", set()), (RESTRICTED, "%d11", {"data-race"}), (TENSOR, "%d11", set()),
+])  # fmt: skip
+def test_a_commit_about_matrix_a_hands_its_buffer_back(commit: str, filled: str, found: set[str]) -> None:
+    """B lies 2,048 bytes behind A; one of them is stored to, behind a proxy fence."""
+    apart = commit.replace("[%r23], %d10, %d10,", "[%r23], %d10, %d11,")
+    apart = apart.replace("mov.b32 %r24, 0x08020010;", "mov.b32 %r24, 0x08020010;\nadd.u64 %d11, %d10, 128;", 1)
+    place = "%r2" if filled == "%d10" else "%r2+2048"
+    store = f"fence.proxy.async.shared::cta;\n@%p0 st.shared.b32 [{place}], %r0;\n"
+    body = apart.replace(FILL, FILL + store, 1)
+    assert {rule for rule in rules(verdict_of(body)) if rule == "data-race"} == found
+
+
 FREED = """
 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32;
 bar.warp.sync -1;

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.kernel.machine.engines.matrices import blackwell, matrix_bytes
 from memmodel.kernel.machine.engines.tensor import owners, pair_of, stretch, tensor_memory
-from memmodel.kernel.machine.parts import Collected, Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import MATRIX_A, Collected, Cta, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, forgetting
@@ -69,11 +69,13 @@ class _Issued:
         self.issue = machine.event(warp.threads[lane], instruction.number, Issue(family, group=group, form=form))
         warp.tracks[track].add(lane, self.issue)
 
-    def touch(self, side: Side, spans: Spans, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC) -> None:
+    def touch(
+        self, side: Side, spans: Spans, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC, part: int = 0
+    ) -> None:
         label = Access(side, proxy=proxy, family=self.family, asynchronous=True, group=self.group, form=form)
         thread = self.warp.threads[self.lane]
         for block, at, size in spans:
-            self.machine.weak(block, at, size, thread, label, self.number, None, self.issue)
+            self.machine.weak(block, at, size, thread, label, self.number, None, self.issue, part=part)
 
     def may_touch(self, side: Side, cta: Cta, where: int, lanes: Iterable[int], count: int, why: str) -> None:
         """Some of these columns; as many of them as are allocated. `why`: what the text leaves open."""
@@ -118,6 +120,7 @@ def multiply_in_tensor_memory(interpreter: Interpreter, op: MultiplyInTensorMemo
     """The issue of each lane and what it touches, in each CTA of the group."""
     instruction, mask = interpreter.instruction, shape_mask(scaled=op.elements.scaled)
     track = Track.GROUP_2 if op.group == 2 else Track.GROUP_1
+    of_matrix_a = Track.MATRIX_A_2 if op.group == 2 else Track.MATRIX_A_1
     shapes, targets, lefts, rights, adds = (
         interpreter.value(expr) for expr in (op.shape, op.accumulator, op.left, op.right, op.adds)
     )
@@ -143,6 +146,8 @@ def multiply_in_tensor_memory(interpreter: Interpreter, op: MultiplyInTensorMemo
             accumulates = known(adds, lane, "enable-input-d")
             form = f"{op.form} shape {idesc & mask}"
             issued = _Issued(machine, warp, lane, instruction, Family.MMA, track, form, op.group)
+            if not op.left_in_tensor:
+                warp.tracks[of_matrix_a].add(lane, issued.issue)
             target = known(targets, lane, "the address of the accumulator")
             rows, columns = shape.rows // op.group, shape.columns // op.group
             layout = _layout(rows, shape.columns, op.group, stationary=op.stationary, sparse=op.sparse)
@@ -154,7 +159,8 @@ def multiply_in_tensor_memory(interpreter: Interpreter, op: MultiplyInTensorMemo
                 deep = shape.depth * 2 if op.sparse else shape.depth
                 _matrix(issued, instruction, cta, right, columns, deep, op.elements.bits, turned=shape.turns_b)
                 if not op.left_in_tensor:
-                    _matrix(issued, instruction, cta, left, rows, shape.depth, op.elements.bits, turned=shape.turns_a)
+                    bits, turned = op.elements.bits, shape.turns_a
+                    _matrix(issued, instruction, cta, left, rows, shape.depth, bits, turned=turned, part=MATRIX_A)
                 else:
                     issued.own(warp.cta, left & 0xFFFF, shape.depth // 4)
                     lanes_of_a = _rows(rows, stationary=op.stationary)
@@ -255,6 +261,7 @@ def _matrix(
     bits: int,
     *,
     turned: bool,
+    part: int = 0,
 ) -> None:
     """A matrix in the shared memory of a CTA of the pair."""
     matrix = blackwell(value)
@@ -265,7 +272,7 @@ def _matrix(
         place = first & 0x3FFFF | cta.base
         block, at = issued.machine.place(issued.warp, "shared::cluster", place, size, instruction)
         spans.append((block, at, size))
-    issued.touch(Side.READ, spans, proxy=Proxy.ASYNC)
+    issued.touch(Side.READ, spans, proxy=Proxy.ASYNC, part=part)
 
 
 # ---- tcgen05.cp, shift -------------------------------------------------------------------------------------------
