@@ -318,3 +318,18 @@ def group_of(label: Label) -> int | None:
             return group
         case _:
             return None
+
+
+def side_of(label: Label) -> Side | None:
+    """The side of an access; None for other events."""
+    return label.side if isinstance(label, Access) else None
+
+
+def is_atomic(label: Label) -> bool:
+    """True for half of an atomic operation."""
+    return isinstance(label, Access) and label.rmw
+
+
+def action_of(label: Label) -> Action | None:
+    """The action of an event on an mbarrier object; None for other events."""
+    return label.action if isinstance(label, Mbarrier | Signal) else None

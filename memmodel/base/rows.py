@@ -46,6 +46,15 @@ def rows_of(pairs: Iterable[tuple[int, int]], count: int) -> Rows:
     return rows
 
 
+def ordered(members: Sequence[int], within: Sequence[int]) -> Rows:
+    """Each member before all later ones that `within` relates it to."""
+    rows, later = [0] * len(within), 0
+    for member in reversed(members):
+        rows[member] = later & within[member]
+        later |= 1 << member
+    return rows
+
+
 def pairs_of(rows: Sequence[int]) -> list[tuple[int, int]]:
     """The pairs of a relation."""
     return [(a, b) for a, row in enumerate(rows) for b in bits(row)]

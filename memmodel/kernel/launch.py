@@ -41,12 +41,12 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _contents(one: Buffer | Param) -> None:
+def _check_contents(buffer: Buffer | Param) -> None:
     """Check that the first contents of a buffer are given in one way, and fit. Raises ValueError."""
-    if sum(given is not None for given in (one.init, one.hex, one.file)) > 1:
+    if sum(contents is not None for contents in (buffer.init, buffer.hex, buffer.file)) > 1:
         raise ValueError("the contents of a buffer are given by init, hex or file, and not by two of them")
-    if one.hex is not None and len(bytes.fromhex(one.hex)) > (one.bytes or 0):
-        raise ValueError(f"the contents in hex are longer than the {one.bytes:,} bytes of the buffer")
+    if buffer.hex is not None and len(bytes.fromhex(buffer.hex)) > (buffer.bytes or 0):
+        raise ValueError(f"the contents in hex are longer than the {buffer.bytes:,} bytes of the buffer")
 
 
 class Buffer(_Part):
@@ -67,7 +67,7 @@ class Buffer(_Part):
 
     @model_validator(mode="after")
     def _complete(self) -> Buffer:
-        _contents(self)
+        _check_contents(self)
         return self
 
 
@@ -89,7 +89,7 @@ class Param(_Part):
         if self.type == "ptr":
             if self.address is None or self.bytes is None:
                 raise ValueError("a ptr has an address and the bytes of its buffer")
-            _contents(self)
+            _check_contents(self)
         elif self.file is not None:
             raise ValueError("a file has the contents of a buffer, and this parameter is no ptr")
         elif self.type == "bytes":
@@ -155,7 +155,7 @@ class TensorMapSpec(_Part):
         if self.packed is not None and self.element_bytes != 1:
             raise ValueError(f"the element_bytes of {self.packed} are 1, and not {self.element_bytes}")
         corners = () if self.im2col is None else (self.im2col.lower, self.im2col.upper)
-        if any(not 1 <= len(one) == rank - 2 for one in corners):
+        if any(not 1 <= len(corner) == rank - 2 for corner in corners):
             raise ValueError("a tensor for im2col has 3 to 5 dimensions, and its corners two fewer")
         return self
 
@@ -191,16 +191,17 @@ class Launch(_Part):
     @property
     def all_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of pointers, and the others."""
-        names = "name", "address", "bytes", "init", "hex", "file", "multimem"
-        pointed = (Buffer(**{name: getattr(one, name) for name in names}) for one in self.params if one.type == "ptr")
+        pointers = (param for param in self.params if param.type == "ptr")
+        pointed = (Buffer(**{name: getattr(param, name) for name in Buffer.model_fields}) for param in pointers)
         return (*pointed, *self.buffers)
 
     @property
     def notes(self) -> list[str]:
         """What a verdict rests on, as sentences."""
-        given = [one.name or hex(one.address) for one in self.all_buffers if one.init or one.hex or one.file]
-        found = [f"the verdict is for the contents that the launch gives to {', '.join(given)}"] if given else []
-        return found if self.nan else [*found, "the launch says that no floating-point number is NaN"]
+        filled = (buffer for buffer in self.all_buffers if buffer.init or buffer.hex or buffer.file)
+        names = ", ".join(buffer.name or hex(buffer.address) for buffer in filled)
+        notes = [f"the verdict is for the contents that the launch gives to {names}"] if names else []
+        return notes if self.nan else [*notes, "the launch says that no floating-point number is NaN"]
 
 
 def read_launch(path: str | os.PathLike[str]) -> Launch:
@@ -220,16 +221,16 @@ def _beside(launch: Launch, folder: str) -> Launch:
     """The files of a launch are seen from its description, and stay below its folder. Raises InputError."""
     home = os.path.realpath(folder)
 
-    def placed(one: Part) -> Part:
-        if one.file is None:
-            return one
-        path = os.path.join(folder, one.file)
+    def placed(part: Part) -> Part:
+        if part.file is None:
+            return part
+        path = os.path.join(folder, part.file)
         if "\0" in path or os.path.commonpath((os.path.realpath(path), home)) != home:
             hint = "copy it there, or give the bytes as hex"
             raise InputError(
-                f"{one.file!r}: contents of buffers stay below the folder of the launch description", hint=hint
+                f"{part.file!r}: contents of buffers stay below the folder of the launch description", hint=hint
             )
-        return one.model_copy(update={"file": path})
+        return part.model_copy(update={"file": path})
 
     parts = {"params": tuple(map(placed, launch.params)), "buffers": tuple(map(placed, launch.buffers))}
     return launch.model_copy(update=parts)
@@ -293,20 +294,20 @@ def template(entry: PtxFunction) -> dict[str, Any]:
     block = entry.directives.get("reqntid") or entry.directives.get("maxntid") or (128,)
     cluster = entry.directives.get("reqnctapercluster") or (1,)
     params: list[dict[str, Any]] = []
-    for number, one in enumerate(entry.params):
+    for number, param in enumerate(entry.params):
         address = hex((number + 1) << 32)
-        if one.size is not None and one.type == "b8":
-            params.append({"name": one.name, "type": "bytes", "hex": "00" * one.size})
-        elif one.pointer or one.type in ("u64", "b64"):
-            params.append({"name": one.name, "type": "ptr", "address": address, "bytes": 1 << 20})
+        if param.size is not None and param.type == "b8":
+            params.append({"name": param.name, "type": "bytes", "hex": "00" * param.size})
+        elif param.pointer or param.type in ("u64", "b64"):
+            params.append({"name": param.name, "type": "ptr", "address": address, "bytes": 1 << 20})
         else:
-            kind = {"f32": "fp32", "f64": "fp64"}.get(one.type, one.type)
-            params.append({"name": one.name, "type": kind, "value": 0})
+            kind = {"f32": "fp32", "f64": "fp64"}.get(param.type, param.type)
+            params.append({"name": param.name, "type": kind, "value": 0})
     return {
         "kernel": entry.name,
         "grid": [1, 1, 1],
-        "block": [*block, 1, 1][:3],
-        "cluster": [*cluster, 1, 1][:3],
+        "block": list(_extents(block)),
+        "cluster": list(_extents(cluster)),
         "dynamic_shared": 0,
         "params": params,
     }

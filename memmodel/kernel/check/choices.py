@@ -13,7 +13,7 @@ from memmodel.kernel.check.first_run import FirstRun
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.judging import RunJudge
-from memmodel.kernel.order.polled_words import contested, tallied
+from memmodel.kernel.order.last_writes import contested, tallied
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused

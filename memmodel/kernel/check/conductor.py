@@ -23,11 +23,11 @@ from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.sizes import other_sizes
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.check.undecided import judge_beginning, reason
+from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
 from memmodel.kernel.flow.timeouts import notes as notes_on_timeouts
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.order.conditions import residents
-from memmodel.kernel.order.polled_words import Polls
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.problems import Refused
 from memmodel.limits import Limits, rarely_collecting

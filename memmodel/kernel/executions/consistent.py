@@ -12,15 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from memmodel.base.labels import Access, InitialWrite, Side
+from memmodel.base.labels import InitialWrite, Side, side_of
 from memmodel.base.points import Point
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, ordered
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.kernel.executions.dependence import dependent, flows
 from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
 from memmodel.kernel.order.flags import Flags
-from memmodel.kernel.order.frame import side_of
 from memmodel.kernel.order.graph import Graph, Judged
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.trace.blocks import Block
@@ -102,10 +101,7 @@ def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
     weak = [
         write
         for write in run.weak({read.block})
-        if write.first < end
-        and read.first < write.first + write.size
-        and isinstance(write.label, Access)
-        and write.label.side is Side.WRITE
+        if write.first < end and read.first < write.first + write.size and side_of(write.label) is Side.WRITE
     ]
     if not weak:
         return True
@@ -119,8 +115,7 @@ def _first_values(graph: Graph, places: set[tuple[Block | None, int]]) -> None:
     """Add what strong reads at some places return before all strong writes: a weak write, or the initial one."""
     first: dict[Cell, int] = {}
     for number, read in list(graph.events.items()):
-        label = read.label
-        if not isinstance(label, Access) or label.side is Side.WRITE or read.source is not None:
+        if side_of(read.label) is not Side.READ or read.source is not None:
             continue
         if read.block is None or (read.block, read.first) not in places:
             continue
@@ -137,8 +132,7 @@ def _first_values(graph: Graph, places: set[tuple[Block | None, int]]) -> None:
 def _weak_write(graph: Graph, cell: Cell) -> int:
     """A weak write to a place of strong accesses; -1 if there is none."""
     for key, number in graph.shared.items():
-        label = graph.points[number].label
-        if key[-1] == cell and isinstance(label, Access) and label.side is Side.WRITE:
+        if key[-1] == cell and side_of(graph.points[number].label) is Side.WRITE:
             return number
     return -1
 
@@ -150,11 +144,7 @@ def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[
     waiting, seen = [fences], {fences}
     while waiting and len(seen) <= 4 * MOST_ORDERS:
         order = waiting.pop(0)
-        rows, later = [0] * len(execution.events), 0
-        for fence in reversed(order):
-            rows[fence] = later & related[fence]
-            later |= 1 << fence
-        yield rows
+        yield ordered(order, related)
         for place in range(len(order) - 1):
             earlier, next_ = order[place : place + 2]
             changed = (*order[:place], next_, earlier, *order[place + 2 :])

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memmodel.base.labels import Access
+from memmodel.base.labels import Access, is_atomic
 from memmodel.isa.lowered import lowered
+from memmodel.kernel.executions.polls import PolledWrite, Polls
 from memmodel.kernel.flow.known_values import Known
-from memmodel.kernel.order.polled_words import CausalOrder, PolledWrite, Polls, commuting, is_integer
+from memmodel.kernel.order.last_writes import CausalOrder, commuting, is_integer
 from memmodel.kernel.order.uses import aliased
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
@@ -210,8 +211,12 @@ def _place(
         return None
     operations = run.atomics.get((event.block, event.first), [])
     arrivals = tuple(operation.partner for operation in operations if operation.partner is not None)
-    stores = tuple(write for write in writes if not (isinstance(write.event, TraceEvent) and _atomic(write.event)))
-    kinds = {commuting(body[made.at]) for made in operations}
+    stores = tuple(
+        write
+        for write in writes
+        if write.event is None or isinstance(write.event, WeakAccess) or not is_atomic(write.event.label)
+    )
+    kinds = {commuting(body[atomic.at]) for atomic in operations}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     joined = operation(*kind) if kind is not None and is_integer(kind) else None
     counted = len(arrivals) == len(operations) == len(writes) - len(stores)
@@ -227,16 +232,13 @@ def _place(
         if place != (event.block, event.first)
         for operation in operations_there
     }
+    results = {atomic.at: lowered(body[atomic.at]).writes for atomic in operations}
     slots = {
-        made.at: result[0]
-        for made in operations
-        if len(result := lowered(body[made.at]).writes) == 1 and writers[result[0]] == 1 and made.at not in elsewhere
+        at: result[0]
+        for at, result in results.items()
+        if len(result) == 1 and writers[result[0]] == 1 and at not in elsewhere
     }
     return CounterPlace(arrivals, stores, lambda value, operand: joined(value, operand) or 0, initial, slots)
-
-
-def _atomic(event: TraceEvent) -> bool:
-    return isinstance(event.label, Access) and event.label.rmw
 
 
 def remembered(order: CausalOrder) -> CausalOrder:

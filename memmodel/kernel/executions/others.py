@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import Side, is_atomic, side_of
 from memmodel.base.rows import Rows
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.dependence import dependent
@@ -52,9 +52,10 @@ class OtherReads:
         already = {id(read) for read, _ in graph.run.chosen}
         body, writes, reads = body_of(self._entry), dict[object, list[TraceEvent]](), list[TraceEvent]()
         for event in graph.events.values():
-            if not isinstance(event.label, Access) or event.turn < 0:
+            side = side_of(event.label)
+            if side is None or event.turn < 0:
                 continue
-            if event.label.side is Side.WRITE:
+            if side is Side.WRITE:
                 writes.setdefault((event.block, event.first, event.size), []).append(event)
             elif event.at in looked and id(event) not in already and body[event.at].leaves_memory:
                 reads.append(event)
@@ -79,8 +80,7 @@ class OtherReads:
         """True if the read may return that write, and its thread would do something else then."""
         if write is None:
             return True
-        atomic = isinstance(read.label, Access) and read.label.rmw
-        if write is read.partner or (write.time > read.time and atomic):
+        if write is read.partner or (write.time > read.time and is_atomic(read.label)):
             return False
         if write.time > read.time:
             if read.at not in self._dependent:

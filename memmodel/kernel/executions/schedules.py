@@ -14,7 +14,7 @@ from itertools import permutations, product
 from math import factorial, prod
 
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Order, Schedule
-from memmodel.kernel.order.polled_words import stores_matter
+from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.trace.launch import LaunchTrace
 
 ALL = 24

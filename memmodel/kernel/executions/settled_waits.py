@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import Side, side_of
 from memmodel.cat.syntax import Model
 from memmodel.kernel.executions.counters import CounterLoop, loops, observe, reads_nothing, remembered
+from memmodel.kernel.executions.polls import Polls, Turn, sure
 from memmodel.kernel.flow.rounds import read_inside
 from memmodel.kernel.order.judging import RunJudge
-from memmodel.kernel.order.polled_words import CausalOrder, Polls, Turn, sure
+from memmodel.kernel.order.last_writes import CausalOrder
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -175,11 +176,7 @@ def _read_inside(waits: SettledWaits, slot: int, loop: CounterLoop) -> bool:
 def _read_by(run: LaunchTrace, loads: frozenset[int]) -> frozenset[tuple[object, int]]:
     """The places that some loads read."""
     events = (event for thread in run.threads for event in thread.strong() if event.at in loads)
-    return frozenset((event.block, event.first) for event in events if _reads(event))
-
-
-def _reads(event: TraceEvent) -> bool:
-    return isinstance(event.label, Access) and event.label.side is Side.READ
+    return frozenset((event.block, event.first) for event in events if side_of(event.label) is Side.READ)
 
 
 def _keys(counter_loops: Iterable[CounterLoop]) -> list[tuple[LoopKey, CounterLoop]]:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Label, Side
+from memmodel.base.labels import Side, side_of
 from memmodel.kernel.order.roles import Labels, Roles
 from memmodel.kernel.order.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -64,8 +64,8 @@ class Conflicts:
         run = self._run
         strong = [event for thread in run.threads for event in thread.strong()]
         meets = dict.fromkeys(access.block for access in strong if access.block is not None)
-        written = dict.fromkeys(access.block for access in run.single if _writes(access.label)) | meets
-        written |= dict.fromkeys(access.block for access in run.lanes if _writes(access.label))
+        written = dict.fromkeys(access.block for access in run.single if side_of(access.label) is Side.WRITE) | meets
+        written |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
         by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in written}
         for access in run.single:
             if access.block in by_block:
@@ -402,10 +402,6 @@ def _enough(items: list[AlikeThreads]) -> AlikeThreads:
             kept.append(item)
     members = tuple(thread for group in kept for thread in group.members)
     return AlikeThreads(tuple(group.name for group in kept), members, any(group.writes for group in kept))
-
-
-def _writes(label: Label) -> bool:
-    return isinstance(label, Access) and label.side is Side.WRITE
 
 
 def _joined(members: list[WeakAccess]) -> Iterator[Use]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import inf
 
 from memmodel.base.labels import Access
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, ordered
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.kernel.order.flags import Flags
@@ -66,11 +66,7 @@ def reordered(model: Model, run: Flags, graph: Graph, pairs: list[tuple[int, int
         if tuple(order) in tried:
             continue
         tried.add(tuple(order))
-        rows, later = [0] * len(execution.events), 0
-        for fence in reversed(order):
-            rows[fence] = later & related[fence]
-            later |= 1 << fence
-        flags = Flags(model, with_fences(execution, rows), run)
+        flags = Flags(model, with_fences(execution, ordered(order, related)), run)
         if _holds(flags, run, graph):
             yield flags
 

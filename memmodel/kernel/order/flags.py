@@ -50,7 +50,7 @@ class Flags:
         if same is not None:
             self._evaluator.take_over(same._evaluator, _changed(execution, same.execution))
         self._evaluator.kept = frozenset(self._defined)
-        self._names = dict(zip((one.name for one in model.definitions), self._defined, strict=True))
+        self._names = dict(zip((definition.name for definition in model.definitions), self._defined, strict=True))
         self._asked = [self._names[name] for name in ASKED if name in self._names]
         self._evaluator.left = self._asked
 
@@ -59,16 +59,16 @@ class Flags:
         wanted = None if names is None else set(names)
         checks = [check for check in self.model.flags if wanted is None or check.name in wanted]
         left = [self._node(check) for check in checks]
-        found = {}
+        raised = {}
         for at, check in enumerate(checks):
             self._evaluator.left = [*left[at:], *self._asked]
             value = self._evaluator.value(left[at])
             if self._rows.fails(check.test, value) is check.negated:
-                found[check.name] = self._reported(check, value)
+                raised[check.name] = self._reported(check, value)
             del value
             self._evaluator.left = [*left[at + 1 :], *self._asked]
             self._evaluator.forget()
-        return found
+        return raised
 
     def holds(self, check: Check) -> bool:
         """True if what the check says is true of this execution."""
@@ -106,6 +106,6 @@ class Flags:
 def _changed(execution: Execution, other: Execution) -> set[str]:
     """The base names that two executions of the same events decide in different ways."""
     mine, others = execution.chosen_relations, other.chosen_relations
-    found = {name for name in mine.keys() | others.keys() if mine.get(name) is not others.get(name)}
-    sets, there = execution.chosen_sets, other.chosen_sets
-    return found | {name for name in sets.keys() | there.keys() if sets.get(name) != there.get(name)}
+    relations = {name for name in mine.keys() | others.keys() if mine.get(name) is not others.get(name)}
+    sets, other_sets = execution.chosen_sets, other.chosen_sets
+    return relations | {name for name in sets.keys() | other_sets.keys() if sets.get(name) != other_sets.get(name)}

@@ -10,17 +10,14 @@ from itertools import islice
 
 from memmodel.base.labels import (
     Access,
-    Action,
     Allocates,
     Covers,
     Fence,
-    Label,
     Mark,
     Marker,
     Mbarrier,
     ProxyFence,
     Role,
-    Side,
     Signal,
     scope_of,
 )
@@ -264,16 +261,6 @@ def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, R
         if owner != point.place.cta_id and point.cell.instance.space is Space.SHARED:
             relations["foreign"][point.event] = begins.get(owner, 0)
     return relations
-
-
-def side_of(label: Label) -> Side | None:
-    """The side of an access; None for other events."""
-    return label.side if isinstance(label, Access) else None
-
-
-def action_of(label: Label) -> Action | None:
-    """The action of an event on an mbarrier object; None for other events."""
-    return label.action if isinstance(label, Mbarrier | Signal) else None
 
 
 def _mask(points: list[Point]) -> int:

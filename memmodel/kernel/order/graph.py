@@ -21,14 +21,16 @@ from memmodel.base.labels import (
     Issue,
     Label,
     Side,
+    action_of,
+    is_atomic,
 )
 from memmodel.base.points import BarrierId, Point, Range
 from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
-from memmodel.base.rows import Rows, rows_of
+from memmodel.base.rows import Rows, ordered, rows_of
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution
 from memmodel.kernel.order.conflicts import OBJECT_BYTES, Conflicts
-from memmodel.kernel.order.frame import KernelFrame, action_of, covered, ends
+from memmodel.kernel.order.frame import KernelFrame, covered, ends
 from memmodel.kernel.order.roles import Roles
 from memmodel.kernel.order.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
 from memmodel.kernel.trace.accesses import WeakAccess
@@ -278,7 +280,7 @@ class Graph:
             self._parts.setdefault(id(thread.events[use.epoch]), []).append((new, use.part))
         instruction = new if issue is None else issue
         operation = new
-        if isinstance(use.label, Access) and use.label.rmw:
+        if is_atomic(use.label):
             operation = self._operations.setdefault((number, use.epoch, cell), new)
         name, scalar = _named(cell, use.label), use.scalar
         self.points.append(
@@ -315,7 +317,7 @@ class Graph:
         relations.update(ends(self.points, self.run.threads))
         relations["complwg"] = self._warpgroups(relations["compl"])
         if fences:
-            relations["sync_fence"] = self._fence_order(frame.relation("sr"))
+            relations["sync_fence"] = ordered(self.fences(), frame.relation("sr"))
         return Execution(frame, (), sets, relations)
 
     def fences(self) -> list[int]:
@@ -326,13 +328,6 @@ class Graph:
             if isinstance(event.label, Fence) and event.label.sem is Sem.SC
         ]
         return [number for _, number in sorted(timed)]
-
-    def _fence_order(self, related: Rows) -> Rows:
-        rows, later = [0] * len(self.points), 0
-        for number in reversed(self.fences()):
-            rows[number] = later & related[number]
-            later |= 1 << number
-        return rows
 
     def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
         for access in (event, *event.signals):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
 
-from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal
+from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal, side_of
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -22,16 +22,15 @@ from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Store
 from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph, ends_of
+from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
-from memmodel.kernel.order.polled_words import CausalOrder, last_writes
 from memmodel.kernel.order.roles import Roles
-from memmodel.kernel.order.uses import bounded
+from memmodel.kernel.order.uses import bounded, is_generic
 from memmodel.kernel.order.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.vocabulary import Proxy
 
 Done = TraceEvent | WeakAccess
 LOOKED_AT = 12
@@ -189,7 +188,7 @@ class RunJudge:
         def ahead(access: Done, later: Done) -> bool:
             access, later = self._standing(access, later)
             first = self.graph.of(access)
-            if base is None or first is None or not isinstance(later, TraceEvent) or not _generic(access.label):
+            if base is None or first is None or not isinstance(later, TraceEvent) or not is_generic(access.label):
                 return False
             own = self.run.threads[later.thread].events[: later.order]
             if access.thread == later.thread:
@@ -276,11 +275,7 @@ class RunJudge:
         threads = self.run.threads
         left, right = threads[pair.left.thread], threads[pair.right.thread]
         together = (left.cta, left.warp, pair.left.at) == (right.cta, right.warp, pair.right.at)
-        labels = pair.left.label, pair.right.label
-        plain = (
-            isinstance(label, Access) and not label.asynchronous and label.proxy is Proxy.GENERIC for label in labels
-        )
-        if not all(plain):
+        if not (is_generic(pair.left.label) and is_generic(pair.right.label)):
             # The lanes of a warp that issue one copy from one place, as the epilogue of CUTLASS does.
             return EQUAL_STORES if together and pair.stored == "equal" else rule, ""
         if pair.stored != "unknown":
@@ -361,13 +356,8 @@ class RunJudge:
         return sum(visit < epoch for visit in self._visited.get((thread, at), ((), ()))[0])
 
 
-def _generic(label: Label) -> bool:
-    return isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
-
-
 def _both_write(graph: Graph, first: int, second: int) -> bool:
-    labels = graph.points[first].label, graph.points[second].label
-    return all(isinstance(label, Access) and label.side is Side.WRITE for label in labels)
+    return all(side_of(graph.points[event].label) is Side.WRITE for event in (first, second))
 
 
 def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:
@@ -392,6 +382,3 @@ def describe(label: Label) -> str:
     if isinstance(label, Mark):
         return label.what.value
     return type(label).__name__.lower()
-
-
-__all__ = ["Judgement", "PtxInstruction", "RunJudge", "add", "describe"]

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
+from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal, side_of
 from memmodel.base.rows import Rows, bits
 from memmodel.kernel.order.flags import Flags
-from memmodel.kernel.order.frame import side_of
 from memmodel.kernel.order.graph import STEP, Graph
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy, Sem
@@ -241,6 +240,3 @@ def synchronizes(label: Label) -> bool:
     if isinstance(label, Barrier):
         return label.sem is not Sem.RELAXED
     return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
-
-
-__all__ = ["Missing", "MissingOrder", "Ways", "synchronizes"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Sequence
 
-from memmodel.base.labels import Access, Family, Issue, Label
+from memmodel.base.labels import Access, Family, Issue, Label, is_atomic
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
@@ -178,7 +178,7 @@ def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], la
 def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:
     """The write that a load read from, if the run depends on the result."""
     source = event.source
-    load = source is not None and event.at in chosen and isinstance(event.label, Access) and not event.label.rmw
+    load = source is not None and event.at in chosen and not is_atomic(event.label)
     return (source.thread, source.order, source.at, source.first) if load and source is not None else None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from memmodel.base.labels import Access
+from memmodel.base.labels import Access, is_atomic
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -69,7 +69,7 @@ def _unobserved(run: LaunchTrace, chosen: frozenset[int]) -> dict[Block | None, 
         for event in thread.strong():
             known = extents.setdefault(event.block, {})
             place = event.first, event.size
-            known[place] = known.get(place, True) and _rmw(event) and event.at not in chosen
+            known[place] = known.get(place, True) and is_atomic(event.label) and event.at not in chosen
     by_block = {}
     for block, places in extents.items():
         ordered = sorted(places)
@@ -80,11 +80,6 @@ def _unobserved(run: LaunchTrace, chosen: frozenset[int]) -> dict[Block | None, 
 
 def _strong(event: TraceEvent) -> bool:
     return isinstance(event.label, Access) and event.block is not None
-
-
-def _rmw(event: TraceEvent) -> bool:
-    label = event.label
-    return isinstance(label, Access) and label.rmw
 
 
 def _part(issue: TraceEvent, event: TraceEvent) -> WeakAccess:

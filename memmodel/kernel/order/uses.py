@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memmodel.base.labels import Access, Family, Label, Role, Side
+from memmodel.base.labels import Access, Family, Label, Role, Side, side_of
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -62,7 +62,7 @@ class Use:
 
     @property
     def writes(self) -> bool:
-        return isinstance(self.label, Access) and self.label.side is Side.WRITE
+        return side_of(self.label) is Side.WRITE
 
     @property
     def plain(self) -> bool:
@@ -76,9 +76,7 @@ class Use:
         """True if it can be judged against one other access, without third ones: if it is plain, strong, or an atomic
         operation that nobody observes.
         """
-        label = self.label
-        itself = isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
-        return self.event is not None or (itself and self.issue is None)
+        return self.event is not None or (is_generic(self.label) and self.issue is None)
 
 
 @dataclass(slots=True)
@@ -161,6 +159,11 @@ class SharedPlace:
         self.comparable = [pair for pair in self.comparable if self.pairs[pair].stored != "different"]
 
 
+def is_generic(label: Label) -> bool:
+    """True for an access that a thread makes itself, through the generic proxy."""
+    return isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
+
+
 def aliased(label: Label) -> bool:
     """True if an access goes through a multimem address, which is another virtual address of the same memory."""
     return isinstance(label, Access) and label.spelt == "multimem"
@@ -184,10 +187,10 @@ def given_maps(run: LaunchTrace) -> Iterator[Use]:
     blocks = {read.block for read in reads}
     written: dict[Block, list[tuple[int, int, int, int]]] = {block: [] for block in blocks}
     for access in run.weak(blocks):
-        if isinstance(access.label, Access) and access.label.side is Side.WRITE:
+        if side_of(access.label) is Side.WRITE:
             written[access.block].append((access.first, access.size, access.thread, access.epoch))
     for event in (event for thread in run.threads for event in thread.events):
-        if event.block in written and isinstance(event.label, Access) and event.label.side is Side.WRITE:
+        if event.block in written and side_of(event.label) is Side.WRITE:
             written[event.block].append((event.first, event.size, event.thread, event.order or 0))
     for read in reads:
         end = read.first + read.size

@@ -34,7 +34,7 @@ class Block:
         """What is known of the bytes at an offset as a number."""
         if self.known is None:
             return NOTHING
-        mask = int.from_bytes(bytes(255 * one for one in self.known[at : at + size]), "little")
+        mask = int.from_bytes(bytes(255 * known for known in self.known[at : at + size]), "little")
         return Bits(mask, int.from_bytes(self.data[at : at + size], "little") & mask)
 
     def store_bits(self, at: int, size: int, value: Bits) -> None:

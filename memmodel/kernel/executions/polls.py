@@ -1,128 +1,40 @@
-"""Words that several threads write, and words that loops poll: what is the same in every schedule.
+"""Loads that poll words: the values that lead back to them, and the writes that end their loops in every execution.
 
-In: LaunchTrace, instructions, a graph with the causality of a model. Out: writes of which the run leaves open which is
-the last (not those that leave the same value in every order: atomic operations of one kind that commute, stores of one
-number); loads of polling loops that can end in one way only.
+In: LaunchTrace, instructions, what precedes what in causality. Out: `Polls`; `Turn`, a loop that ended; `sure`, the
+loads of polling loops that can end in one way only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Mapping
+from collections.abc import Collection, Container, Hashable, Mapping
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Side
-from memmodel.base.rows import Rows
-from memmodel.isa.lowered import body_of, lowered
+from memmodel.base.labels import Label, Side, is_atomic, side_of
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.flow.rounds import ends_alike, reads_again
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.order.graph import Graph
+from memmodel.kernel.order.last_writes import STORED, CausalOrder, strong_writes, write_kind
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.program.expressions import Const
-from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
-from memmodel.ptx.vocabulary import DataType, Space
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+from memmodel.ptx.vocabulary import Space
 
-COMMUTING = ("add", "min", "max", "and", "or", "xor")
-"""Operations that leave the same value in every order, if all are of one kind."""
-
-Combination = tuple[str, DataType]
-"""An operation, and its type."""
-
-Body = tuple[PtxInstruction, ...]
-Place = tuple[Block, int]
-Known = tuple[tuple[int, int], ...]
-Before = Callable[[TraceEvent | WeakAccess, TraceEvent | WeakAccess], bool]
+Written = TraceEvent | WeakAccess | None
+"""A write to polled bytes; None is the initial one."""
 
 
-class CausalOrder(NamedTuple):
-    """`before`: the first access precedes the second in causality. `ahead`: it precedes something that the thread of
-    the second does before it, so that it precedes the second whatever that reads.
-    """
+class PolledWrite(NamedTuple):
+    """A write to bytes that are polled. `value`: what it leaves, if that is known."""
 
-    before: Before
-    ahead: Before
-
-
-def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
-    """Places whose last value depends on the order of writes by several threads, or by asynchronous instructions: the
-    writes of each place by their kind.
-    """
-    places = []
-    for events in strong_writes(run).values():
-        by_kind: dict[Hashable, list[TraceEvent]] = {}
-        for event in events:
-            by_kind.setdefault(_kind(event, body[event.at]), []).append(event)
-        several = len({event.thread for event in events}) > 1 or (
-            len(events) > 1 and any(event.issue for event in events)
-        )
-        if several and (len(by_kind) > 1 or None in by_kind):
-            places.append(by_kind)
-    return places
-
-
-def last_writes(
-    graph: Graph, run: LaunchTrace, body: Body, causality: Rows | None
-) -> dict[tuple[str, int], PtxInstruction]:
-    """The writes whose order matters and is open."""
-    writes: dict[tuple[str, int], PtxInstruction] = {}
-    for by_kind in contested(run, body):
-        for number in _open(graph, by_kind, causality):
-            if ("atomic", number) not in run.choices:
-                writes["order", number] = body[number]
-    return writes
-
-
-def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[int]:
-    """The atomic operations whose words hold the same value after all of them, in whatever order they are performed.
-
-    They are of one kind that commutes, on integers, and no other strong access touches their bytes. `whole`: all CTAs
-    were run; else others may operate on global memory.
-    """
-    kinds: dict[tuple[Block, int, int], set[Hashable]] = {}
-    numbers: dict[int, set[tuple[Block, int, int]]] = {}
-    for event in (event for thread in run.threads for event in thread.strong()):
-        assert event.block is not None
-        place = event.block, event.first, event.size
-        kinds.setdefault(place, set()).add(_tally(event, (entry.body or ())[event.at]))
-        numbers.setdefault(event.at, set()).add(place)
-    across: dict[Block, list[tuple[int, int]]] = {}
-    for block, first, size in kinds:
-        across.setdefault(block, []).append((first, size))
-    for block, places in across.items():
-        places.sort()
-        for (first, size), (other, length) in pairwise(places):
-            if other < first + size:
-                kinds[block, first, size].add(None)
-                kinds[block, other, length].add(None)
-    good = {
-        place
-        for place, found_kinds in kinds.items()
-        if len(found_kinds) == 1 and None not in found_kinds and (whole or place[0].instance.space is Space.SHARED)
-    }
-    return frozenset(number for number, places in numbers.items() if places <= good)
-
-
-def _tally(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
-    """The kind of an atomic operation on integers that commutes with those of its kind; None for all else."""
-    kind = commuting(instruction) if event.issue is None and lowered(instruction).atomic else None
-    return kind if kind is not None and is_integer(kind) else None
-
-
-def commuting(instruction: PtxInstruction) -> Combination | None:
-    """How an instruction combines what memory holds with an operand, if operations of the kind commute."""
-    kind = lowered(instruction).combination
-    return kind if kind is not None and kind[0] in COMMUTING else None
-
-
-def is_integer(kind: Combination) -> bool:
-    """True if an operation is one on single integers."""
-    type = kind[1]
-    return type.lanes == 1 and not type.floating
+    first: int
+    size: int
+    event: Written
+    value: int | None
 
 
 class Polls:
@@ -207,10 +119,10 @@ class Polls:
         ]
         writes: dict[Block | None, list[PolledWrite]] = {event.block: [] for event in reads}
         for event in (event for events in strong_writes(run).values() for event in events if event.block in writes):
-            left = _value(event) if _modifies(event) else event.value
+            left = _value(event) if _modifies(event.label) else event.value
             writes[event.block].append(PolledWrite(event.first, event.size, event, left))
         for access in run.weak({block for block in writes if block is not None}):
-            if isinstance(access.label, Access) and access.label.side is Side.WRITE:
+            if side_of(access.label) is Side.WRITE:
                 writes[access.block].append(PolledWrite(access.first, access.size, access, access.value))
         polled: dict[int, list[tuple[TraceEvent, list[PolledWrite]]]] = {}
         for event in reads:
@@ -225,10 +137,10 @@ class Polls:
 
     def _leaves(self, write: TraceEvent | WeakAccess) -> Hashable:
         """A name for how an atomic operation computes the new value from the old; STORED where it ignores the old."""
-        instruction = (self._entry.body or ())[write.at]
-        if isinstance(write, WeakAccess) or not _modifies(write) or lowered(instruction).replaces:
+        does = body_of(self._entry)[write.at]
+        if isinstance(write, WeakAccess) or not _modifies(write.label) or does.replaces:
             return STORED
-        return _kind(write, instruction)
+        return write_kind(write, does.instruction)
 
     def _ends(self, event: TraceEvent, writes: list[PolledWrite]) -> list[PolledWrite] | None:
         """The writes that end the loop, the initial one among them. None if only a part of the bytes is written, or a
@@ -243,13 +155,6 @@ class Polls:
         first = [] if back else [PolledWrite(event.first, event.size, None, None)]
         ends = [*first, *(write for write in writes if not self.again(event, write.value))]
         return ends if not ended or any(write.event is event.source for write in ends) else None
-
-
-Written = TraceEvent | WeakAccess | None
-"""A write to polled bytes; None is the initial one."""
-
-
-STORED = "stored"
 
 
 class Turn(NamedTuple):
@@ -316,68 +221,6 @@ def _value(event: TraceEvent) -> int | None:
     return None if event.bits is None else event.bits.whole(8 * event.size)
 
 
-class PolledWrite(NamedTuple):
-    """A write to bytes that are polled. `value`: what it leaves, if that is known."""
-
-    first: int
-    size: int
-    event: Written
-    value: int | None
-
-
-def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
-    """The strong writes of the run by their first byte, and failed cas, which may write in other executions."""
-    writes: dict[Place, list[TraceEvent]] = {}
-    for thread in run.threads:
-        for event in thread.strong():
-            assert event.block is not None
-            label = event.label
-            fails = isinstance(label, Access) and label.rmw and event.issue is None and event.partner is None
-            if fails or (isinstance(label, Access) and label.side is Side.WRITE):
-                writes.setdefault((event.block, event.first), []).append(event)
-    return writes
-
-
-def stores_matter(run: LaunchTrace, numbers: set[int]) -> bool:
-    """True if one of these instructions is a store, or a strong store goes to a place of their atomic operations."""
-    places = {place for place, events in run.atomics.items() if any(event.at in numbers for event in events)}
-    for place, events in strong_writes(run).items():
-        if any(_stores(event) and (event.at in numbers or place in places) for event in events):
-            return True
-    return False
-
-
-def _modifies(event: TraceEvent) -> bool:
+def _modifies(label: Label) -> bool:
     """True for the write of an atomic operation."""
-    return isinstance(event.label, Access) and event.label.rmw and event.label.side is Side.WRITE
-
-
-def _stores(event: TraceEvent) -> bool:
-    return isinstance(event.label, Access) and not event.label.rmw
-
-
-def _kind(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
-    """The kind of a write: writes of one kind leave the same value in every order. None: not known."""
-    if not _stores(event):
-        return commuting(instruction)
-    values = lowered(instruction).stored
-    return (STORED, values[0].value, event.size) if len(values) == 1 and isinstance(values[0], Const) else None
-
-
-def _open(graph: Graph, by_kind: dict[Hashable, list[TraceEvent]], before: Rows | None) -> set[int]:
-    """The instructions of two writes of different kinds and threads that nothing orders."""
-    open_: set[int] = set()
-    kinds = list(by_kind.items())
-    for place, (kind, mine) in enumerate(kinds):
-        others = [event for _, events in kinds[place + 1 :] for event in events]
-        for event in mine:
-            for rival in [*others, *(mine if kind is None else ())]:
-                alone = event.thread == rival.thread and event.issue is rival.issue is None
-                if event is rival or alone or {event.at, rival.at} <= open_:
-                    continue
-                first, second = graph.number.get(id(event)), graph.number.get(id(rival))
-                if first is None or second is None:  # other threads stand for these
-                    continue
-                if before is None or not (before[first] >> second & 1 or before[second] >> first & 1):
-                    open_ |= {event.at, rival.at}
-    return open_
+    return is_atomic(label) and side_of(label) is Side.WRITE
