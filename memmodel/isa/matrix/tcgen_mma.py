@@ -8,11 +8,12 @@ Settled here: which kinds take which operands.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.matrix.tcgen_values import collected, hidden_lanes, zero_columns
+from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
 from memmodel.isa.row import Effect, Need, Row, Rule, Slot, either, flag
 from memmodel.isa.tensor_memory import (
@@ -48,98 +49,112 @@ FOUR_BITS = ("kind::mxf4", "kind::mxf4nvf4")
 FLOATING = ("kind::f16", "kind::tf32", "kind::f8f6f4")
 
 
-def mma(call: Call) -> tuple[Op, ...]:
-    """tcgen05.mma{.sp, .ws}."""
-    rest = list(call.operands)
-    accumulator = tensor(call, rest.pop(0))
-    left, right = rest.pop(0), rest.pop(0)
-    sparse = call.head.endswith(".sp")
-    tensors = [tensor(call, _brackets(call, rest, "[sp-meta-tmem]"))] if sparse else []
+@dataclass(frozen=True, slots=True)
+class MmaOperands:
+    """The operands of a tcgen05.mma. `adds`: enable-input-d. `disabled`: the words of disable-output-lane.
+
+    `last`: scale-input-d, or the zero-column mask of a weight-stationary form.
+    """
+
+    accumulator: Expr
+    left: Operand
+    right: Expr
+    metadata: Expr | None
+    shape: Operand
+    scales: tuple[Expr, ...]
+    disabled: tuple[Operand, ...]
+    adds: Operand
+    last: Operand | None
+
+    @property
+    def left_in_tensor(self) -> bool:
+        """True if A is in tensor memory."""
+        return is_tensor_operand(self.left)
+
+
+def _operands(call: Call) -> MmaOperands:
+    """The operands, checked as far as their text goes. Raises InputError."""
+    first, left, right, *rest = call.operands
+    accumulator = tensor(call, first)
+    metadata = tensor(call, _brackets(call, rest, "[sp-meta-tmem]")) if _sparse(call) else None
     if not rest:
         call.fail(f"{call.head} needs an instruction descriptor")
     shape = rest.pop(0)
-    variant = " ws" * (".ws" in call.head) + " sp" * sparse  # K of a sparse shape is twice as large
-    form, size = f"{call.word('kind')}{variant}", _shape(call, shape)
-    if call.word("block_scale"):
-        tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
-    beyond: tuple[Op, ...] = ()
-    if rest and isinstance(rest[0], Vector):
-        beyond = _lanes(call, rest.pop(0))
+    scale_names = ("[scale-A-tmem]", "[scale-B-tmem]") if call.word("block_scale") else ()
+    scales = tuple(tensor(call, _brackets(call, rest, name)) for name in scale_names)
+    disabled = _lane_words(call, rest.pop(0)) if rest and isinstance(rest[0], Vector) else ()
     if not rest:
         call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
-    add = _accumulates(call, rest.pop(0))
-    if rest and not call.head.startswith("tcgen05.mma.ws"):
-        _check_scale(call, rest.pop(0))
-    elif rest:
-        beyond = zero_columns(call, rest.pop(0))
+    adds, *rest = rest
+    last = rest.pop(0) if rest else None
+    if last is not None and not _stationary(call):
+        _check_scale(call, last)
     if rest:
         call.fail(f"{call.head} has no operand here", rest[0])
-    parts: list[Part] = []
-    matrices = ctas(call)
-    from_tensor = tensor(call, left) if is_tensor_operand(left) else None
-    if call.word("ashift") and from_tensor is None:
+    if call.word("ashift") and not is_tensor_operand(left):
         call.refuse(".ashift is for a matrix A in tensor memory", "ashift", "drop it, or write [a-tmem]")
-    first = None if from_tensor is not None else descriptor(call, left)
-    second = descriptor(call, right)
+    return MmaOperands(accumulator, left, descriptor(call, right), metadata, shape, scales, disabled, adds, last)
+
+
+def _sparse(call: Call) -> bool:
+    return call.head.endswith(".sp")
+
+
+def _stationary(call: Call) -> bool:
+    return call.head.startswith("tcgen05.mma.ws")
+
+
+def _form(call: Call) -> str:
+    """The kind and the variant: K of a sparse shape is twice as large."""
+    return f"{call.word('kind')}{' ws' * _stationary(call)}{' sp' * _sparse(call)}"
+
+
+def mma(call: Call) -> tuple[Op, ...]:
+    """tcgen05.mma{.sp, .ws}."""
+    operands, form = _operands(call), _form(call)
+    size, add = _shape(call, operands.shape), _accumulates(call, operands.adds)
+    beyond = hidden_lanes(call, operands.disabled)
+    if operands.last is not None and _stationary(call):
+        beyond += zero_columns(call, operands.last)
+    factors = (*(() if operands.metadata is None else (operands.metadata,)), *operands.scales)
+    matrices = ctas(call)
+    left = tensor(call, operands.left) if operands.left_in_tensor else descriptor(call, operands.left)
+    parts: list[Part] = [
+        shared_operand(call, Family.MMA, operands.right, cta, f"$b{k}", None) for k, cta in enumerate(matrices)
+    ]
     for k, cta in enumerate(matrices):
-        parts.append(shared_operand(call, Family.MMA, second, cta, f"$b{k}", None))
-    for k, cta in enumerate(matrices):
-        if first is not None:
-            parts.append(shared_operand(call, Family.MMA, first, cta, f"$a{k}", None, matrix_a(call)))
-        elif from_tensor is not None:
-            parts.append(tensor_operand(call, Family.MMA, from_tensor, cta, f"$a{k}"))
-        parts += [tensor_operand(call, Family.MMA, scale, cta, f"$f{k}.{i}") for i, scale in enumerate(tensors)]
-        region = Accumulator(accumulator, None, peer(call, cta), size)
-        parts += _accumulate(call, region, k, len(matrices), len(tensors), add, form, len(parts))
+        if operands.left_in_tensor:
+            parts.append(tensor_operand(call, Family.MMA, left, cta, f"$a{k}"))
+        else:
+            parts.append(shared_operand(call, Family.MMA, left, cta, f"$a{k}", None, matrix_a(call)))
+        parts += [tensor_operand(call, Family.MMA, factor, cta, f"$f{k}.{i}") for i, factor in enumerate(factors)]
+        region = Accumulator(operands.accumulator, None, peer(call, cta), size)
+        parts += _accumulate(call, region, k, len(matrices), len(factors), add, form, len(parts))
     reads = (tuple(f"${matrix}{k}" for k in range(len(matrices))) for matrix in "ab")
     return (*beyond, IssueAsync(issue(call, Family.MMA, form), tuple(parts)), *collected(call, *reads))
 
 
 def mma_in_module(call: Call) -> tuple[WarpOp, ...]:
     """tcgen05.mma in a module: which bytes and which lanes and columns it touches, its descriptors say."""
-    rest = list(call.operands)
-    accumulator = tensor(call, rest.pop(0))
-    left, right = rest.pop(0), rest.pop(0)
-    sparse, stationary = call.head.endswith(".sp"), call.head.startswith("tcgen05.mma.ws")
-    metadata = tensor(call, _brackets(call, rest, "[sp-meta-tmem]")) if sparse else None
-    if not rest:
-        call.fail(f"{call.head} needs an instruction descriptor")
-    shape = call.integer(rest.pop(0))
-    scales: tuple[Expr, ...] = ()
-    if call.word("block_scale"):
-        scales = tuple(tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]"))
-    disabled: tuple[Expr, ...] = ()
-    if rest and isinstance(rest[0], Vector):
-        disabled = tuple(call.integer(item) for item in _lane_words(call, rest.pop(0)))
-    if not rest:
-        call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
-    adds = call.predicate(rest.pop(0))
-    if rest and not stationary:
-        _check_scale(call, rest.pop(0))
-    elif rest:
-        descriptor(call, rest.pop(0))
-    if rest:
-        call.fail(f"{call.head} has no operand here", rest[0])
-    kind, in_tensor = call.word("kind") or "", is_tensor_operand(left)
-    if call.word("ashift") and not in_tensor:
-        call.refuse(".ashift is for a matrix A in tensor memory", "ashift", "drop it, or write [a-tmem]")
-    elements = TensorElements(BITS.get(kind, 8), kind in SCALED, kind in FOUR_BITS)
+    operands, kind = _operands(call), call.word("kind") or ""
+    if operands.last is not None and _stationary(call):
+        descriptor(call, operands.last)
     return (
         MultiplyInTensorMemory(
             group=group(call) or 1,
-            form=f"{kind}{' ws' * stationary}{' sp' * sparse}",
-            elements=elements,
-            sparse=sparse,
-            stationary=stationary,
-            shape=shape,
-            accumulator=accumulator,
-            left=tensor(call, left) if in_tensor else descriptor(call, left),
-            left_in_tensor=in_tensor,
-            right=descriptor(call, right),
-            adds=adds,
-            scales=scales,
-            metadata=metadata,
-            disabled=disabled,
+            form=_form(call),
+            elements=TensorElements(BITS.get(kind, 8), kind in SCALED, kind in FOUR_BITS),
+            sparse=_sparse(call),
+            stationary=_stationary(call),
+            shape=call.integer(operands.shape),
+            accumulator=operands.accumulator,
+            left=tensor(call, operands.left) if operands.left_in_tensor else descriptor(call, operands.left),
+            left_in_tensor=operands.left_in_tensor,
+            right=operands.right,
+            adds=call.predicate(operands.adds),
+            scales=operands.scales,
+            metadata=operands.metadata,
+            disabled=tuple(call.integer(word) for word in operands.disabled),
             collector=_collector_use(call),
         ),
     )
@@ -147,8 +162,7 @@ def mma_in_module(call: Call) -> tuple[WarpOp, ...]:
 
 def _collector_use(call: Call) -> CollectorUse:
     """What the instruction does with its collector buffer ("tcgen05 collector buffer")."""
-    default = f"collector::{'b0' if call.head.startswith('tcgen05.mma.ws') else 'a'}::discard"
-    _, buffer, use = (call.word("collector") or default).split("::")
+    buffer, use = collector(call)
     return CollectorUse(buffer, use in ("use", "lastuse"), use == "fill", use in ("fill", "use"))
 
 
@@ -169,8 +183,8 @@ def _accumulate(
 
 def _brackets(call: Call, rest: list[Operand], name: str) -> Operand:
     if not rest or not is_tensor_operand(rest[0]):
-        found = describe(rest[0]) if rest else "left out"
-        call.fail(f"{call.head} takes {name} here, and this is {found}", rest[0] if rest else None)
+        what = describe(rest[0]) if rest else "left out"
+        call.fail(f"{call.head} takes {name} here, and this is {what}", rest[0] if rest else None)
     return rest.pop(0)
 
 
@@ -200,12 +214,6 @@ def _assigned(call: Call, name: str) -> bool:
     thread = call.context.thread
     initial = any(r.register == name and r.thread == thread.name for r in call.context.test.registers)
     return initial or any(name in targets(item) for item in instructions(thread))
-
-
-def _lanes(call: Call, operand: Operand) -> tuple[Op, ...]:
-    _lane_words(call, operand)
-    assert isinstance(operand, Vector)
-    return hidden_lanes(call, operand)
 
 
 def _lane_words(call: Call, operand: Operand) -> tuple[Operand, ...]:

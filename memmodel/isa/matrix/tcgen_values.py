@@ -16,15 +16,15 @@ from memmodel.isa.tensor_memory import ctas, descriptor
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
-from memmodel.ptx.operands import Operand, Vector
+from memmodel.ptx.operands import Operand
 
 ZERO_COLUMNS = 1 << 39 | 0x3F << 56
 """Non-Zero Mask and Column Shift of a zero-column mask descriptor; without them all columns of B are used."""
 
 
-def hidden_lanes(call: Call, vector: Vector) -> tuple[Op, ...]:
+def hidden_lanes(call: Call, words: tuple[Operand, ...]) -> tuple[Op, ...]:
     """disable-output-lane: lanes whose bit is 1 keep what they have."""
-    bits = [call.integer(item) for item in vector.items]
+    bits = [call.integer(word) for word in words]
     if all(bit == Const(0) for bit in bits):
         return ()
     some = bits[0]
@@ -39,17 +39,22 @@ def zero_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
     return (Unmodelled("a zero-column mask hides columns of B, and a matrix is its sum in a litmus test", some),)
 
 
+def collector(call: Call) -> tuple[str, str]:
+    """The collector buffer of an mma, a or b0 to b3, and what it does with it; without a word it discards its own."""
+    default = f"collector::{'b0' if call.head.startswith('tcgen05.mma.ws') else 'a'}::discard"
+    _, buffer, use = (call.word("collector") or default).split("::")
+    return buffer, use
+
+
 def collected(call: Call, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[Op, ...]:
     """What an mma that read A and B into these temporaries leaves in its collector buffer, and takes from it.
 
     With ::use and ::lastuse the matrix may come from the buffer, or from memory: the answer is known if they are equal.
     """
-    stationary = call.head.startswith("tcgen05.mma.ws")
-    word = call.word("collector") or f"collector::{'b0' if stationary else 'a'}::discard"
-    _, buffer, use = word.split("::")
+    buffer, use = collector(call)
     if not any(f"collector::{buffer}::{again}" in line for again in ("use", "lastuse") for line in _of_pair(call)):
         return ()
-    filled, matrix = f"#{buffer}", right if stationary else left
+    filled, matrix = f"#{buffer}", left if buffer == "a" else right
     if use == "fill":
         return (Assign(filled, Const(1)), *(Assign(f"{filled}{name}", Get(name)) for name in matrix))
     if use == "discard":
