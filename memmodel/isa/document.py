@@ -154,13 +154,12 @@ def _syntax(row: Row, head: str) -> str:
             continue
         text = f".{slot.name}" if _set(slot, row) else f".{_words(slot, row)[0]}"
         words.append("{" + text + "}" if slot.need is Need.OPTIONAL else text)
-    return f"{head}{''.join(words)} {row.operand_text}".rstrip() + ";"
+    return f"{head}{''.join(words)} {row.operand_text()}".rstrip() + ";"
 
 
 def _line(row: Row, form: Syntax) -> str:
     """A syntax line of modules."""
-    operands = ", ".join(form.operands) or row.operand_text
-    return f"{form.spelled(row.heads[0], row.slots)} {operands};"
+    return f"{form.spelled(row.heads[0], row.slots)} {row.operand_text(form.operands)};"
 
 
 def _words(slot: Slot, row: Row) -> tuple[str, ...]:

@@ -94,41 +94,38 @@ def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> 
 
 
 def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Spelling | Refusal:
-    """Everything about the words together: the row's own rules first, since they say why, then order and absence."""
-    by_forms = layout is Layout.MODULE and bool(row.forms)
-    form = next((form for form in row.forms if form.fits(words, row.slots)), None) if by_forms else None
-    if form is not None:
+    """Everything about the words together: the row's own rules first, since they say why, then absence and order.
+
+    A module may write what stands in a syntax line of the row, in any order.
+    """
+    columns, by_forms = layout is Layout.COLUMNS, layout is Layout.MODULE and bool(row.forms)
+    form = next((form for form in row.forms if form.fits(words, row.slots, columns)), None)
+    if by_forms and form is not None:
         return Spelling(row, head, words, where, form)
     for rule in row.rules:
         if covers(rule.case, words):
             part = where.get(rule.at) if rule.at else None
             return Refusal(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
-    if by_forms:
-        return _no_form(row, head, words)
-    for slot in row.slots:
-        if slot.name not in words and (
-            slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is not Layout.COLUMNS)
-        ):
-            spelled = ".".join([head, *words.values()])
+    spelled = ".".join([head, *words.values()])
+    for slot in () if by_forms else row.slots:
+        if slot.name not in words and (slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and not columns)):
             message, hint = slot.missing or (f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")
             return Refusal(message.replace("{head}", head), hint.replace("{head}", head))
+    if row.forms and form is None:
+        lines = [line for each in row.forms if (line := each.spelled(head, row.slots, modules=by_forms))]
+        close = nearest(spelled, lines)
+        lines = ([close] if close else []) + [line for line in lines if line != close]
+        return Refusal(f"PTX has no {spelled}", "there is " + ", ".join(lines[:MAX_SHOWN]))
     placed = [where[slot.name] for slot in row.slots if slot.name in where]
     if row.ordered and placed != sorted(placed):
-        spelled = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])
-        return Refusal(f"the qualifiers of {head} are out of order", f"write {spelled}")
-    return Spelling(row, head, words, where)
-
-
-def _no_form(row: Row, head: str, words: Mapping[str, str]) -> Refusal:
-    spelled = ".".join([head, *words.values()])
-    lines = [form.spelled(head, row.slots) for form in row.forms]
-    close = nearest(spelled, lines)
-    lines = ([close] if close else []) + [line for line in lines if line != close]
-    return Refusal(f"PTX has no {spelled}", "there is " + ", ".join(lines[:MAX_SHOWN]))
+        ordered = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])
+        return Refusal(f"the qualifiers of {head} are out of order", f"write {ordered}")
+    return Spelling(row, head, words, where, form)
 
 
 def _list(slot: Slot, layout: Layout) -> str:
-    return _few([word for word in slot.words if layout is Layout.COLUMNS or word not in slot.columns])
+    words = (*slot.words, *(slot.modules if layout is Layout.MODULE else ()))
+    return _few([word for word in words if layout is Layout.COLUMNS or word not in slot.columns])
 
 
 def _article(noun: str) -> str:

@@ -157,19 +157,30 @@ class Syntax:
             free.remove(slot)
             yield slot, (slot.words + slot.modules if slot.name == name else words), not part.endswith("?")
 
-    def fits(self, words: Mapping[str, str], slots: tuple[Slot, ...]) -> bool:
-        """True if an instruction with these words (by slot) is written so."""
+    def fits(self, words: Mapping[str, str], slots: tuple[Slot, ...], columns: bool) -> bool:
+        """True if an instruction with these words (by slot) is written so.
+
+        `columns`: in the column layout, where a type may be left out; another word that is left out is the first of its
+        slot.
+        """
         left = dict(words)
         for slot, allowed, needed in self.parts(slots):
             word = left.pop(slot.name, None)
-            if (word is None and needed) or (word is not None and word not in allowed):
+            if word is None and columns and slot.need is Need.BLOCKS:
+                word = allowed[0] if numeric_type(allowed[0]) else slot.words[0]
+            if word not in allowed and (word is not None or needed):
                 return False
         return not left
 
-    def spelled(self, head: str, slots: tuple[Slot, ...]) -> str:
-        """The syntax line for people."""
-        shown = ((f".{'|'.join(words)}", needed) for _, words, needed in self.parts(slots))
-        return head + "".join(text if needed else "{" + text + "}" for text, needed in shown)
+    def spelled(self, head: str, slots: tuple[Slot, ...], *, modules: bool = True) -> str | None:
+        """The syntax line for people. Without `modules`: as far as litmus tests have it; None if they do not."""
+        text = head
+        for slot, words, needed in self.parts(slots):
+            shown = either(word for word in words if modules or word in slot.words)
+            if needed and not shown:
+                return None
+            text += f".{shown}" if needed else "{." + shown + "}" if shown else ""
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +261,12 @@ class Row:
     elsewhere: bool = False
     tests: bool = False
 
-    @property
-    def operand_text(self) -> str:
-        """The operands as the PTX ISA shows them: `d, [a]{, cache_policy}`."""
-        if self.written is not None:
+    def operand_text(self, operands: tuple[str, ...] = ()) -> str:
+        """The operands (those of a syntax line, or of the row) as the PTX ISA shows them: `d, [a]{, cache_policy}`."""
+        if self.written is not None and not operands:
             return self.written
         text = ""
-        for name in self.operands:
+        for name in operands or self.operands:
             shown = (", " if text else "") + name.removesuffix("?")
             text += "{" + shown + "}" if name.endswith("?") or name in self.cases else shown
         return text
@@ -303,7 +313,7 @@ class Spelling:
     def takes(self) -> str:
         """Which operands it takes, for people; the one slot that decides it is named."""
         if not self.row.cases:
-            return f"{self.head} takes {self.row.operand_text if self.row.operands else 'no operands'}"
+            return f"{self.head} takes {self.row.operand_text() if self.row.operands else 'no operands'}"
         slots = {term.slot for case in self.row.when.values() for term in terms(case)}
         word = self.words.get(slots.pop()) if len(slots) == 1 else None
         if word is not None:

@@ -10,7 +10,8 @@ from functools import partial
 
 from memmodel.isa.call import Call
 from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, SIGNED, Effect, Need, Row, Rule, Slot, either
-from memmodel.isa.scalar.compute import FTZ, HALVES, NO_FLOATS, forms, type_of
+from memmodel.isa.scalar.compute import type_of
+from memmodel.isa.scalar.lines import HALVES, NO_FLOATS, forms
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Operand, Pair
@@ -109,6 +110,7 @@ def slct(call: Call) -> tuple[Op, ...]:
     return (Assign(call.target(call.operands[0], type), Apply("selp", (first, second, sign), chosen)),)
 
 
+_FTZ = Slot("ftz", (), "qualifier", modules=("ftz",))
 _CMP = Slot("cmp", _COMPARE, "comparison", Need.ALWAYS, modules=_UNORDERED)
 _BOOL = Slot("bool", ("and", "or", "xor"), "combination")
 _SIDES = (*LOGICAL[:3], *INTEGERS)
@@ -151,7 +153,7 @@ _row = partial(Row, ordered=True, effect=Effect.COMPUTES)
 ROWS = (
     _row(
         ("setp",),
-        (_CMP, _BOOL, FTZ, Slot("type", _SIDES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=_FLOATING)),
+        (_CMP, _BOOL, _FTZ, Slot("type", _SIDES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=_FLOATING)),
         ("p", "a", "b", "{!}c?"),
         setp,
         "none",
@@ -165,7 +167,7 @@ ROWS = (
         (
             _CMP,
             _BOOL,
-            FTZ,
+            _FTZ,
             Slot(
                 "type",
                 ("u32", "s32"),
@@ -203,7 +205,7 @@ ROWS = (
     _row(
         ("slct",),
         (
-            FTZ,
+            _FTZ,
             Slot("type", (*LOGICAL[1:3], "b16", *INTEGERS), "type", Need.ALWAYS, refused=NO_FLOATS, modules=FLOATS),
             Slot("sign", ("s32",), "type of c", Need.ALWAYS, refused={"f32": NO_FLOATS["f32"]}, modules=("f32",)),
         ),

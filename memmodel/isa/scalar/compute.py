@@ -6,26 +6,22 @@ modules have floating-point numbers and several numbers in one word too: `forms`
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
     FLOATS,
     INTEGERS,
     LOGICAL,
-    SIGNED,
     Effect,
-    Need,
     Row,
     Rule,
     Since,
     Slot,
     Syntax,
     either,
-    flag,
     numeric_type,
     type_slot,
 )
+from memmodel.isa.scalar.lines import computing, forms
 from memmodel.program.arith import double
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
@@ -33,16 +29,9 @@ from memmodel.ptx.operands import Imm, Operand, Pair, Vector
 from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _ARITH = "Integer Arithmetic Instructions: "
-_FLOATING = "Floating Point Instructions: "
 _LOGIC = "Logic and Shift Instructions: "
 _MOVE = "Data Movement and Conversion Instructions: "
-HALVES = ("f16", "bf16", "f16x2", "bf16x2")
-NO_FLOATS = {
-    word: ("floating-point arithmetic is not modelled", "use an integer type") for word in (*HALVES[:2], *FLOATS)
-}
-"""What litmus tests are told of floating-point types."""
-
-PACKED = ("u16x2", "s16x2", "u8x4", "s8x4")
+_SELECTION = "Comparison and Selection Instructions: "
 U32 = DataType("u", 32)
 WIDE = DataType("s", 64)
 MODIFIERS = ("rnd", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "oob", "approx")
@@ -294,73 +283,12 @@ def _element_register(call: Call, item: Operand, element: DataType) -> str | Non
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-RND = Slot("rnd", ("rn", "rz", "rm", "rp"), "rounding")
-"""How results of floating-point instructions are rounded."""
-
-
-def module_flag(word: str) -> Slot:
-    """A qualifier of compiled modules that is there or not."""
-    return Slot(word, (), "qualifier", modules=(word,))
-
-
-FTZ, SAT, RELU, NAN = (module_flag(word) for word in ("ftz", "sat", "relu", "NaN"))
-XORSIGN, ABS, OOB = (module_flag(word) for word in ("xorsign", "abs", "oob"))
-
-
-def forms(*lines: str | Syntax) -> tuple[Syntax, ...]:
-    """Syntax lines."""
-    return tuple(Syntax(line) if isinstance(line, str) else line for line in lines)
-
-
-def _row(
-    head: str,
-    types: tuple[str, ...],
-    operands: tuple[str, ...],
-    source: str,
-    lower: Callable[[Call], tuple[Op, ...]] = operate,
-    before: tuple[Slot, ...] = (),
-    rules: tuple[Rule, ...] = (),
-    modules: tuple[str, ...] = (),
-    after: tuple[Slot, ...] = (),
-    written: tuple[Syntax, ...] = (),
-    since: Since = Since(20),
-) -> Row:
-    slots = (*before, Slot("type", types, "type", Need.BLOCKS, refused=NO_FLOATS, modules=modules), *after)
-    return Row(
-        (head,),
-        slots,
-        operands,
-        lower,
-        "none",
-        source + head,
-        rules,
-        ordered=True,
-        forms=written or forms(" ".join([*(f"{slot.name}?" for slot in before), either(types)])),
-        effect=Effect.COMPUTES,
-        since=since,
-    )
-
-
-_THREE = ("d", "a", "b")
-_FOUR = ("d", "a", "b", "c")
-_SAT = (Rule("{head}.sat is for .s32", "drop .sat", "type=u16|u32|u64|s16|s64 sat"),)
-_MODE = (Slot("mode", ("lo", "hi", "wide"), "part of the product", Need.BLOCKS),)
-_HALF = Slot("mode", ("lo", "hi"), "part of the product", Need.ALWAYS)
-_LIMITS = Slot("mode", ("clamp", "wrap"), "what a large number does", Need.ALWAYS)
+_INTEGERS = either(INTEGERS)
 _NOT_WIDE = (Rule("{head}.wide has 16-bit and 32-bit sources only", "use .lo or .hi", "mode=wide type=u64|s64"),)
-_OF_FLOATS = (Slot("rnd", (), RND.what, modules=RND.words), FTZ)
-_FLOATING_TYPES = (*HALVES, "f32", "f64", "f32x2")
-_SUMS = (
-    "rnd? ftz? sat? f32",
-    "rnd? ftz? f32x2",
-    "rnd? f64",
-    "rn? ftz? sat? f16|f16x2",
-    "rn? bf16|bf16x2",
-)
-_MIXED_TYPES = (
-    Slot("source", (), "type of a", modules=(*HALVES, "f32x2")),
-    Slot("third", (), "type of c", modules=("f32x2",)),
-)
+_SAT = (Rule("{head}.sat is for .s32", "drop .sat", "type=u16|u32|u64|s16|s64 sat"),)
+_ADDED = ("u16|u64|s16|s64", "sat? u32|s32|u16x2|s16x2|u8x4|s8x4")
+_SUBTRACTED = ("u16|u32|u64|s16|s64", "sat? s32|u8x4|s8x4")
+_SUMS = ("rnd? ftz? sat? f32", "rnd? ftz? f32x2", "rnd? f64", "rn? ftz? sat? f16|f16x2", "rn? bf16|bf16x2")
 _MIXED_SUMS = (
     "rnd? sat? f32 f16|bf16",
     "rnd? f32x2 f16x2|bf16x2 f32x2",
@@ -371,140 +299,45 @@ _CHOICES = (
     "u16|u32|u64|u16x2|u8x4|s16|s64",
     "relu? s16x2|s32|s8x4",
     "f64",
-    Syntax("ftz? NaN? f32", (*_THREE, "c?")),
+    Syntax("ftz? NaN? f32", ("d", "a", "b", "c?")),
     "ftz? NaN? f16|f16x2",
     "ftz? NaN? xorsign abs f32|f16|f16x2",
     "NaN? bf16|bf16x2",
     "NaN? xorsign abs bf16|bf16x2",
-    Syntax("ftz? NaN? abs f32", _FOUR),
+    Syntax("ftz? NaN? abs f32", ("d", "a", "b", "c")),
 )
 _SIGNS = ("ftz? f32|f16|f16x2", "f64|bf16|bf16x2")
-_BY_WIDTH = either(("b16", "b32", "b64", *INTEGERS, "f32", "f64"))
+_PRODUCTS = (f"lo|hi {_INTEGERS}", "wide u16|u32|s16|s32")
+_MAD_OF_FLOATS = ("rnd ftz? sat? f32", "rnd f64")
+_WIDTHS = "b16|b32|b64"
 
 ROWS = (
-    _row(
-        "add",
-        INTEGERS,
-        _THREE,
-        _ARITH,
-        saturate,
-        (*_OF_FLOATS, flag("sat")),
-        _SAT,
-        (*PACKED, *_FLOATING_TYPES),
-        _MIXED_TYPES,
-        forms("u16|u64|s16|s64", "sat? u32|s32|u16x2|s16x2|u8x4|s8x4", *_SUMS, *_MIXED_SUMS),
-    ),
-    _row(
-        "sub",
-        INTEGERS,
-        _THREE,
-        _ARITH,
-        saturate,
-        (*_OF_FLOATS, flag("sat")),
-        _SAT,
-        (*PACKED, *_FLOATING_TYPES),
-        _MIXED_TYPES,
-        forms("u16|u32|u64|s16|s64", "sat? s32|u8x4|s8x4", *_SUMS, *_MIXED_SUMS),
-    ),
-    *(
-        _row(
-            head,
-            INTEGERS,
-            _THREE,
-            _ARITH,
-            operate,
-            (FTZ, NAN, XORSIGN, ABS, RELU),
-            (),
-            (*PACKED, *_FLOATING_TYPES),
-            (),
-            forms(*_CHOICES),
-        )
-        for head in ("min", "max")
-    ),
-    _row(
-        "div",
-        INTEGERS,
-        _THREE,
-        _ARITH,
-        divide,
-        (Slot("approx", (), "precision", modules=("approx", "full")), *_OF_FLOATS),
-        (),
-        FLOATS,
-        (),
-        forms(either(INTEGERS), "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
-    ),
-    _row("rem", INTEGERS, _THREE, _ARITH, divide),
-    _row(
-        "mul",
-        INTEGERS,
-        _THREE,
-        _ARITH,
-        multiply,
-        (*_MODE, *_OF_FLOATS, SAT),
-        _NOT_WIDE,
-        _FLOATING_TYPES,
-        (),
-        forms("lo|hi " + either(INTEGERS), "wide u16|u32|s16|s32", *_SUMS),
-    ),
-    _row(
-        "mad",
-        INTEGERS,
-        _FOUR,
-        _ARITH,
-        multiply,
-        (*_MODE, *_OF_FLOATS, SAT),
-        _NOT_WIDE,
-        FLOATS,
-        (),
-        forms("lo|hi " + either(INTEGERS), "wide u16|u32|s16|s32", "hi sat s32", "rnd ftz? sat? f32", "rnd f64"),
-    ),
-    *(
-        _row(head, ("u32", "s32"), o, _ARITH, multiply24, (_HALF, SAT), (), (), (), forms(*lines))
-        for head, o, lines in (("mul24", _THREE, ("mode u32|s32",)), ("mad24", _FOUR, ("mode u32|s32", "hi sat s32")))
-    ),
-    _row("clmad", ("u64",), _FOUR, _ARITH, carryless, (_HALF,), (), (), (), forms("mode u64"), Since(80)),
-    *(
-        _row(
-            head,
-            SIGNED[1:],
-            ("d", "a"),
-            _ARITH,
-            operate,
-            (FTZ,),
-            (),
-            (*(("s8x4",) if head == "neg" else ()), *HALVES, *FLOATS),
-            (),
-            forms("s16|s32|s64" + ("|s8x4" if head == "neg" else ""), *_SIGNS),
-        )
-        for head in ("abs", "neg")
-    ),
-    *(_row(head, LOGICAL, _THREE, _LOGIC) for head in ("and", "or", "xor")),
-    _row("not", LOGICAL, ("d", "a"), _LOGIC),
-    _row("cnot", LOGICAL[:3], ("d", "a"), _LOGIC),
-    _row("sad", INTEGERS, _FOUR, _ARITH),
-    *(_row(head, LOGICAL[1:3], ("n", "a"), _ARITH, count) for head in ("popc", "clz")),
-    _row("bfind", INTEGERS[1:3] + INTEGERS[4:], ("n", "a"), _ARITH, count, (flag("shiftamt"),)),
-    _row("brev", LOGICAL[1:3], ("d", "a"), _ARITH),
-    _row("bfe", INTEGERS[1:3] + INTEGERS[4:], ("d", "a", "pos", "len"), _ARITH, field),
-    _row("bfi", LOGICAL[1:3], ("d", "a", "b", "pos", "len"), _ARITH, field),
-    _row("fns", ("b32",), ("d", "mask", "base", "offset"), _ARITH, nth_bit, since=Since(30)),
-    _row("szext", ("u32", "s32"), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode u32|s32"), Since(70)),
-    _row("bmsk", ("b32",), _THREE, _ARITH, in_mode, (_LIMITS,), (), (), (), forms("mode b32"), Since(70)),
-    *(
-        Row(
-            (head,),
-            (*modes, *(Slot(name, ("u32", "s32"), f"type of {name}", Need.ALWAYS) for name in ("type", "source"))),
-            _FOUR,
-            dot_product,
-            "none",
-            _ARITH + head,
-            ordered=True,
-            forms=forms(" ".join([*("mode" for _ in modes), "type", "source"])),
-            effect=Effect.COMPUTES,
-            since=Since(61),
-        )
-        for head, modes in (("dp4a", ()), ("dp2a", (_HALF,)))
-    ),
+    computing("add", "d a b", saturate, _ARITH, *_ADDED, *_SUMS, *_MIXED_SUMS, rules=_SAT),
+    computing("sub", "d a b", saturate, _ARITH, *_SUBTRACTED, *_SUMS, *_MIXED_SUMS, rules=_SAT),
+    computing("min max", "d a b", operate, _ARITH, *_CHOICES),
+    computing("div", "d a b", divide, _ARITH, _INTEGERS, "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
+    computing("rem", "d a b", divide, _ARITH, _INTEGERS),
+    computing("mul", "d a b", multiply, _ARITH, *_PRODUCTS, *_SUMS, rules=_NOT_WIDE),
+    computing("mad", "d a b c", multiply, _ARITH, *_PRODUCTS, "hi sat s32", *_MAD_OF_FLOATS, rules=_NOT_WIDE),
+    computing("mul24", "d a b", multiply24, _ARITH, "lo|hi u32|s32"),
+    computing("mad24", "d a b c", multiply24, _ARITH, "lo|hi u32|s32", "hi sat s32"),
+    computing("clmad", "d a b c", carryless, _ARITH, "lo|hi u64", since=Since(80)),
+    computing("abs", "d a", operate, _ARITH, "s16|s32|s64", *_SIGNS),
+    computing("neg", "d a", operate, _ARITH, "s16|s32|s64|s8x4", *_SIGNS),
+    computing("and or xor", "d a b", operate, _LOGIC, f"{_WIDTHS}|pred"),
+    computing("not", "d a", operate, _LOGIC, f"{_WIDTHS}|pred"),
+    computing("cnot", "d a", operate, _LOGIC, _WIDTHS),
+    computing("sad", "d a b c", operate, _ARITH, _INTEGERS),
+    computing("popc clz", "n a", count, _ARITH, "b32|b64"),
+    computing("bfind", "n a", count, _ARITH, "shiftamt? u32|u64|s32|s64"),
+    computing("brev", "d a", operate, _ARITH, "b32|b64"),
+    computing("bfe", "d a pos len", field, _ARITH, "u32|u64|s32|s64"),
+    computing("bfi", "d a b pos len", field, _ARITH, "b32|b64"),
+    computing("fns", "d mask base offset", nth_bit, _ARITH, "b32", since=Since(30)),
+    computing("szext", "d a b", in_mode, _ARITH, "clamp|wrap u32|s32", since=Since(70)),
+    computing("bmsk", "d a b", in_mode, _ARITH, "clamp|wrap b32", since=Since(70)),
+    computing("dp4a", "d a b c", dot_product, _ARITH, "u32|s32 u32|s32", since=Since(61)),
+    computing("dp2a", "d a b c", dot_product, _ARITH, "lo|hi u32|s32 u32|s32", since=Since(61)),
     Row(
         ("lop3",),
         (Slot("bool", ("or", "and"), "combination"), type_slot(("b32",))),
@@ -518,38 +351,11 @@ ROWS = (
         later={"bool": Since(70)},
         written="d, a, b, c, immLut; with .or, .and: d|p, a, b, c, immLut, q",
     ),
-    _row(
-        "prmt",
-        ("b32",),
-        _FOUR,
-        _MOVE,
-        in_mode,
-        after=(Slot("mode", ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"), "mode"),),
-        written=forms("b32 mode?"),
-    ),
-    Row(
-        ("shf.l", "shf.r"),
-        (Slot("mode", ("wrap", "clamp"), "what a large amount does", Need.ALWAYS), type_slot(("b32",))),
-        _FOUR,
-        funnel,
-        "none",
-        _LOGIC + "shf",
-        ordered=True,
-        forms=forms("mode b32"),
-        effect=Effect.COMPUTES,
-        since=Since(32),
-    ),
-    _row("shl", LOGICAL[:3], _THREE, _LOGIC, shift),
-    _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC, shift),
-    _row(
-        "selp",
-        (*LOGICAL[:3], *INTEGERS),
-        ("d", "a", "b", "p"),
-        "Comparison and Selection Instructions: ",
-        select,
-        modules=FLOATS,
-        written=forms(_BY_WIDTH),
-    ),
+    computing("prmt", "d a b c", in_mode, _MOVE, "b32 f4e|b4e|rc8|ecl|ecr|rc16?"),
+    computing("shf.l shf.r", "d a b c", funnel, _LOGIC, "clamp|wrap b32", since=Since(32)),
+    computing("shl", "d a b", shift, _LOGIC, _WIDTHS),
+    computing("shr", "d a b", shift, _LOGIC, f"{_WIDTHS}|{_INTEGERS}"),
+    computing("selp", "d a b p", select, _SELECTION, f"{_WIDTHS}|{_INTEGERS}|f32|f64"),
     Row(
         ("mov",),
         (type_slot((*LOGICAL, "b128", *INTEGERS, *FLOATS)),),

@@ -26,7 +26,8 @@ from memmodel.isa.row import (
     flag,
     numeric_type,
 )
-from memmodel.isa.scalar.compute import FTZ, RELU, forms, nearest
+from memmodel.isa.scalar.compute import nearest
+from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Vector
@@ -173,9 +174,10 @@ ROWS = (
         ("cvt",),
         (
             Slot("rnd", (), "rounding", modules=(*_TO_FLOAT, *_TO_INTEGER, "rna", "rs")),
-            FTZ,
-            RELU,
-            *(Slot(name, (), "qualifier", modules=(word,)) for name, word in (("satfinite",) * 2, ("scaled", _SCALED))),
+            *(
+                Slot(name, (), "qualifier", modules=(word,))
+                for name, word in (("ftz",) * 2, ("relu",) * 2, ("satfinite",) * 2, ("scaled", _SCALED))
+            ),
             flag("sat"),
             *(Slot(name, _INTEGERS, "type", Need.BLOCKS, modules=_OTHERS) for name in ("type", "source")),
         ),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from memmodel.isa.call import Call
 from memmodel.isa.row import Effect, Need, Row, Slot, flag
-from memmodel.isa.scalar.compute import forms, type_of
+from memmodel.isa.scalar.compute import type_of
+from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op
 

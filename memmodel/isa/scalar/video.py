@@ -7,8 +7,9 @@ Source: PTX ISA "Scalar Video Instructions", "SIMD Video Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Need, Row, Slot, numeric_type
-from memmodel.isa.scalar.compute import SAT, U32, forms
+from memmodel.isa.row import Effect, Need, Row, Slot, flag, numeric_type
+from memmodel.isa.scalar.compute import U32
+from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Operand, Part
@@ -71,16 +72,16 @@ _BASIC = ("add", "sub", "absdiff", "min", "max")
 ROWS = (
     _row(
         tuple(f"v{name}" for name in _BASIC),
-        (_RESULT, *_SOURCES, SAT, _SECOND),
+        (_RESULT, *_SOURCES, flag("sat"), _SECOND),
         _SCALAR,
         "type first second sat? op?",
     ),
-    _row(("vshl", "vshr"), (_RESULT, *_SOURCES, SAT, _MODE, _SECOND), _SCALAR, "type first u32 sat? mode op?"),
-    _row(("vmad",), (_RESULT, *_SOURCES, _PLUS, SAT, _SCALE), _SCALAR, "type first second po? sat? scale?"),
+    _row(("vshl", "vshr"), (_RESULT, *_SOURCES, flag("sat"), _MODE, _SECOND), _SCALAR, "type first u32 sat? mode op?"),
+    _row(("vmad",), (_RESULT, *_SOURCES, _PLUS, flag("sat"), _SCALE), _SCALAR, "type first second po? sat? scale?"),
     _row(("vset",), (*_SOURCES, _COMPARE, _SECOND), _SCALAR, "first second cmp op?"),
     _row(
         tuple(f"v{name}{lanes}" for lanes in (2, 4) for name in (*_BASIC, "avrg")),
-        (_RESULT, *_SOURCES, SAT, _SECOND),
+        (_RESULT, *_SOURCES, flag("sat"), _SECOND),
         _SIMD,
         "type first second sat?",
         "type first second add",
