@@ -35,8 +35,7 @@ WORKED_OUT: dict[str, list[str]] = {
     "mul24.lo.s32 %r0, %r1, %r2;": ["Assign(r0 cvt.s32(mul.wide.s24(%r1, %r2)))"],
     "mad24.hi.u32 %r0, %r1, %r2, 3;": ["Assign(r0 add.u32(cvt.u32(shr.u48(mul.wide.u24(%r1, %r2), 16)), 3))"],
     "mad.hi.sat.s32 %r0, %r1, %r2, %r3;": [
-        "Assign(r0 cvt.s32(min.s64(max.s64("
-        "add.s64(mul.hi.s32(%r1, %r2), cvt.s32(%r3)), -2147483648), 2147483647)))",
+        "Assign(r0 cvt.s32(min.s64(max.s64(add.s64(mul.hi.s32(%r1, %r2), cvt.s32(%r3)), -2147483648), 2147483647)))",
     ],
     "clmad.hi.u64 %rd0, %rd1, %rd2, 1;": ["Assign(rd0 xor.u64(clmul.hi.u64(%rd1, %rd2), 1))"],
     "dp4a.u32.s32 %r0, %r1, %r2, 3;": ["Assign(r0 dp4a.u32.s32.u32(%r1, %r2, 3))"],
