@@ -83,3 +83,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return close[0]
     folded = {name.lower(): name for name in names}
     return folded.get(word.lower())
+
+
+def suggestion(word: str, known: Iterable[str], form: str = "{}") -> str:
+    """A hint that names the known name most like `word`, written as in `form`; empty when nothing is close."""
+    near = nearest(word, known)
+    return f"did you mean {form.format(near)}?" if near else ""

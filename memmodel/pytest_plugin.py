@@ -176,12 +176,12 @@ class LitmusRun:
     def _is_expected(self, name: str) -> None:
         """Raises InputError for a name that no Expect line can mean: nothing would be judged in its place."""
         from memmodel.base.resources import axioms_dir, is_shipped
-        from memmodel.errors import InputError, nearest
+        from memmodel.errors import InputError, suggestion
 
         if is_shipped(name) or (name.endswith(".cat") and os.path.basename(name) == name):
             return
-        near = nearest(name, [path.stem for path in axioms_dir().glob("*.cat")])
-        raise InputError(f"no model `{name}` is known", hint=f"did you mean {near}?" if near else None)
+        hint = suggestion(name, [path.stem for path in axioms_dir().glob("*.cat")])
+        raise InputError(f"no model `{name}` is known", hint=hint)
 
     # ---- hooks -------------------------------------------------------------------------------------------------------
 

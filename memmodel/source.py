@@ -39,6 +39,11 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
+def no_span() -> Span:
+    """The default of a `span` field: nothing that was made in memory has a place in a file."""
+    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A named piece of text. `name` is a path as the user wrote it, or a label such as `<text>`."""

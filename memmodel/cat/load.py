@@ -16,7 +16,7 @@ from memmodel.cat.files import Files
 from memmodel.cat.kept import LoadedModel, keep_models
 from memmodel.cat.kept import kept as kept_model
 from memmodel.cat.syntax import Model
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, nearest, suggestion
 from memmodel.source import STANDARD_INPUT, Source
 
 _ALLOWED: list[Path] = []
@@ -124,10 +124,6 @@ def named_by(test: str, name: str) -> str:
         path = os.path.join(beside, name)
         if os.path.dirname(os.path.realpath(path)) == os.path.realpath(beside or ".") and os.path.isfile(path):
             return path
-    near = nearest(name, shipped_models())
-    hint = (
-        f"did you mean {near}?"
-        if near
-        else f"shipped models: {', '.join(shipped_models())}; or a .cat file beside the test"
-    )
+    beside_it = f"shipped models: {', '.join(shipped_models())}; or a .cat file beside the test"
+    hint = suggestion(name, shipped_models()) or beside_it
     raise InputError(f"no model `{name}`: an Expect line names shipped models or files beside the test", hint=hint)

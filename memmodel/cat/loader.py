@@ -18,7 +18,7 @@ from memmodel.cat.kept import LoadedModel
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.text import tree
 from memmodel.cat.text.parser import parse
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.source import Source
 
 PRELUDE = "prelude.cat"
@@ -101,8 +101,6 @@ class Loader:
             hint = "an include stays below the model's own folder; --allow-include DIR opens another one"
             raise InputError(f'"{include.path}" lies elsewhere', include.span, hint)
         known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
-        near = nearest(include.path, sorted(known))
-        hint = "it is looked for beside this file, then among the shipped models"
-        if near:
-            hint = f'did you mean "{near}"?'
+        places_said = "it is looked for beside this file, then among the shipped models"
+        hint = suggestion(include.path, sorted(known), '"{}"') or places_said
         raise InputError(f'no file "{include.path}"', include.span, hint)

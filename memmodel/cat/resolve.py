@@ -35,7 +35,7 @@ from memmodel.cat.primitives import Static
 from memmodel.cat.syntax import Check, Definition, Expr, Model, Name, Notice
 from memmodel.cat.text import tree
 from memmodel.cat.text.printer import show
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.source import Source
 
 MAX_NAMES = 5_000
@@ -102,8 +102,8 @@ class Resolver(Definer):
                 self.statement(statement)
         for name, (binding, _) in mine.items():
             if name not in self.overridden[before:]:
-                near = nearest(name, [known for known in self.scope if known not in self.base])
-                hint = f"did you mean `{near}`?" if near else "it takes the place of a definition in an included file"
+                meant = suggestion(name, [known for known in self.scope if known not in self.base], "`{}`")
+                hint = meant or "it takes the place of a definition in an included file"
                 raise InputError(f"`{name}` is overridden, and no included file defines it", binding.span, hint)
 
     def statement(self, statement: tree.Statement) -> None:

@@ -10,11 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from memmodel.base.kinds import Kind
 from memmodel.base.oneline import count, shown
-from memmodel.source import Source, Span
-
-
-def _span() -> Span:
-    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+from memmodel.source import Source, Span, no_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +20,7 @@ class Name:
     name: str
     kind: Kind
     ref: int | None = None
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +28,7 @@ class Empty:
     """`0`."""
 
     kind: Kind
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class Binary:
     left: Expr
     right: Expr
     kind: Kind
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ class Unary:
     op: str
     operand: Expr
     kind: Kind
-    span: Span = _span()
+    span: Span = no_span()
 
 
 Expr = Name | Empty | Binary | Unary
@@ -73,7 +69,7 @@ class Definition:
     body: Expr
     group: int | None = None
     doc: str = ""
-    span: Span = _span()
+    span: Span = no_span()
     order: Expr | None = None
 
 
@@ -87,7 +83,7 @@ class Check:
     negated: bool = False
     flag: bool = False
     doc: str = ""
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)

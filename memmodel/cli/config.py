@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 
 FILE = "pyproject.toml"
 
@@ -41,8 +41,7 @@ def defaults(start: Path | None = None) -> Mapping[str, Mapping[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for key, value in _table(path).items():
         if key not in _OPTIONS:
-            near = nearest(key, _OPTIONS)
-            hint = f"did you mean {near}?" if near else f"known: {', '.join(_OPTIONS)}"
+            hint = suggestion(key, _OPTIONS) or f"known: {', '.join(_OPTIONS)}"
             raise InputError(f"{path}: [tool.memmodel] has no key `{key[:80]}`", hint=hint)
         kinds, commands = _OPTIONS[key]
         if not isinstance(value, kinds) or isinstance(value, bool):

@@ -8,12 +8,11 @@ that the host passes; another CTA's shared memory is reached by mapa; tensor mem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Variable, root_of
-from memmodel.ptx.operands import Imm, Mem, Operand, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Imm, Sym, within
 from memmodel.ptx.vocabulary import Proxy, Space
 
 OURS = "mm_"
@@ -79,7 +78,8 @@ class EmittedVariables:
         items = [item for thread in test.threads for item in instructions(thread)]
         if any(_allocates(item) for item in items):
             return False
-        used = {name for item in items for name in _named(item.operands)}
+        operands = (part for item in items for operand in item.operands for part in within(operand))
+        used = {operand.name for operand in operands if isinstance(operand, Sym)}
         return any(self.root(name).space is Space.TENSOR for name in used if name in self.variables)
 
     def columns(self) -> int:
@@ -96,16 +96,6 @@ def _columns(item: Instruction) -> int:
     """What an alloc of the test allocates, where it says so in place; tensor memory is handed out from column 0."""
     last = item.operands[-1]
     return last.value if isinstance(last, Imm) else 32
-
-
-def _named(operands: tuple[Operand, ...]) -> Iterator[str]:
-    """The variables in operands."""
-    for operand in operands:
-        if isinstance(operand, TensorOperand | Vector):
-            yield from _named(operand.items)
-        base = operand.base if isinstance(operand, Mem) else operand
-        if isinstance(base, Sym):
-            yield base.name
 
 
 def pointer(name: str) -> str:

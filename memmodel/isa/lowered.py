@@ -40,17 +40,7 @@ from memmodel.program.warp_ops import (
     WarpOp,
 )
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import (
-    Arguments,
-    Mem,
-    Negated,
-    Operand,
-    Pair,
-    Part,
-    Register,
-    TensorOperand,
-    Vector,
-)
+from memmodel.ptx.operands import Mem, Operand, Register, TensorOperand, registers_in
 from memmodel.ptx.vocabulary import DataType, Window
 
 PRIVATE = (Window.LOCAL, Window.CONST, Window.PARAM, Window.FUNCTION_PARAM, Window.ANY_PARAM)
@@ -372,15 +362,4 @@ def widths(instruction: PtxInstruction) -> dict[int, int]:
 
 def named_registers(operand: Operand) -> list[Register]:
     """The registers in an operand."""
-    if isinstance(operand, Register):
-        return [operand]
-    if isinstance(operand, Negated | Part):
-        return named_registers(operand.operand if isinstance(operand, Negated) else operand.register)
-    if isinstance(operand, Pair):
-        return [*named_registers(operand.first), *named_registers(operand.second)]
-    if isinstance(operand, Vector | Arguments):
-        return [register for element in operand.items for register in named_registers(element)]
-    if isinstance(operand, Mem | TensorOperand):
-        parts = operand.items if isinstance(operand, TensorOperand) else (operand.base,)
-        return [register for part in parts for register in named_registers(part)]
-    return []
+    return [register for register in registers_in([operand]) if isinstance(register, Register)]

@@ -6,7 +6,7 @@ reader stands at the question. Of `.reg` lines only the predicates are kept: a r
 
 from __future__ import annotations
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.columns import read_labels
 from memmodel.litmus.condition import begins_question
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
@@ -31,8 +31,7 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
     while reader.token.text != "thread" and not _over(reader):
         first = reader.token
         read_statement(reader, declarations)
-        hint = "did you mean thread?" if nearest(first.text, ("thread",)) else None
-        reader.expect(";", "`;` after the declaration", hint)
+        reader.expect(";", "`;` after the declaration", suggestion(first.text, ("thread",)))
     threads: dict[str, Thread] = {}
     registers: Registers = {}
     total = 0

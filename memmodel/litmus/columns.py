@@ -7,7 +7,7 @@ second dimension that no context-free grammar over the text sees.
 
 from __future__ import annotations
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.condition import QUESTIONS, begins_question
 from memmodel.litmus.declarations import Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
@@ -104,9 +104,9 @@ def _head(cell: Reader) -> tuple[str, Place, Token]:
 def _wrong_row(reader: Reader, row: list[_Cell], threads: int) -> InputError:
     first, last = row[0][0], row[-1][1]
     span = reader.span(reader.tokens[first], reader.tokens[max(first, last - 1)])
-    close = nearest(reader.tokens[first].text, QUESTIONS)
-    if close and row[-1][1] == reader.at:
-        raise InputError("this is not a row of the table", reader.span(reader.tokens[first]), f"did you mean {close}?")
+    hint = suggestion(reader.tokens[first].text, QUESTIONS)
+    if hint and row[-1][1] == reader.at:
+        raise InputError("this is not a row of the table", reader.span(reader.tokens[first]), hint)
     message = f"this row has {_counted(len(row), 'cell')}, the header has {_counted(threads, 'thread')}"
     return InputError(message, span, "an idle thread has an empty cell; a row ends with `;`")
 

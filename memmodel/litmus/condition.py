@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.declarations import thread_name
 from memmodel.litmus.lexer import Reader
 from memmodel.litmus.syntax import (
@@ -78,8 +78,8 @@ def read_question(reader: Reader) -> Question:
     elif word.text == "forall":
         quantifier = Quantifier.FORALL
     else:
-        close = nearest(word.text, QUESTIONS) if word.kind == "name" else None
-        hint = f"did you mean {close}?" if close else "a test ends with a question such as `exists (P1:r0 == 1)`"
+        meant = suggestion(word.text, QUESTIONS) if word.kind == "name" else ""
+        hint = meant or "a test ends with a question such as `exists (P1:r0 == 1)`"
         raise reader.wanted("exists, ~exists or forall", hint)
     reader.next()
     finding = _finding(reader, quantifier)

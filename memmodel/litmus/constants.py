@@ -6,11 +6,12 @@ descriptor) can be looked at before the test runs if it is such a register.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memmodel.litmus.syntax import Instruction, Label, LitmusTest, Thread
-from memmodel.ptx.operands import Imm, Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Imm, Mem, Negated, Reg, Sym, elements, registers_in
 
 
 def instructions(thread: Thread) -> Iterator[Instruction]:
@@ -23,33 +24,29 @@ def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
 
     A mov that a branch can skip is none, nor one that comes after the register is read.
     """
-    found = {
-        item.register: item.value
-        for item in test.registers
-        if item.thread == thread.name and isinstance(item.value, int)
-    }
-    written: dict[str, int] = {item.register: 1 for item in test.registers if item.thread == thread.name}
+    initial = {start.register: start.value for start in test.registers if start.thread == thread.name}
+    values = {register: value for register, value in initial.items() if isinstance(value, int)}
+    written = Counter(initial.keys())
     read: set[str] = set()
     skipped = _skipped(thread)
-    for at, item in enumerate(thread.body):
-        if isinstance(item, Label):
+    for at, instruction in enumerate(thread.body):
+        if isinstance(instruction, Label):
             continue
-        for name in targets(item):
-            written[name] = written.get(name, 0) + 1
-        if item.parts[0] == "mov" and item.guard is None and len(item.operands) == 2:
-            target, value = item.operands
+        written.update(targets(instruction))
+        if instruction.parts[0] == "mov" and instruction.guard is None and len(instruction.operands) == 2:
+            target, value = instruction.operands
             if isinstance(target, Reg) and isinstance(value, Imm) and at not in skipped and target.name not in read:
-                found[target.name] = value.value
-        read.update(_registers(item.operands))
-    return {name: value for name, value in found.items() if written[name] == 1}
+                values[target.name] = value.value
+        read.update(_names(instruction))
+    return {name: value for name, value in values.items() if written[name] == 1}
 
 
 def _branches(thread: Thread) -> Iterator[tuple[int, int]]:
     """The branches of a body, and any instruction that ends with a label: its place, and the label's."""
-    labels = {item.name: at for at, item in enumerate(thread.body) if isinstance(item, Label)}
-    for at, item in enumerate(thread.body):
-        if isinstance(item, Instruction) and item.operands:
-            last = item.operands[-1]
+    labels = {label.name: at for at, label in enumerate(thread.body) if isinstance(label, Label)}
+    for at, branch in enumerate(thread.body):
+        if isinstance(branch, Instruction) and branch.operands:
+            last = branch.operands[-1]
             if isinstance(last, Sym | Reg) and last.name in labels:
                 yield at, labels[last.name]
 
@@ -64,25 +61,21 @@ def repeated(thread: Thread) -> set[int]:
     return {place for at, goal in _branches(thread) for place in range(goal, at + 1)}
 
 
-def targets(item: Instruction) -> Iterator[str]:
+def targets(instruction: Instruction) -> Iterator[str]:
     """Every register that the instruction might assign: its operands up to the first one in brackets."""
-    for operand in item.operands[:2]:
+    for operand in instruction.operands[:2]:
         if isinstance(operand, Mem):
             return
-        items: tuple[Operand, ...] = (operand,)
-        if isinstance(operand, Vector):
-            items = operand.items
-        elif isinstance(operand, Pair):
-            items = (operand.first, operand.second)
-        yield from (register.name for register in items if isinstance(register, Reg))
-        if item.parts[0] != "mbarrier" and item.parts[:3] != ("tcgen05", "ld", "red"):
+        yield from (register.name for register in elements(operand) if isinstance(register, Reg))
+        if instruction.parts[0] != "mbarrier" and instruction.parts[:3] != ("tcgen05", "ld", "red"):
             return
 
 
 def cache_policies(thread: Thread) -> frozenset[str]:
     """Registers that hold a cache policy, whose value is opaque."""
-    made = (item.operands[0] for item in instructions(thread) if item.parts[0] == "createpolicy" and item.operands)
-    return frozenset(target.name for target in made if isinstance(target, Reg))
+    creations = (item for item in instructions(thread) if item.parts[0] == "createpolicy" and item.operands)
+    policies = (creation.operands[0] for creation in creations)
+    return frozenset(policy.name for policy in policies if isinstance(policy, Reg))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,47 +93,35 @@ class Fragments:
 
 def fragments(test: LitmusTest, thread: Thread) -> Fragments:
     """What a thread's ldmatrix instructions leave in registers."""
-    items = list(instructions(thread))
-    loads = {name for item in items if item.parts[0] == "ldmatrix" for name in targets(item)}
+    body = list(instructions(thread))
+    loads = {name for load in body if load.parts[0] == "ldmatrix" for name in targets(load)}
     if not loads:
         return Fragments(*[frozenset[str]()] * 3)
-    initial = {item.register for item in test.registers if item.thread == thread.name}
-    others = [item for item in items if item.parts[0] != "ldmatrix"]
-    mixed = loads & (initial | {name for item in others for name in targets(item)})
+    initial = {start.register for start in test.registers if start.thread == thread.name}
+    others = [instruction for instruction in body if instruction.parts[0] != "ldmatrix"]
+    mixed = loads & (initial | {name for other in others for name in targets(other)})
     varied = set(loads)
-    while (
-        more := {name for item in others if varied & set(_registers(item.operands)) for name in targets(item)} - varied
-    ):
+    while more := {name for other in others if varied & _names(other) for name in targets(other)} - varied:
         varied |= more
     computed = frozenset(mixed | varied - loads)
-    stores = {name for item in items if item.parts[0] == "stmatrix" for name in _registers(item.operands)}
+    stores = {name for store in body if store.parts[0] == "stmatrix" for name in _names(store)}
     return Fragments(frozenset(loads) - computed, computed, frozenset(loads & stores) - computed)
 
 
-def _registers(operands: Iterable[Operand]) -> Iterator[str]:
-    """The registers in operands, those of addresses included."""
-    for operand in operands:
-        if isinstance(operand, Reg):
-            yield operand.name
-        elif isinstance(operand, Mem):
-            yield from _registers((operand.base,))
-        elif isinstance(operand, TensorOperand | Vector):
-            yield from _registers(operand.items)
-        elif isinstance(operand, Pair):
-            yield from _registers((operand.first, operand.second))
-        elif isinstance(operand, Negated):
-            yield operand.operand.name
+def _names(instruction: Instruction) -> set[str]:
+    """The registers in the operands of an instruction, those of addresses included."""
+    return {register.name for register in registers_in(instruction.operands)}
 
 
 def predicates(thread: Thread) -> frozenset[str]:
     """Registers that the thread uses as predicates: what it compares into, moves as .pred, or guards with."""
-    found: set[str] = set(thread.predicates)
-    for item in instructions(thread):
-        if item.guard is not None:
-            found.add(item.guard.register)
-        if item.parts[0] == "setp" or "pred" in item.parts:
-            found.update(targets(item))
-        if item.mnemonic.startswith(("mbarrier.test_wait", "mbarrier.try_wait", "elect")):
-            found.update(targets(item))
-        found.update(operand.operand.name for operand in item.operands if isinstance(operand, Negated))
-    return frozenset(found)
+    names: set[str] = set(thread.predicates)
+    for instruction in instructions(thread):
+        if instruction.guard is not None:
+            names.add(instruction.guard.register)
+        if instruction.parts[0] == "setp" or "pred" in instruction.parts:
+            names.update(targets(instruction))
+        if instruction.mnemonic.startswith(("mbarrier.test_wait", "mbarrier.try_wait", "elect")):
+            names.update(targets(instruction))
+        names.update(operand.operand.name for operand in instruction.operands if isinstance(operand, Negated))
+    return frozenset(names)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.header import KEYS
 from memmodel.litmus.lexer import MAX_PLACE, Reader, listed
 from memmodel.litmus.objects import read_object
@@ -104,8 +104,8 @@ def _variable(reader: Reader, into: Declarations) -> Variable:
             if align == 0 or align & (align - 1):
                 raise InputError("an alignment is a power of two", reader.span(number))
         else:
-            close = nearest(name, [*SPACES, *TYPES, "align"])
-            hint = f"did you mean .{close}?" if close else f"state spaces: .{listed(SPACES)}; types: .u32, .s64, .b8, …"
+            spellings = f"state spaces: .{listed(SPACES)}; types: .u32, .s64, .b8, …"
+            hint = suggestion(name, [*SPACES, *TYPES, "align"], ".{}") or spellings
             raise InputError(f"`{shorten(word.text)}` is not a state space, a type or .align", reader.span(word), hint)
     token = reader.identifier("the name of a variable")
     if token.text in KEYS:
@@ -150,8 +150,7 @@ def _suffixes(reader: Reader) -> tuple[int | None, Proxy, str | None]:
             continue
         proxy_token = reader.expect("name", "a proxy or `cta`")
         if proxy_token.text not in PROXIES:
-            close = nearest(proxy_token.text, [*PROXIES, "cta"])
-            hint = f"did you mean {close}?" if close else f"known: {listed(PROXIES)}"
+            hint = suggestion(proxy_token.text, [*PROXIES, "cta"]) or f"known: {listed(PROXIES)}"
             raise InputError(f"unknown proxy `{shorten(proxy_token.text)}`", reader.span(proxy_token), hint)
         proxy = PROXIES[proxy_token.text]
     if reader.accept_word("aliases"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.lexer import listed
 from memmodel.litmus.syntax import Expectation
 from memmodel.ptx.lexer import shorten
@@ -52,8 +52,7 @@ def read_header(source: Source, clean: str) -> tuple[Header, int]:
         elif key not in DROPPED:
             if ";" in found[3]:
                 break
-            close = nearest(key, KEYS)
-            hint = f"did you mean {close}?" if close else f"known: {listed(KEYS)}; a declaration ends with `;`"
+            hint = suggestion(key, KEYS) or f"known: {listed(KEYS)}; a declaration ends with `;`"
             raise InputError(f"unknown header line `{shorten(key)}`", source.span(*found.span(2)), hint)
         at = found.end()
     return Header(name, tuple(s for s in description if s), tuple(expectations.values())), at
@@ -114,7 +113,6 @@ def _expect(source: Source, start: int, line: str, into: dict[str, Expectation])
 
 def _check_word(source: Source, start: int, word: str) -> None:
     if word not in WORDS:
-        close = nearest(word, WORDS)
-        hint = f"did you mean {close}?" if close else f"known: {listed(WORDS)}; several that hold together: never+race"
+        hint = suggestion(word, WORDS) or f"known: {listed(WORDS)}; several that hold together: never+race"
         where = source.span(start, start + max(len(word), 1))
         raise InputError(f"unknown expectation `{shorten(word)}`", where, hint)

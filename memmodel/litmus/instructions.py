@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.lexer import MAX_PLACE, Reader, listed
 from memmodel.litmus.reals import at_real, read_real
 from memmodel.litmus.syntax import Guard, Instruction, Layout
@@ -47,8 +47,7 @@ def read_place(reader: Reader) -> Place:
     while True:
         token = reader.expect("name", listed(_PLACE))
         if token.text not in _PLACE:
-            close = nearest(token.text, _PLACE)
-            hint = f"did you mean {close}?" if close else f"known: {listed(_PLACE)}"
+            hint = suggestion(token.text, _PLACE) or f"known: {listed(_PLACE)}"
             raise InputError(f"unknown level `{shorten(token.text)}` in a thread's place", reader.span(token), hint)
         if token.text in found:
             raise InputError(f"`{token.text}` is given twice", reader.span(token))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.lexer import Reader, listed
 from memmodel.litmus.syntax import TensorView, Variable
 from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
@@ -35,8 +35,7 @@ def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variabl
         return _tensormaps(variable, (_view(reader),), counted)
     kind = reader.expect("name", listed(_KINDS))
     if kind.text not in _KINDS:
-        close = nearest(kind.text, _KINDS)
-        hint = f"did you mean {close}?" if close else "`= mbarrier(2)` or `= tensormap(data)`"
+        hint = suggestion(kind.text, _KINDS) or "`= mbarrier(2)` or `= tensormap(data)`"
         raise InputError(f"`{shorten(kind.text)}` is not a kind of object", reader.span(kind), hint)
     reader.expect("(", "`(`")
     made = _mbarrier(reader, variable) if kind.text == "mbarrier" else _multimem(reader, variable)

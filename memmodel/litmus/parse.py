@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from memmodel.errors import InputError
 from memmodel.litmus.blocks import Registers, read_blocks
-from memmodel.litmus.check import check_names
+from memmodel.litmus.check import NameCheck
 from memmodel.litmus.columns import read_columns
 from memmodel.litmus.condition import Question, read_questions
 from memmodel.litmus.header import read_expectations, read_header
@@ -41,30 +41,31 @@ def parse_litmus(source: Source, ask: Sequence[str] = ()) -> LitmusTest:
     else:
         declarations, threads, declared = read_blocks(reader)
     questions = [] if ask and reader.token.kind == "end" else read_questions(reader)
-    words = _words(header.expectations, expected, questions)
+    expectations = _expectations(header.expectations, expected, questions)
     if ask:
-        questions = [one for text in ask for one in _asked(text)]
-        words = [()] * len(questions)
-    checked = check_names(declarations, threads, questions, declared, implicit=layout is Layout.COLUMNS)
+        questions = [question for text in ask for question in _asked(text)]
+        expectations = [()] * len(questions)
+    names = NameCheck(declarations, threads, declared, implicit=layout is Layout.COLUMNS)
+    names.check(questions)
     first, *others = questions
     return LitmusTest(
         header.name,
         header.description,
-        words[0],
-        tuple(checked.variables.values()),
+        expectations[0],
+        tuple(names.variables.values()),
         tuple(declarations.registers.values()),
-        tuple(checked.threads),
+        tuple(names.threads),
         first.quantifier,
         first.condition,
         first.shown,
         first.finding,
         tuple(
-            Asked(one.quantifier, one.condition, one.shown, one.finding, expectations)
-            for one, expectations in zip(others, words[1:], strict=True)
+            Asked(other.quantifier, other.condition, other.shown, other.finding, expected_of_it)
+            for other, expected_of_it in zip(others, expectations[1:], strict=True)
         ),
         layout,
         source,
-        tuple(checked.warnings),
+        tuple(names.warnings),
     )
 
 
@@ -77,24 +78,26 @@ def _asked(text: str) -> list[Question]:
     return read_questions(Reader(source, tokenize(source, SPELLING, blank_comments(source))))
 
 
-def _words(
+def _expectations(
     first: tuple[Expectation, ...], later: list[tuple[int, tuple[Expectation, ...]]], questions: list[Question]
 ) -> list[tuple[Expectation, ...]]:
     """The expectations of each question: the header's for the first, and lines between the question before and it."""
-    words: list[tuple[Expectation, ...]] = []
-    for number, question in enumerate(questions):
-        since = questions[number - 1].start if number else 0
-        mine = [one for at, line in later if since <= at < question.start for one in line]
-        words.append((*(first if number == 0 else ()), *mine))
+    expectations: list[tuple[Expectation, ...]] = []
+    since = 0
+    for question in questions:
+        above = [expectation for at, line in later if since <= at < question.start for expectation in line]
+        expectations.append((*first, *above) if since == 0 else tuple(above))
+        since = question.start
         seen: set[str] = set()
-        for one in words[-1]:
-            if one.model in seen:
-                raise InputError(f"two expectations for `{one.model}`", one.span, "each question has one for a model")
-            seen.add(one.model)
+        for expectation in expectations[-1]:
+            if expectation.model in seen:
+                message = f"two expectations for `{expectation.model}`"
+                raise InputError(message, expectation.span, "each question has one for a model")
+            seen.add(expectation.model)
     for at, line in later:
         if line and (not questions or at > questions[-1].start):
             raise InputError("no question follows this expectation", line[0].span, "it stands above its question")
-    return words
+    return expectations
 
 
 def _check_text(source: Source) -> None:
@@ -105,6 +108,6 @@ def _check_text(source: Source) -> None:
     if len(text) > MAX_BYTES:
         hint = "a litmus test is a few threads"
         raise InputError(f"larger than {MAX_BYTES:,} characters", source.span(0, 1), hint, show_line=False)
-    found = _CONTROL.search(text)
-    if found:
-        raise InputError("not a text file: control character", source.span(*found.span()), show_line=False)
+    control = _CONTROL.search(text)
+    if control:
+        raise InputError("not a text file: control character", source.span(*control.span()), show_line=False)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from memmodel.base.oneline import count, shown
 from memmodel.base.words import WordList
-from memmodel.ptx.operands import Operand, no_span
+from memmodel.ptx.operands import Operand
 from memmodel.ptx.vocabulary import DataType, Place, Proxy, Space
-from memmodel.source import Source, Span
+from memmodel.source import Source, Span, no_span
 
 # ---- threads -------------------------------------------------------------------------------------------------
 

@@ -8,16 +8,12 @@ them. Source: "Instruction Operands".
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import copysign, inf
 
 from memmodel.ptx.vocabulary import DataType
-from memmodel.source import Span
-
-
-def no_span() -> Span:
-    """The default of a `span` field: nothing that was made in memory has a place in a file."""
-    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+from memmodel.source import Span, no_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +43,8 @@ class Real:
     @property
     def value(self) -> float:
         """The number, as Python has it."""
-        found: float = struct.unpack(_FORMATS[self.width], self.bits.to_bytes(self.width // 8, "little"))[0]
-        return found
+        value: float = struct.unpack(_FORMATS[self.width], self.bits.to_bytes(self.width // 8, "little"))[0]
+        return value
 
     def encoded(self, kind: DataType) -> int | None:
         """Its bits where it is used with that type; None if PTX does not take it there ("Floating-Point Constants")."""
@@ -210,3 +206,35 @@ Operand = (
     | Part
     | Arguments
 )
+
+
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """The operands that a vector or a pair consists of; any other operand alone."""
+    match operand:
+        case Vector(items):
+            return items
+        case Pair(first, second):
+            return (first, second)
+    return (operand,)
+
+
+def within(operand: Operand) -> Iterator[Operand]:
+    """An operand and all that are written inside it, from left to right, each before those inside it."""
+    yield operand
+    inner: tuple[Operand, ...] = ()
+    match operand:
+        case Vector() | TensorOperand() | Arguments():
+            inner = operand.items
+        case Pair(first, second):
+            inner = (first, second)
+        case Mem(base):
+            inner = (base,)
+        case Negated(register) | Part(register):
+            inner = (register,)
+    for part in inner:
+        yield from within(part)
+
+
+def registers_in(operands: Iterable[Operand]) -> Iterator[Reg]:
+    """The registers in operands, those of addresses included, from left to right."""
+    return (part for operand in operands for part in within(operand) if isinstance(part, Reg))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from memmodel.answer import HANG, Answer, Observation
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.litmus.syntax import Expectation, LitmusTest, Quantifier
 
 OBSERVED = tuple(observation.value for observation in Observation)
@@ -41,8 +41,7 @@ def word_for(expectations: Sequence[Expectation], model: str) -> str | None:
             continue
         for word in expectation.word.split("+"):
             if word not in known:
-                close = nearest(word, known)
-                hint = f"did you mean `{close}`?" if close else "one of " + ", ".join(known)
+                hint = suggestion(word, known, "`{}`") or "one of " + ", ".join(known)
                 raise InputError(f"`{word}` is nothing that can be expected", expectation.span, hint)
         return expectation.word
     return None

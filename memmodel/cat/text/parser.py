@@ -31,7 +31,7 @@ from memmodel.cat.text.tree import (
     Unshow,
     With,
 )
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.source import Source
 
 OVERRIDE = "override"
@@ -225,8 +225,7 @@ class _Parser(ExpressionParser):
         how = self.take().text if self.next.text in ("flag", "undefined_unless", "assert") else ""
         negated = self.accept("~") is not (how in ("undefined_unless", "assert"))
         if not self.at(*CHECK_WORDS):
-            near = nearest(self.next.text, CHECK_WORDS) if self.next.text else None
-            hint = f"did you mean `{near}`?" if near else None
+            hint = suggestion(self.next.text, CHECK_WORDS, "`{}`") if self.next.text else None
             self.fail(f"expected acyclic, irreflexive or empty, found {describe(self.next)}", hint=hint)
         test = self.take().text
         body = self.expression(tuples=False)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from memmodel.cat.text.lexer import STATEMENT_WORDS, CatToken, Lexeme, tokenize
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.source import Source, Span
 
 MAX_DEPTH = 150
@@ -118,8 +118,7 @@ class TokenReader:
         if token.sort is Lexeme.NAME and self.after().text == "=":
             self.fail("a definition begins with `let`", token, f"let {token.text} = …")
         if token.sort is Lexeme.NAME and token.first:
-            near = nearest(token.text, STATEMENT_WORDS)
-            hint = f"did you mean `{near}`?" if near else f"one of: {', '.join(STATEMENT_WORDS)}"
+            hint = suggestion(token.text, STATEMENT_WORDS, "`{}`") or f"one of: {', '.join(STATEMENT_WORDS)}"
             self.fail(f"unknown statement `{token.text}`", token, hint)
         if self.index and (token.sort in (Lexeme.NAME, Lexeme.TAG) or token.text in ("[", "{", "0", "~")):
             self.fail(f"an operator is missing before `{token.text}`", token, "one of | ; & \\ *")

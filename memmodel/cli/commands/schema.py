@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from memmodel.cli.exits import Exit, give, guarded, say
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 
 NAMES = {
     "check": "what `check --json` and `suite --json` write",
@@ -50,8 +50,7 @@ def json_schema(name: str) -> dict[str, Any]:
     """The schema of that name. Raises InputError for any other."""
     name = "check" if name == "suite" else name
     if name not in NAMES:
-        near = nearest(name, NAMES)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(NAMES)}"
+        hint = suggestion(name, NAMES) or f"one of {', '.join(NAMES)}"
         raise InputError(f"no schema `{name[:40]}`", hint=hint)
     from pydantic import TypeAdapter
 

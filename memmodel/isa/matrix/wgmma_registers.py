@@ -18,7 +18,7 @@ from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.lowered import Program, Step
 from memmodel.program.ops import Assign, CommitGroup, Emit, Op, Track, UndefinedIf, WaitForGroups
 from memmodel.program.uses import assigned
-from memmodel.ptx.operands import Mem, Negated, Operand, Pair, Reg, TensorOperand, Vector
+from memmodel.ptx.operands import Operand, Vector, registers_in
 from memmodel.ptx.vocabulary import DataType
 
 HEAD = "wgmma.mma_async"
@@ -190,15 +190,4 @@ def _touched(item: Instruction) -> tuple[str, ...]:
 
 def _names(operands: tuple[Operand, ...]) -> tuple[str, ...]:
     """The registers in operands, addresses included, in order."""
-    found: list[str] = []
-    for operand in operands:
-        match operand:
-            case Reg(name) | Negated(Reg(name)) | Mem(Reg(name)):
-                found.append(name)
-            case Vector(items=items) | TensorOperand(items=items):
-                found += _names(items)
-            case Pair(first, second):
-                found += _names((first, second))
-            case _:
-                pass
-    return tuple(found)
+    return tuple(register.name for register in registers_in(operands))

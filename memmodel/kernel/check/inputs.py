@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from memmodel.cat.decisions import decisions
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.kernel.launch import Launch
 from memmodel.ptx.module.linking import linked
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
@@ -32,8 +32,7 @@ def entry_of(module: PtxModule, name: str | None) -> PtxFunction:
         raise InputError(f"{module.source.name}: no entry is defined there")
     if name is None:
         raise InputError(f"{module.source.name}: has {len(entries)} entries", hint="--entry NAME: " + ", ".join(names))
-    close = nearest(name, names)
-    raise InputError(f"{module.source.name}: has no entry {name}", hint=f"did you mean {close}?" if close else None)
+    raise InputError(f"{module.source.name}: has no entry {name}", hint=suggestion(name, names))
 
 
 def chosen_ctas(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:

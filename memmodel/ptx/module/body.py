@@ -9,7 +9,7 @@ import re
 import struct
 from dataclasses import dataclass, field, replace
 
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.constants import constant, product
 from memmodel.ptx.module.lexer import ModuleCursor, exact_real, integer_of
@@ -180,9 +180,8 @@ class BodyReader:
             return
         for _, token in left:
             if token.text not in self._names:
-                known = [*scope.labels, *scope.variables]
-                close = nearest(token.text, known)
-                self.cursor.fail(f"{token.text} is not declared", token, f"did you mean {close}?" if close else None)
+                hint = suggestion(token.text, [*scope.labels, *scope.variables])
+                self.cursor.fail(f"{token.text} is not declared", token, hint)
 
     def _listed(self, token: Token, scope: _Scope) -> int:
         for one in (scope, *reversed(self._scopes)):

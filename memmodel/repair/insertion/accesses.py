@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, Label, Thread
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx.operands import Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Mem, Sym, TensorOperand, registers_in
 from memmodel.repair.costs import MOVED_ACCESS
 from memmodel.repair.edits import Edit, whole
 from memmodel.repair.insertion.gaps import gaps, waiting
@@ -109,25 +109,10 @@ def _passes(moved: Instruction, other: Instruction, *, spins: bool) -> bool:
     if re.search(rf"(?<![\w%]){re.escape(place.base.name)}\b", other.span.text):
         return False
     brackets = [operand for operand in other.operands if isinstance(operand, Mem | TensorOperand)]
-    return not any(_named(operand) for operand in brackets)
+    return not any(registers_in(brackets))
 
 
 def _registers(item: Instruction) -> set[str]:
+    """The registers that an instruction names; a register need not have a percent sign."""
     guard = set() if item.guard is None else {item.guard.register}
-    return guard.union(*(_named(operand) for operand in item.operands))
-
-
-def _named(operand: Operand) -> set[str]:
-    """The registers in an operand; a register need not have a percent sign."""
-    match operand:
-        case Reg(name=name):
-            return {name}
-        case Mem(base=base):
-            return _named(base)
-        case Negated(operand=register):
-            return _named(register)
-        case Pair(first=first, second=second):
-            return _named(first) | _named(second)
-        case Vector(items=items) | TensorOperand(items=items):
-            return set().union(*(_named(item) for item in items))
-    return set()
+    return guard.union(register.name for register in registers_in(item.operands))

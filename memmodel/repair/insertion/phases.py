@@ -13,7 +13,7 @@ from memmodel.concrete.loops import find_loops
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym, within
 from memmodel.repair.insertion.gaps import Opening
 
 ARRIVES = ("mbarrier.arrive", "cp.async.mbarrier.arrive", "mbarrier.complete_tx")
@@ -103,12 +103,9 @@ def _signals(item: Instruction) -> bool:
     return item.mnemonic.startswith(ARRIVES) or "mbarrier::" in item.mnemonic
 
 
-def _places(operands: tuple[Operand, ...]) -> Iterator[Mem]:
-    for operand in operands:
-        if isinstance(operand, Mem):
-            yield operand
-        elif isinstance(operand, TensorOperand | Vector):
-            yield from _places(operand.items)
+def _places(operands: tuple[Operand, ...]) -> list[Mem]:
+    """The memory operands among operands and inside them."""
+    return [part for operand in operands for part in within(operand) if isinstance(part, Mem)]
 
 
 def _addresses(items: list[Instruction], objects: set[str]) -> dict[str, tuple[str, int]]:

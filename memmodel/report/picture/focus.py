@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
-from memmodel.errors import InputError, nearest
+from memmodel.errors import InputError, suggestion
 from memmodel.report.expect import is_called
 from memmodel.report.graph import BASIC, Edge, shown_edges
 from memmodel.report.picture.lanes import is_async, iterations
@@ -94,8 +94,7 @@ def known_relations(names: Collection[str], witness: Witness, edges: Collection[
     known = {*witness.edges, *(edge.name for edge in edges)}
     for name in names:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(sorted(witness.edges))}"
+            hint = suggestion(name, known) or f"there are {', '.join(sorted(witness.edges))}"
             raise InputError(f"no relation `{name[:40]}` is known in this execution", hint=hint)
 
 
