@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memmodel.litmus.syntax import And, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
+from memmodel.litmus.syntax import LocValue, Number, RegValue, Term, comparisons_of
 from memmodel.program.arith import COMPARISONS
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.lowered import LoweredTest
@@ -33,9 +33,9 @@ class Misfit:
 def misfits(lowered: LoweredTest) -> Iterator[Misfit]:
     """The comparisons for equality that are never true."""
     for question in lowered.test.questions():
-        for compare in _comparisons(question.condition):
-            for term, number in ((compare.left, compare.right), (compare.right, compare.left)):
-                if isinstance(number, Number) and compare.op in ("==", "!="):
+        for comparison in comparisons_of(question.condition):
+            for term, number in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+                if isinstance(number, Number) and comparison.op in ("==", "!="):
                     yield from _misfit(lowered, term, number)
 
 
@@ -69,15 +69,3 @@ def _types(lowered: LoweredTest, term: RegValue, number: int) -> tuple[DataType,
             return None
         data_types.append(type)
     return tuple(data_types)
-
-
-def _comparisons(condition: Condition) -> Iterator[Compare]:
-    pending = [condition]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Compare):
-            yield node
-        elif isinstance(node, And | Or):
-            pending.extend(reversed(node.items))
-        elif isinstance(node, Not):
-            pending.append(node.item)

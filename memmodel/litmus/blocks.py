@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from memmodel.errors import InputError, suggestion
 from memmodel.litmus.columns import read_labels
-from memmodel.litmus.condition import begins_question
+from memmodel.litmus.condition import is_over
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
 from memmodel.litmus.lexer import Reader
-from memmodel.litmus.scopes import flatten
+from memmodel.litmus.scopes import closing, flatten
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
-from memmodel.ptx.lexer import Token, shorten
+from memmodel.ptx.lexer import shorten
 
 Registers = dict[str, set[str]]
 """Thread name -> registers that its `.reg` lines declare."""
@@ -28,7 +28,7 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
     declarations = Declarations()
     if reader.token.kind == "name" and reader.ahead().kind in "@|" and reader.ahead(2).text in ("cta", "gpu", "P1"):
         raise reader.wanted("`{` and the init block", "a table begins with its init block, empty or not: `{ x=0; }`")
-    while reader.token.text != "thread" and not _over(reader):
+    while reader.token.text != "thread" and not is_over(reader):
         first = reader.token
         read_statement(reader, declarations)
         reader.expect(";", "`;` after the declaration", suggestion(first.text, ("thread",)))
@@ -42,28 +42,25 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
         if len(threads) == MAX_THREADS:
             raise InputError(f"more than {MAX_THREADS} threads", reader.span(token))
         place = read_place(reader)
-        opened = reader.expect("{", "`{` and the thread's instructions")
+        reader.expect("{", "`{` and the thread's instructions")
         registers[token.text] = set()
         predicates: set[str] = set()
-        body = _body(reader, opened, declarations, (registers[token.text], predicates), MAX_INSTRUCTIONS - total)
+        body = _body(reader, declarations, (registers[token.text], predicates), MAX_INSTRUCTIONS - total)
         total += len(body)
         threads[token.text] = Thread(token.text, place, tuple(body), frozenset(predicates), reader.span(token))
-    if not threads or not _over(reader):
+    if not threads or not is_over(reader):
         what = "`thread` or a question" if threads else "`thread`"
         raise reader.wanted(what, "a thread is `thread P0 @ cta 0, gpu 0 { … }`")
     return declarations, list(threads.values()), registers
 
 
-def _over(reader: Reader) -> bool:
-    return reader.token.kind == "end" or begins_question(reader.token, reader.ahead())
-
-
 def _body(
-    reader: Reader, opened: Token, declarations: Declarations, registers: tuple[set[str], set[str]], room: int
+    reader: Reader, declarations: Declarations, registers: tuple[set[str], set[str]], room: int
 ) -> list[Instruction | Label]:
-    closing = _closing(reader, opened)
-    flat = flatten(reader.source, reader.tokens[reader.at : closing])
-    reader.replace(closing, flat)
+    """The rest of a thread behind its `{`, of at most `room` instructions and labels."""
+    end = closing(reader.source, reader.tokens, reader.at - 1)
+    flat = flatten(reader.source, reader.tokens[reader.at : end])
+    reader.replace(end, flat)
     labels = read_labels(reader, range(reader.at, reader.at + len(flat)))
     names = declarations.variables.keys() | labels.keys()
     body: list[Instruction | Label] = []
@@ -80,20 +77,6 @@ def _body(
             where = body[-1].span
             raise InputError(f"more than {MAX_INSTRUCTIONS:,} instructions", where, "a litmus test is a few threads")
     return body
-
-
-def _closing(reader: Reader, opened: Token) -> int:
-    """The index of the token that closes the thread's `{`."""
-    depth = 1
-    for i in range(reader.at, len(reader.tokens)):
-        kind = reader.tokens[i].kind
-        if kind == "{":
-            depth += 1
-        elif kind == "}":
-            depth -= 1
-            if depth == 0:
-                return i
-    raise InputError("this `{` is never closed", reader.span(opened))
 
 
 def _registers(reader: Reader, declarations: Declarations, registers: tuple[set[str], set[str]]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError, suggestion
 from memmodel.litmus.declarations import thread_name
-from memmodel.litmus.lexer import Reader
+from memmodel.litmus.lexer import INSTANCE_HINT, Reader
 from memmodel.litmus.syntax import (
     FINDINGS,
     Always,
@@ -51,22 +51,27 @@ class Question:
 
 
 def begins_question(token: Token, after: Token) -> bool:
-    """Does the question begin at `token`?"""
+    """True if a question begins at `token`."""
     return token.text in ("exists", "forall", "locations") or (token.kind == "~" and after.text == "exists")
+
+
+def is_over(reader: Reader) -> bool:
+    """True where what stands before ends: at a question, or at the end of the file."""
+    return reader.token.kind == "end" or begins_question(reader.token, reader.ahead())
 
 
 def read_questions(reader: Reader) -> list[Question]:
     """Everything after the threads, to the end of the file: one question or several. Raises InputError."""
-    found = [read_question(reader)]
+    questions = [_question(reader)]
     while reader.token.kind != "end":
-        if len(found) == MAX_QUESTIONS:
+        if len(questions) == MAX_QUESTIONS:
             raise InputError(f"more than {MAX_QUESTIONS} questions", reader.here())
-        found.append(read_question(reader))
-    return found
+        questions.append(_question(reader))
+    return questions
 
 
-def read_question(reader: Reader) -> Question:
-    """One question, up to the next or the end of the file. Raises InputError."""
+def _question(reader: Reader) -> Question:
+    """One question, up to the next or the end of the file."""
     start = reader.token.start
     shown = _locations(reader)
     word = reader.token
@@ -102,13 +107,9 @@ def _finding(reader: Reader, quantifier: Quantifier) -> str | None:
     for _ in range(3 if bracketed else 1):
         reader.next()
     reader.accept(";")
-    if not _over(reader):
+    if not is_over(reader):
         raise reader.wanted("another question or the end of the file")
     return word.text
-
-
-def _over(reader: Reader) -> bool:
-    return reader.token.kind == "end" or begins_question(reader.token, reader.ahead())
 
 
 def _locations(reader: Reader) -> tuple[Term, ...]:
@@ -141,10 +142,10 @@ class _Level:
         return _join(Or, [*self.ors, _join(And, self.ands)])
 
 
-def _join(kind: type[And] | type[Or], items: list[tuple[Condition, int]]) -> tuple[Condition, int]:
-    if len(items) == 1:
-        return items[0]
-    return kind(tuple(item for item, _ in items)), 1 + max(depth for _, depth in items)
+def _join(kind: type[And] | type[Or], operands: list[tuple[Condition, int]]) -> tuple[Condition, int]:
+    if len(operands) == 1:
+        return operands[0]
+    return kind(tuple(operand for operand, _ in operands)), 1 + max(depth for _, depth in operands)
 
 
 def _condition(reader: Reader) -> Condition:
@@ -164,23 +165,23 @@ def _condition(reader: Reader) -> Condition:
             else:
                 level.nots += 1
             continue
-        made, depth = _atom(reader), 1
+        operand, depth = _atom(reader), 1
         atoms += 1
         if atoms > MAX_COMPARISONS:
             raise InputError(f"more than {MAX_COMPARISONS:,} comparisons in one condition", reader.span(token))
-        while True:  # an operand is complete: what follows it?
+        while True:  # an operand is complete
             level = levels[-1]
             for _ in range(level.nots):
-                made, depth = Not(made), depth + 1
+                operand, depth = Not(operand), depth + 1
             nested -= level.nots
             level.nots = 0
             if depth > MAX_DEPTH:
                 raise _too_deep(reader, token)
-            level.ands.append((made, depth))
+            level.ands.append((operand, depth))
             token = reader.token
             if token.kind == ")" and level.opened is not None:
                 reader.next()
-                made, depth = levels.pop().close()
+                operand, depth = levels.pop().close()
                 nested -= 1
                 continue
             break
@@ -198,15 +199,15 @@ def _finish(reader: Reader, level: _Level) -> Condition:
     if token.kind in ("end", ";") and level.opened is not None:
         raise InputError("this `(` is never closed", reader.span(level.opened))
     reader.accept(";")
-    if not _over(reader):
+    if not is_over(reader):
         if token.text in ("|", "and", "or"):
             hint = "conjunction is `/\\`, disjunction is `\\/`"
             raise reader.wanted("`/\\`, `\\/` or the end of the condition", hint)
         raise reader.wanted("`/\\`, `\\/` or `)`" if level.opened else "`/\\`, `\\/` or the end of the file")
-    made, depth = level.close()
+    condition, depth = level.close()
     if depth > MAX_DEPTH:
         raise _too_deep(reader, token)
-    return made
+    return condition
 
 
 def _too_deep(reader: Reader, token: Token) -> InputError:
@@ -221,15 +222,12 @@ def _atom(reader: Reader) -> Condition:
     left = _term(reader)
     operator = _OPERATORS.get(reader.token.kind)
     if operator is None:
-        hint = f"compare it with a value: `{shorten(_said(reader, first))} == 1`"
+        written = reader.source.text[first.start : reader.tokens[reader.at - 1].end]
+        hint = f"compare it with a value: `{shorten(written)} == 1`"
         raise reader.wanted("a comparison (==, !=, <, <=, >, >=)", hint)
     reader.next()
     right = _term(reader)
     return Compare(left, operator, right, reader.span(first, reader.tokens[reader.at - 1]))
-
-
-def _said(reader: Reader, first: Token) -> str:
-    return reader.source.text[first.start : reader.tokens[reader.at - 1].end]
 
 
 def _term(reader: Reader) -> Term:
@@ -251,18 +249,16 @@ def _value(reader: Reader) -> RegValue | LocValue:
     bracket = reader.accept("[")
     token = reader.expect("name", "a location")
     cta: int | None = None
-    of: str | None = None
+    owner: str | None = None
     index = 0
     if reader.accept("@"):
         if _CTA.fullmatch(reader.token.text):
             cta = reader.cta_number()[0]
         else:
-            of = reader.expect(
-                "name", "`cta` and a number, or a thread", "one CTA's instance of x is written x@cta1"
-            ).text
+            owner = reader.expect("name", "`cta` and a number, or a thread", INSTANCE_HINT).text
     if reader.accept("["):
         index = reader.count("an index", 1 << 20)[0]
         reader.expect("]", "`]`")
     if bracket is not None:
         reader.expect("]", "`]`")
-    return LocValue(token.text, index, cta, reader.span(first, reader.tokens[reader.at - 1]), thread=of)
+    return LocValue(token.text, index, cta, reader.span(first, reader.tokens[reader.at - 1]), thread=owner)

@@ -16,7 +16,7 @@ from memmodel.ptx.operands import Imm, Mem, Negated, Reg, Sym, elements, registe
 
 def instructions(thread: Thread) -> Iterator[Instruction]:
     """The instructions of a thread, labels left out."""
-    return (item for item in thread.body if isinstance(item, Instruction))
+    return (statement for statement in thread.body if isinstance(statement, Instruction))
 
 
 def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
@@ -73,8 +73,8 @@ def targets(instruction: Instruction) -> Iterator[str]:
 
 def cache_policies(thread: Thread) -> frozenset[str]:
     """Registers that hold a cache policy, whose value is opaque."""
-    creations = (item for item in instructions(thread) if item.parts[0] == "createpolicy" and item.operands)
-    policies = (creation.operands[0] for creation in creations)
+    creations = (creation for creation in instructions(thread) if creation.parts[0] == "createpolicy")
+    policies = (policy for creation in creations for policy in creation.operands[:1])
     return frozenset(policy.name for policy in policies if isinstance(policy, Reg))
 
 

@@ -122,11 +122,13 @@ def _variable(reader: Reader, into: Declarations) -> Variable:
     if cta is not None and space is not Space.SHARED:
         hint = "declare it .shared" if kind else "declare it .shared, or close the init block with `}`"
         raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, hint)
-    made = Variable(token.text, space, kind, length=size or 1, cta=cta, align=align, array=size is not None, span=span)
+    variable = Variable(
+        token.text, space, kind, length=size or 1, cta=cta, align=align, array=size is not None, span=span
+    )
     if reader.token.kind == "=" and (reader.ahead(2).kind == "(" or reader.ahead(2).text == "tensormap"):
-        return read_object(reader, made, counted=size != 0)
+        return read_object(reader, variable, counted=size != 0)
     values = _values(reader, size, kind)
-    return replace(made, init=_significant(values), length=size or len(values) or 1)
+    return replace(variable, init=_significant(values), length=size or len(values) or 1)
 
 
 def _size(reader: Reader) -> int | None:
@@ -172,9 +174,7 @@ def _values(reader: Reader, size: int | None, kind: DataType | None) -> tuple[in
             raise InputError("a list of values initialises an array", reader.here(), hint)
         return (read_value(reader, "an initial value", kind),)
     reader.expect("{", "`{` and the values of the array")
-    values = [read_value(reader, "an initial value", kind)]
-    while reader.accept(","):
-        values.append(read_value(reader, "an initial value", kind))
+    values = reader.separated(lambda: read_value(reader, "an initial value", kind))
     last = reader.expect("}", "`,` or `}`")
     if size and len(values) > size:
         raise InputError(f"{len(values)} values for {size} elements", reader.span(last))

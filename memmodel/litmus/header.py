@@ -26,7 +26,7 @@ KEYS = ("Expect", *DROPPED)
 _TITLE = re.compile(r"\s*(\S*)([^\n]*)")
 _LINE = re.compile(r'\s*(?:"([^"]*)"|([A-Za-z][A-Za-z0-9_]*)[ \t]*=(?!=)([^\n]*))')
 _LATER = re.compile(r"(?m)^[ \t]*Expect[ \t]*=(?!=)([^\n;]*)$")
-_ITEM = re.compile(r"\S+")
+_PAIR = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ def read_header(source: Source, clean: str) -> tuple[Header, int]:
     name, at = _title(source, clean)
     description: list[str] = []
     expectations: dict[str, Expectation] = {}
-    while found := _LINE.match(clean, at):
-        key = found[2]
+    while line := _LINE.match(clean, at):
+        key = line[2]
         if key is None:
-            description.append(" ".join(found[1].split()))
+            description.append(" ".join(line[1].split()))
         elif key == "Expect":
-            _expect(source, found.start(3), found[3], expectations)
+            _expect(source, line.start(3), line[3], expectations)
         elif key not in DROPPED:
-            if ";" in found[3]:
+            if ";" in line[3]:
                 break
             hint = suggestion(key, KEYS) or f"known: {listed(KEYS)}; a declaration ends with `;`"
-            raise InputError(f"unknown header line `{shorten(key)}`", source.span(*found.span(2)), hint)
-        at = found.end()
+            raise InputError(f"unknown header line `{shorten(key)}`", source.span(*line.span(2)), hint)
+        at = line.end()
     return Header(name, tuple(s for s in description if s), tuple(expectations.values())), at
 
 
@@ -63,52 +63,51 @@ def read_expectations(source: Source, clean: str, at: int) -> tuple[list[tuple[i
 
     Each comes with the offset where it stands. Raises InputError.
     """
-    found: list[tuple[int, tuple[Expectation, ...]]] = []
+    expectations: list[tuple[int, tuple[Expectation, ...]]] = []
     pieces: list[str] = []
     done = 0
     for line in _LATER.finditer(clean, at):
-        into: dict[str, Expectation] = {}
-        _expect(source, line.start(1), line[1], into)
-        found.append((line.start(), tuple(into.values())))
+        by_model: dict[str, Expectation] = {}
+        _expect(source, line.start(1), line[1], by_model)
+        expectations.append((line.start(), tuple(by_model.values())))
         pieces += (clean[done : line.start()], " " * len(line[0]))
         done = line.end()
-    return found, "".join(pieces) + clean[done:]
+    return expectations, "".join(pieces) + clean[done:]
 
 
 def _title(source: Source, clean: str) -> tuple[str, int]:
-    found = _TITLE.match(clean)
-    assert found is not None  # it matches the empty text too
+    title = _TITLE.match(clean)
+    assert title is not None  # it matches the empty text too
     hint = "a litmus test begins with a line such as `PTX MP+rel.gpu+acq.gpu`"
-    if found[1] != "PTX":
-        end = min(found.end(1), found.start(1) + 48)
+    if title[1] != "PTX":
+        place = source.span(title.start(1), min(title.end(1), title.start(1) + 48))
         # Of a file that is no test, nothing is shown: whoever named it need not have the right to read it.
-        ours = found[1].upper().startswith("PTX")
-        raise InputError(
-            "the first line is not `PTX` and a name", source.span(found.start(1), end), hint, show_line=ours
-        )
-    name = found[2].strip()
+        ours = title[1].upper().startswith("PTX")
+        raise InputError("the first line is not `PTX` and a name", place, hint, show_line=ours)
+    name = title[2].strip()
     if not name:
-        raise InputError("the test has no name", source.span(*found.span(1)), hint)
+        raise InputError("the test has no name", source.span(*title.span(1)), hint)
     if len(name.split()) > 1 or '"' in name:
-        where = source.span(found.start(2), found.end(2))
-        raise InputError("the name of a test is one word", where, "put what it is for in quotes on the next line")
-    return name, found.end()
+        hint = "put what it is for in quotes on the next line"
+        raise InputError("the name of a test is one word", source.span(*title.span(2)), hint)
+    return name, title.end()
 
 
-def _expect(source: Source, start: int, line: str, into: dict[str, Expectation]) -> None:
-    for item in _ITEM.finditer(line):
-        span = source.span(start + item.start(), start + item.end())
-        model, colon, word = item[0].rpartition(":")
+def _expect(source: Source, start: int, line: str, by_model: dict[str, Expectation]) -> None:
+    """The expectations of a line, `model:word` each, which begins at an offset."""
+    for pair in _PAIR.finditer(line):
+        span = source.span(start + pair.start(), start + pair.end())
+        model, colon, word = pair[0].rpartition(":")
         if not colon or not model:
-            raise InputError(f"`{shorten(item[0])}` is not model:word", span, "for example Expect=ptx-9.3:never")
+            raise InputError(f"`{shorten(pair[0])}` is not model:word", span, "for example Expect=ptx-9.3:never")
         at = span.end - len(word)
         for part in word.split("+"):
             _check_word(source, at, part)
             at += len(part) + 1
-        if model in into:
-            hint = f"the first is on line {into[model].span.line}"
+        if model in by_model:
+            hint = f"the first is on line {by_model[model].span.line}"
             raise InputError(f"two expectations for `{shorten(model)}`", span, hint)
-        into[model] = Expectation(model, word, span)
+        by_model[model] = Expectation(model, word, span)
 
 
 def _check_word(source: Source, start: int, word: str) -> None:

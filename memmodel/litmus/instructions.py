@@ -29,13 +29,13 @@ _ENDS = frozenset({";", "end"})
 
 
 def is_cta_barrier(mnemonic: str) -> bool:
-    """Is this bar/barrier[.cta].{sync,arrive,red}, whose operands are kept as (instance, resource, count)?"""
+    """True for bar/barrier[.cta].{sync,arrive,red}, whose operands are kept as (instance, resource, count)."""
     first, _, rest = mnemonic.partition(".")
     return first in ("bar", "barrier") and rest.removeprefix("cta.").partition(".")[0] in ("sync", "arrive", "red")
 
 
 def is_reduction(mnemonic: str) -> bool:
-    """Of the CTA barriers: the one with a destination in front and a predicate at the end."""
+    """True for the CTA barrier with a destination in front and a predicate at the end."""
     return "red" in mnemonic.split(".")
 
 
@@ -43,18 +43,17 @@ def read_place(reader: Reader) -> Place:
     """`@ cta 0, cluster 0, grid 0, gpu 0, warp 0` in any order; what is left out has its default."""
     if reader.accept("@") is None:
         return Place()
-    found: dict[str, int] = {}
+    levels: dict[str, int] = {}
     while True:
         token = reader.expect("name", listed(_PLACE))
         if token.text not in _PLACE:
             hint = suggestion(token.text, _PLACE) or f"known: {listed(_PLACE)}"
             raise InputError(f"unknown level `{shorten(token.text)}` in a thread's place", reader.span(token), hint)
-        if token.text in found:
+        if token.text in levels:
             raise InputError(f"`{token.text}` is given twice", reader.span(token))
-        found[token.text] = reader.count(f"the number of a {token.text}", MAX_PLACE)[0]
+        levels[token.text] = reader.count(f"the number of a {token.text}", MAX_PLACE)[0]
         if reader.accept(",") is None:
-            where = found.get("gpu", 0), found.get("cluster"), found.get("cta", 0), found.get("warp")
-            return Place(*where, found.get("grid", 0))
+            return Place(**levels)
 
 
 def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> Instruction:
@@ -87,7 +86,7 @@ def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> I
 
 
 def _begins_line(reader: Reader, mnemonic: Token) -> bool:
-    """Does another instruction follow at once? (Operands may stand on a line of their own, a bare name may not.)"""
+    """True if another instruction follows at once: operands may stand on a line of their own, a bare name may not."""
     token = reader.token
     bare = token.kind == "@" or (token.kind == "name" and token.text[0] not in "%_")
     return bare and "\n" in reader.source.text[mnemonic.end : token.start]

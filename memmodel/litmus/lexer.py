@@ -23,6 +23,8 @@ MAX_WORD = 500
 RESERVED = frozenset({"exists", "forall", "locations", "thread", "aliases", "true", "not"})
 """Words that name nothing but themselves."""
 
+INSTANCE_HINT = "one CTA's instance of x is written x@cta1"
+
 _COMMENT = re.compile(r'"[^"]*"|"|//[^\n]*|\(\*|/\*')
 _NOTE_EDGE = re.compile(r"\(\*|\*\)")
 _NOT_NEWLINE = re.compile(r"[^\n]")
@@ -59,8 +61,8 @@ def comments(source: Source) -> Iterator[Span]:
     """The comments of a text, in order. Raises InputError if one is never closed."""
     text = source.text
     at = 0
-    while found := _COMMENT.search(text, at):
-        start, mark, at = found.start(), found[0], found.end()
+    while comment := _COMMENT.search(text, at):
+        start, mark, at = comment.start(), comment[0], comment.end()
         if mark == '"':
             raise InputError("this sentence is never closed", source.span(start, start + 1), 'end it with `"`')
         if mark[0] == '"':
@@ -101,14 +103,14 @@ class Reader(Cursor):
     def number(self, what: str = "a number", *, bits: int = 64) -> tuple[int, Token]:
         """An integer of at most `bits` bits (signed or unsigned), decimal or 0x. Raises InputError with the rule."""
         token = self.expect("number", what)
-        found = _NUMBER.fullmatch(token.text)
-        if found is None:
+        spelling = _NUMBER.fullmatch(token.text)
+        if spelling is None:
             if token.text.lstrip("-").isdigit() and len(token.text) > 40:
                 raise self._too_wide(token, bits)
             hint = "a whole number, decimal without leading zeros, or hexadecimal as 0x1f"
             raise InputError(f"`{shorten(token.text)}` is not a number", self.span(token), hint)
-        value = int(found[2], 16) if found[2] else int(found[3])
-        value = -value if found[1] else value
+        value = int(spelling[2], 16) if spelling[2] else int(spelling[3])
+        value = -value if spelling[1] else value
         if not -(1 << (bits - 1)) <= value < 1 << bits:
             raise self._too_wide(token, bits)
         return value, token
@@ -146,13 +148,13 @@ class Reader(Cursor):
 
     def cta_number(self) -> tuple[int, Token]:
         """What follows the `@` of one CTA's instance: `cta1` or `cta 1`."""
-        token = self.expect("name", "`cta` and a number", "one CTA's instance of x is written x@cta1")
+        token = self.expect("name", "`cta` and a number", INSTANCE_HINT)
         if token.text == "cta":
             return self.count("a CTA number", MAX_PLACE)
         digits = token.text[3:]
         if not token.text.startswith("cta") or not digits.isdigit() or len(digits) > 5 or int(digits) > MAX_PLACE:
-            hint = "one CTA's instance of x is written x@cta1"
-            raise InputError(f"expected `cta` and a number, found `{shorten(token.text)}`", self.span(token), hint)
+            message = f"expected `cta` and a number, found `{shorten(token.text)}`"
+            raise InputError(message, self.span(token), INSTANCE_HINT)
         return int(digits), token
 
 

@@ -26,9 +26,7 @@ def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variabl
     """The rest of a declaration from its `=`; `counted`: it says how large it is. Raises InputError."""
     reader.expect("=", "`=`")
     if reader.accept("{"):
-        views = [_view(reader)]
-        while reader.accept(","):
-            views.append(_view(reader))
+        views = reader.separated(lambda: _view(reader))
         reader.expect("}", "`,` or `}`")
         return _tensormaps(variable, tuple(views), counted)
     if reader.token.text == "tensormap":
@@ -38,9 +36,10 @@ def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variabl
         hint = suggestion(kind.text, _KINDS) or "`= mbarrier(2)` or `= tensormap(data)`"
         raise InputError(f"`{shorten(kind.text)}` is not a kind of object", reader.span(kind), hint)
     reader.expect("(", "`(`")
-    made = _mbarrier(reader, variable) if kind.text == "mbarrier" else _multimem(reader, variable)
+    read = _mbarrier if kind.text == "mbarrier" else _multimem
+    initialised = read(reader, variable)
     reader.expect(")", "`)`")
-    return made
+    return initialised
 
 
 def _mbarrier(reader: Reader, variable: Variable) -> Variable:
@@ -58,9 +57,7 @@ def _multimem(reader: Reader, variable: Variable) -> Variable:
     if variable.array or variable.space not in (Space.GLOBAL, Space.GENERIC):
         hint = f"declare it `.global {variable.name} = multimem(x, y)`"
         raise InputError("a multimem address is one name in global memory", variable.span, hint)
-    names = [reader.identifier("a variable").text]
-    while reader.accept(","):
-        names.append(reader.identifier("a variable").text)
+    names = reader.separated(lambda: reader.identifier("a variable").text)
     return replace(variable, multimem=tuple(names))
 
 
@@ -101,9 +98,7 @@ def _extent(reader: Reader, what: str) -> tuple[int, ...]:
     """`8` or `{8, 2}`, innermost dimension first."""
     if reader.accept("{") is None:
         return (_size(reader, what),)
-    sizes = [_size(reader, what)]
-    while reader.accept(","):
-        sizes.append(_size(reader, what))
+    sizes = reader.separated(lambda: _size(reader, what))
     last = reader.expect("}", "`,` or `}`")
     if len(sizes) > MAX_DIMENSIONS:
         raise InputError(f"a tensor has at most {MAX_DIMENSIONS} dimensions", reader.span(last))

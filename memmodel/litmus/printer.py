@@ -59,23 +59,23 @@ def print_lines(test: LitmusTest) -> list[Printed]:
     if test.shown:
         lines.append(_locations(test))
     lines.append(Printed(print_question(test), mark="question"))
-    for one in test.questions()[1:]:
-        lines += [Printed(""), *_expectations(one)]
-        if one.shown != test.shown:
-            lines.append(_locations(one))
-        lines.append(Printed(print_question(one), mark="question"))
+    for further in test.questions()[1:]:
+        lines += [Printed(""), *_expectations(further)]
+        if further.shown != test.shown:
+            lines.append(_locations(further))
+        lines.append(Printed(print_question(further), mark="question"))
     return lines
 
 
 def _expectations(test: LitmusTest) -> list[Printed]:
-    words = " ".join(f"{e.model}:{e.word}" for e in test.expectations)
-    return [Printed(f"Expect={words}", tuple(e.span for e in test.expectations))] if words else []
+    words = " ".join(f"{expectation.model}:{expectation.word}" for expectation in test.expectations)
+    spans = tuple(expectation.span for expectation in test.expectations)
+    return [Printed(f"Expect={words}", spans)] if words else []
 
 
 def _locations(test: LitmusTest) -> Printed:
-    return Printed(
-        "locations [" + " ".join(f"{_term(term, test.layout)};" for term in test.shown) + "]", mark="locations"
-    )
+    terms = " ".join(f"{_term(term, test.layout)};" for term in test.shown)
+    return Printed(f"locations [{terms}]", mark="locations")
 
 
 # ---- layouts -------------------------------------------------------------------------------------------------
@@ -88,16 +88,18 @@ def _columns(test: LitmusTest) -> list[Printed]:
     widths = [max(map(len, column)) for column in columns]
     for row in range(height):
         cells = [column[row] if row < len(column) else "" for column in columns]
-        items = [thread if row == 0 else thread.body[row - 1] for thread in test.threads if row <= len(thread.body)]
-        lines.append(Printed(" " + " | ".join(map(str.ljust, cells, widths)) + " ;", tuple(one.span for one in items)))
+        printed = (thread if row == 0 else thread.body[row - 1] for thread in test.threads if row <= len(thread.body))
+        text = " " + " | ".join(map(str.ljust, cells, widths)) + " ;"
+        lines.append(Printed(text, tuple(cell.span for cell in printed)))
     return lines
 
 
 def _cells(test: LitmusTest, thread: Thread) -> list[str]:
-    initial = {item.register for item in test.registers if item.thread == thread.name}
-    taken = {v.name for v in test.variables} | {item.name for item in thread.body if isinstance(item, Label)}
+    initial = {start.register for start in test.registers if start.thread == thread.name}
+    taken = {variable.name for variable in test.variables}
+    taken |= {label.name for label in thread.body if isinstance(label, Label)}
     plain = frozenset((assigned(thread.body) | initial) - taken - {"_"})
-    return [_item(item, Layout.COLUMNS, plain) for item in thread.body]
+    return [_statement(statement, Layout.COLUMNS, plain) for statement in thread.body]
 
 
 def _blocks(test: LitmusTest) -> list[Printed]:
@@ -107,9 +109,9 @@ def _blocks(test: LitmusTest) -> list[Printed]:
         lines += [Printed(""), Printed(f"thread {thread.name} @ {_place(thread.place, ', ')} {{", (thread.span,))]
         if thread.predicates:
             lines.append(Printed("    .reg .pred " + ", ".join(f"%{name}" for name in sorted(thread.predicates)) + ";"))
-        for item in thread.body:
-            text = _item(item, Layout.BLOCKS, frozenset())
-            lines.append(Printed(text if isinstance(item, Label) else f"    {text};", (item.span,)))
+        for statement in thread.body:
+            text = _statement(statement, Layout.BLOCKS, frozenset())
+            lines.append(Printed(text if isinstance(statement, Label) else f"    {text};", (statement.span,)))
         lines.append(Printed("}", mark="}"))
     return [*lines, Printed("")]
 
@@ -131,7 +133,7 @@ def _place(place: Place, comma: str) -> str:
 
 def _declarations(test: LitmusTest, layout: Layout) -> list[Printed]:
     variables = [Printed(f"{_variable(variable, layout)};", (variable.span,)) for variable in test.variables]
-    return variables + [Printed(f"{_register_init(item, layout)};", (item.span,)) for item in test.registers]
+    return variables + [Printed(f"{_register_init(start, layout)};", (start.span,)) for start in test.registers]
 
 
 def _variable(variable: Variable, layout: Layout) -> str:
@@ -174,19 +176,17 @@ def _extent(sizes: tuple[int, ...]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else "{" + ", ".join(map(str, sizes)) + "}"
 
 
-def _register_init(item: RegisterInit, layout: Layout) -> str:
-    return f"{item.thread}:{'%' if layout is Layout.BLOCKS else ''}{item.register} = {item.value}"
+def _register_init(start: RegisterInit, layout: Layout) -> str:
+    return f"{start.thread}:{'%' if layout is Layout.BLOCKS else ''}{start.register} = {start.value}"
 
 
 # ---- instructions --------------------------------------------------------------------------------------------
 
 
-def _item(item: Instruction | Label, layout: Layout, plain: frozenset[str]) -> str:
-    return f"{item.name}:" if isinstance(item, Label) else _instruction(item, layout, plain)
-
-
-def _instruction(instruction: Instruction, layout: Layout, plain: frozenset[str]) -> str:
-    """`plain`: registers that are printed without `%`."""
+def _statement(instruction: Instruction | Label, layout: Layout, plain: frozenset[str]) -> str:
+    """An instruction or a label. `plain`: registers that are printed without `%`."""
+    if isinstance(instruction, Label):
+        return f"{instruction.name}:"
     guard = ""
     if instruction.guard is not None:
         guard = f"@{'!' if instruction.guard.negated else ''}{_register(instruction.guard.register, plain)} "
@@ -194,10 +194,8 @@ def _instruction(instruction: Instruction, layout: Layout, plain: frozenset[str]
     if is_cta_barrier(instruction.mnemonic):
         operands = _barrier(operands, is_reduction(instruction.mnemonic), layout)
     pair = "({})" if layout is Layout.COLUMNS else "{}"
-    printed = ", ".join(
-        pair.format(_operand(o, plain)) if isinstance(o, Pair) else _operand(o, plain) for o in operands
-    )
-    return f"{guard}{instruction.mnemonic} {printed}" if printed else guard + instruction.mnemonic
+    texts = ((pair if isinstance(operand, Pair) else "{}").format(_operand(operand, plain)) for operand in operands)
+    return f"{guard}{instruction.mnemonic} {', '.join(texts)}".rstrip()
 
 
 def _barrier(operands: tuple[Operand, ...], reduction: bool, layout: Layout) -> tuple[Operand, ...]:
@@ -232,8 +230,8 @@ def _operand(operand: Operand, plain: frozenset[str]) -> str:
     if isinstance(operand, Mem):
         return f"[{_operand(operand.base, plain)}{f'{operand.offset:+d}' if operand.offset else ''}]"
     if isinstance(operand, TensorOperand | Vector):
-        items = ", ".join(_operand(item, plain) for item in operand.items)
-        return f"[{items}]" if isinstance(operand, TensorOperand) else f"{{{items}}}"
+        texts = ", ".join(_operand(element, plain) for element in operand.items)
+        return f"[{texts}]" if isinstance(operand, TensorOperand) else f"{{{texts}}}"
     if isinstance(operand, Negated):
         return f"!{_register(operand.operand.name, plain)}"
     if isinstance(operand, Pair):
@@ -278,28 +276,24 @@ def whose(term: LocValue) -> str:
 
 def print_question(test: LitmusTest) -> str:
     """`exists (…)`, `exists true` or `exists race`, as the layout spells it."""
-    question = test.finding or _condition(test.condition, test.layout)
+    question = test.finding or print_condition(test.condition, test.layout)
     plain = test.finding is not None or question == "true"
     return f"{test.quantifier.value} {question if plain else f'({question})'}"
 
 
 def print_condition(condition: Condition, layout: Layout = Layout.COLUMNS) -> str:
     """A condition as the layout spells it, without the parentheses around all of it."""
-    return _condition(condition, layout)
-
-
-def _condition(condition: Condition, layout: Layout) -> str:
     if isinstance(condition, Always):
         return "true"
     if isinstance(condition, Compare):
         return f"{_term(condition.left, layout)} {condition.op} {_term(condition.right, layout)}"
     if isinstance(condition, And):
-        return " /\\ ".join(_inner(item, layout, (And, Or)) for item in condition.items)
+        return " /\\ ".join(_inner(conjunct, layout, (And, Or)) for conjunct in condition.items)
     if isinstance(condition, Or):
-        return " \\/ ".join(_inner(item, layout, (Or,)) for item in condition.items)
+        return " \\/ ".join(_inner(disjunct, layout, (Or,)) for disjunct in condition.items)
     return f"not {_inner(condition.item, layout, (And, Or, Compare))}"
 
 
 def _inner(condition: Condition, layout: Layout, wrapped: tuple[type, ...]) -> str:
-    text = _condition(condition, layout)
+    text = print_condition(condition, layout)
     return f"({text})" if isinstance(condition, wrapped) else text

@@ -21,7 +21,7 @@ _DIGITS = {"f": 8, "d": 16}
 
 
 def at_real(reader: Reader) -> bool:
-    """Does the reader stand at a floating-point constant?"""
+    """True if the reader stands at a floating-point constant."""
     text = reader.token.text
     return reader.token.kind == "number" and bool(_DECIMAL.fullmatch(text) or _EXACT.fullmatch(text))
 
@@ -43,9 +43,9 @@ def read_value(reader: Reader, what: str, kind: DataType | None) -> int:
     """An integer, or the bits of a floating-point constant for a variable of that type."""
     if not at_real(reader):
         return reader.number(what)[0]
-    found = read_real(reader)
-    bits = None if kind is None else found.encoded(kind)
+    real = read_real(reader)
+    bits = None if kind is None else real.encoded(kind)
     if bits is None:
-        message = f"`{shorten(found.span.text)}` is not a value of type .{kind}" if kind else "this needs a type"
-        raise InputError(message, found.span, f"declare the variable .f{found.width} or .b{found.width}")
+        message = f"`{shorten(real.span.text)}` is not a value of type .{kind}" if kind else "this needs a type"
+        raise InputError(message, real.span, f"declare the variable .f{real.width} or .b{real.width}")
     return bits

@@ -25,21 +25,22 @@ _BEFORE_STATEMENT = frozenset({";", ":", "{", "}"})
 def flatten(source: Source, tokens: list[Token]) -> list[Token]:
     """The words of a body (without its own braces) with its blocks resolved. Raises InputError."""
     kept = list(_without_directives(source, tokens))
-    if not any(_opens(kept, at) for at in range(len(kept))):
+    if not any(token.kind == "{" and _of_block(kept, at) for at, token in enumerate(kept)):
         return kept
-    depth, at = 0, 0
-    while at < len(kept):
-        if _opens(kept, at):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise InputError(f"blocks nest deeper than {MAX_DEPTH}", source.span(kept[at].start, kept[at].end))
-            end = _closing(source, kept, at)
-            kept[at + 1 : end] = _renamed(kept, at + 1, end)
-            # Its words stay in place, so that blocks inside this one are found next; the braces go at last.
-        elif kept[at].kind == "}" and _closes(kept, at):
+    depth = 0
+    for at in range(len(kept)):
+        if not _of_block(kept, at):
+            continue
+        if kept[at].kind == "}":
             depth -= 1
-        at += 1
-    return [token for token in _without_braces(kept)]
+            continue
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InputError(f"blocks nest deeper than {MAX_DEPTH}", source.span(kept[at].start, kept[at].end))
+        end = closing(source, kept, at)
+        kept[at + 1 : end] = _renamed(kept, at + 1, end)
+        # Its words stay in place, so that blocks inside this one are reached next; the braces go at last.
+    return [token for at, token in enumerate(kept) if not _of_block(kept, at)]
 
 
 def _without_directives(source: Source, tokens: list[Token]) -> Iterator[Token]:
@@ -58,16 +59,13 @@ def _without_directives(source: Source, tokens: list[Token]) -> Iterator[Token]:
             yield token
 
 
-def _opens(tokens: list[Token], at: int) -> bool:
-    """Does a block begin here? (Elsewhere a brace begins a vector.)"""
-    return tokens[at].kind == "{" and (at == 0 or tokens[at - 1].kind in _BEFORE_STATEMENT)
+def _of_block(tokens: list[Token], at: int) -> bool:
+    """True for a brace of a block; elsewhere a brace is that of a vector."""
+    return tokens[at].kind in ("{", "}") and (at == 0 or tokens[at - 1].kind in _BEFORE_STATEMENT)
 
 
-def _closes(tokens: list[Token], at: int) -> bool:
-    return at == 0 or tokens[at - 1].kind in _BEFORE_STATEMENT
-
-
-def _closing(source: Source, tokens: list[Token], opened: int) -> int:
+def closing(source: Source, tokens: list[Token], opened: int) -> int:
+    """The index of the token that closes the `{` at an index. Raises InputError."""
     depth = 0
     for at in range(opened, len(tokens)):
         depth += (tokens[at].kind == "{") - (tokens[at].kind == "}")
@@ -121,19 +119,10 @@ def _fresh(name: str, taken: Counter[str]) -> str:
     number = 1
     while any(other.startswith(f"{name}_{number}") for other in taken):
         number += 1
-    found = f"{name}_{number}"
-    taken[found] += 1
-    return found
+    fresh = f"{name}_{number}"
+    taken[fresh] += 1
+    return fresh
 
 
 def _plain(token: Token) -> str:
     return token.text.removeprefix("%")
-
-
-def _without_braces(tokens: list[Token]) -> Iterator[Token]:
-    for at, token in enumerate(tokens):
-        if token.kind == "{" and _opens(tokens, at):
-            continue
-        if token.kind == "}" and _closes(tokens, at):
-            continue
-        yield token

@@ -199,12 +199,16 @@ Condition = Compare | And | Or | Not | Always
 
 def terms_of(condition: Condition) -> Iterator[Term]:
     """The terms of a condition, in order."""
+    return (term for comparison in comparisons_of(condition) for term in (comparison.left, comparison.right))
+
+
+def comparisons_of(condition: Condition) -> Iterator[Compare]:
+    """The comparisons in a condition, in order."""
     pending = [condition]
     while pending:
         node = pending.pop()
         if isinstance(node, Compare):
-            yield node.left
-            yield node.right
+            yield node
         elif isinstance(node, And | Or):
             pending.extend(reversed(node.items))
         elif isinstance(node, Not):
@@ -276,27 +280,25 @@ class LitmusTest:
 
     def __repr__(self) -> str:
         asked = f"{self.quantifier.value} {self.finding or '(...)'}"
-        expected = ", ".join(f"{one.model}:{one.word}" for one in self.expectations)
+        expected = ", ".join(f"{expectation.model}:{expectation.word}" for expectation in self.expectations)
         more = count(len(self.more), "further question") if self.more else ""
         return shown("LitmusTest", self.name, count(len(self.threads), "thread"), asked, more, expected)
 
     def questions(self) -> tuple[LitmusTest, ...]:
         """The test once for each of its questions, in order."""
-        first = replace(self, more=()) if self.more else self
-        return (
-            first,
-            *(
+        tests = [replace(self, more=()) if self.more else self]
+        for asked in self.more:
+            tests.append(
                 replace(
-                    first,
-                    quantifier=one.quantifier,
-                    condition=one.condition,
-                    shown=one.shown or self.shown,
-                    finding=one.finding,
-                    expectations=one.expectations,
+                    tests[0],
+                    quantifier=asked.quantifier,
+                    condition=asked.condition,
+                    shown=asked.shown or self.shown,
+                    finding=asked.finding,
+                    expectations=asked.expectations,
                 )
-                for one in self.more
-            ),
-        )
+            )
+        return tuple(tests)
 
     def thread(self, name: str) -> Thread:
         """The thread of that name; KeyError if there is none."""

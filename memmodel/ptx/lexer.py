@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 from memmodel.errors import InputError
 from memmodel.source import Source, Span
+
+Read = TypeVar("Read")
 
 NAME = r"%?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*|%[\w$]+"
 """An opcode with its qualifiers, a register, a variable, a label."""
@@ -128,6 +130,13 @@ class Cursor:
     def accept_word(self, word: str) -> Token | None:
         """The current token if it is that name, and moves on; else None."""
         return self.next() if self.token.kind == "name" and self.token.text == word else None
+
+    def separated(self, read: Callable[[], Read]) -> list[Read]:
+        """What `read` reads at the cursor, and behind each comma that follows."""
+        values = [read()]
+        while self.accept(","):
+            values.append(read())
+        return values
 
     def expect(self, kind: str, what: str | None = None, hint: str | None = None) -> Token:
         """The current token, which must be of that kind; `what` says in words what is wanted."""
