@@ -6,15 +6,14 @@ In: a Cursor behind the opening brace. Out: `BodyReader`. What an instruction me
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import dataclass, field, replace
 
 from memmodel.errors import InputError, suggestion
 from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.constants import constant, product
-from memmodel.ptx.module.lexer import ModuleCursor, exact_real, integer_of
+from memmodel.ptx.module.lexer import ModuleCursor, integer_of, real_of
 from memmodel.ptx.module.syntax import Location, ModuleVariable, PtxInstruction
-from memmodel.ptx.module.variables import SPACES, declarations, type_of
+from memmodel.ptx.module.variables import SPACES, declarations, space_of, type_of
 from memmodel.ptx.operand_reader import OperandReader
 from memmodel.ptx.operands import (
     PARTS,
@@ -26,14 +25,12 @@ from memmodel.ptx.operands import (
     Operand,
     Pair,
     Part,
-    Real,
     Reg,
     Register,
     Special,
     Sym,
     Vector,
 )
-from memmodel.source import Span
 
 MAX_INSTRUCTIONS = 2_000_000
 MAX_DEPTH = 64
@@ -60,20 +57,11 @@ class _Scope:
     waiting: list[tuple[int, Token]] = field(default_factory=list)
 
 
-@dataclass
-class _Draft:
-    """An instruction whose labels are not yet known."""
-
-    words: tuple[str, ...]
-    operands: list[Operand]
-    span: Span
-    guard: Register | None
-    negated: bool
-    location: Location | None
-
-
 class BodyReader:
-    """The statements of one function. `names`: what the module declares."""
+    """The statements of one function. `names`: what the module declares.
+
+    Until its braces close, a label is known by where it is mentioned; `_targets` says which instruction that is.
+    """
 
     def __init__(self, cursor: ModuleCursor, names: set[str], locations: Locations) -> None:
         self.cursor = cursor
@@ -81,7 +69,7 @@ class BodyReader:
         self.variables: list[ModuleVariable] = []
         self.slots = 0
         self._names = names
-        self._drafts: list[_Draft] = []
+        self._drafts: list[PtxInstruction] = []
         self._scopes = [_Scope()]
         self._targets: dict[int, int | tuple[int, ...]] = {}
         self._location: Location | None = None
@@ -91,23 +79,15 @@ class BodyReader:
         """Everything up to the closing brace of the function."""
         while self._scopes:
             self._statement()
-        return tuple(
-            PtxInstruction(
-                n, d.words, tuple(self._settled(one) for one in d.operands), d.span, d.guard, d.negated, d.location
-            )
-            for n, d in enumerate(self._drafts)
-            if self._goes_on(d)
-        )
+        return tuple(replace(draft, operands=self._settled(draft)) for draft in self._drafts)
 
-    @staticmethod
-    def _goes_on(draft: _Draft) -> bool:
-        """A jump has one label. Raises InputError."""
-        labels = [one for one in draft.operands if isinstance(one, JumpTarget)]
-        if draft.words[0] == "bra" and (len(labels) != 1 or len(draft.operands) != 1):
+    def _settled(self, draft: PtxInstruction) -> tuple[Operand, ...]:
+        """The operands of an instruction, its labels resolved. Raises InputError for a jump without one label."""
+        if draft.words[0] == "bra" and not (len(draft.operands) == 1 and isinstance(draft.operands[0], JumpTarget)):
             raise InputError("bra goes to one label of this function", draft.span)
-        return True
+        return tuple(map(self._resolved, draft.operands))
 
-    def _settled(self, operand: Operand) -> Operand:
+    def _resolved(self, operand: Operand) -> Operand:
         """A label leads to an instruction, or to a list of labels; that of a prototype leads nowhere."""
         if not isinstance(operand, JumpTarget) or operand.at not in self._targets:
             return operand
@@ -149,22 +129,17 @@ class BodyReader:
             cursor.fail(f"the label {name.text} stands twice in these braces", name)
         if cursor.token.kind == "dot" and cursor.token.text == ".branchtargets":
             cursor.next()
-            listed = [cursor.expect("name", "a label")]
-            while cursor.accept(","):
-                listed.append(cursor.expect("name", "a label"))
+            scope.tables[name.text] = tuple(cursor.separated(lambda: cursor.expect("name", "a label")))
             cursor.expect(";")
-            scope.tables[name.text] = tuple(listed)
             return
         if cursor.token.kind == "dot" and cursor.token.text in (".callprototype", ".calltargets"):
-            while cursor.token.kind not in (";", "end"):
-                cursor.next()
-            cursor.expect(";")
+            cursor.skip_statement()
             scope.tables[name.text] = ()
             return
         scope.labels[name.text] = len(self._drafts)
 
     def _close(self) -> None:
-        """Labels of these braces are resolved; those not found are looked for further out."""
+        """Resolve the labels of these braces; those that are missing are looked for further out."""
         scope = self._scopes.pop()
         tables = {name: tuple(self._listed(token, scope) for token in listed) for name, listed in scope.tables.items()}
         left: list[tuple[int, Token]] = []
@@ -184,9 +159,9 @@ class BodyReader:
                 self.cursor.fail(f"{token.text} is not declared", token, hint)
 
     def _listed(self, token: Token, scope: _Scope) -> int:
-        for one in (scope, *reversed(self._scopes)):
-            if token.text in one.labels:
-                return one.labels[token.text]
+        for outer in (scope, *reversed(self._scopes)):
+            if token.text in outer.labels:
+                return outer.labels[token.text]
         self.cursor.fail(f"the label {token.text} is not known here", token)
 
     def _directive(self, token: Token) -> None:
@@ -195,10 +170,10 @@ class BodyReader:
         word = token.text
         if word == ".reg":
             self._registers()
-        elif word[1:].split(".")[0].split("::")[0] in SPACES:
+        elif space_of(token) in SPACES:
             for variable in declarations(cursor, token, {}):
                 unique = variable.name
-                if unique in self._names or any(one.name == unique for one in self.variables):
+                if unique in self._names or any(other.name == unique for other in self.variables):
                     unique = f"{variable.name}#{len(self.variables)}"
                 self._scopes[-1].variables[variable.name] = replace(variable, name=unique)
                 self.variables.append(self._scopes[-1].variables[variable.name])
@@ -208,9 +183,7 @@ class BodyReader:
             for what in ("the number of a file", "a line", "a column"):
                 cursor.integer(what)
         elif word == ".pragma":
-            while cursor.token.kind not in (";", "end"):
-                cursor.next()
-            cursor.expect(";")
+            cursor.skip_statement()
         else:
             cursor.fail(f"{word} is no directive of a function body", token)
 
@@ -243,9 +216,9 @@ class BodyReader:
     def _vector(self, name: str, lanes: int, kind: str, width: int) -> None:
         """A vector register: its components, which have two names each ("Vectors as Operands")."""
         scope = self._scopes[-1]
-        components = tuple(self._new(f"{name}.{one}", kind, width) for one in "xyzw0123"[:lanes])
-        for one, *letters in zip(components, "xyzw", "rgba", strict=False):
-            scope.registers |= {f"{name}.{letter}": one for letter in letters}
+        components = tuple(self._new(f"{name}.{letter}", kind, width) for letter in "xyzw0123"[:lanes])
+        for component, *letters in zip(components, "xyzw", "rgba", strict=False):
+            scope.registers |= {f"{name}.{letter}": component for letter in letters}
         scope.vectors[name] = Vector(components)
 
     def _new(self, name: str, kind: str, width: int) -> Register:
@@ -268,17 +241,13 @@ class BodyReader:
                 cursor.fail(f"the predicate {name.text} is not declared", name)
         opcode = cursor.expect("name", "an instruction")
         self._grammar.calling = opcode.text.partition(".")[0] == "call"
-        operands: list[Operand] = []
-        if cursor.token.kind != ";":
-            operands.append(self._grammar.operand())
-            while cursor.accept(","):
-                operands.append(self._grammar.operand())
+        operands = [] if cursor.token.kind == ";" else cursor.separated(self._grammar.operand)
         end = cursor.expect(";", "',' or ';'")
         if len(self._drafts) >= MAX_INSTRUCTIONS:
             cursor.fail(f"more than {MAX_INSTRUCTIONS:,} instructions", opcode)
         span = cursor.source.span(start.start, end.start)
-        words = tuple(opcode.text.split("."))
-        self._drafts.append(_Draft(words, operands, span, guard, negated, self._location))
+        number, words = len(self._drafts), tuple(opcode.text.split("."))
+        self._drafts.append(PtxInstruction(number, words, tuple(operands), span, guard, negated, self._location))
 
     def number(self) -> Operand:
         """The number at the cursor: a constant expression, or a floating-point number."""
@@ -288,15 +257,10 @@ class BodyReader:
             return Imm(constant(cursor))
         negative = cursor.accept("-") is not None
         token = cursor.next()
-        exact = exact_real(token.text)
-        if exact is not None:
-            bits, width = exact
-            return Real(bits ^ (negative << (width - 1)), width)
-        try:
-            bits = int.from_bytes(struct.pack("<d", float(token.text)), "little")
-        except (ValueError, OverflowError):
+        real = real_of(token.text)
+        if real is None:
             cursor.fail("this is no number", token)
-        return Real(bits ^ (negative << 63), 64)
+        return replace(real, bits=real.bits ^ negative << real.width - 1)
 
     def named(self, token: Token) -> Operand:
         """What a name is in the braces that are open. A name that nothing declares is a label."""
@@ -332,9 +296,8 @@ class BodyReader:
             if ranged is not None and ranged[1] in scope.ranges:
                 count, kind, width = scope.ranges[ranged[1]]
                 if len(ranged[2]) < 10 and str(int(ranged[2])) == ranged[2] and int(ranged[2]) < count:
-                    made = self._new(name, kind, width)
-                    scope.registers[name] = made
-                    return made
+                    scope.registers[name] = self._new(name, kind, width)
+                    return scope.registers[name]
         return None
 
 
@@ -421,9 +384,8 @@ class Locations:
         # A caller that is inlined in turn was named by the directive before.
         if caller is not None and _depth(caller) > 100:
             caller = None
-        found = Location(self._name(file), line, column, caller)
-        self._last[file, line, column] = found
-        return found
+        self._last[file, line, column] = Location(self._name(file), line, column, caller)
+        return self._last[file, line, column]
 
     def _name(self, number: int) -> str:
         return self._files.get(number, f"file {number}")

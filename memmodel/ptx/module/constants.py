@@ -21,6 +21,7 @@ _LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
 )
 """Operators from the loosest to the tightest; each level goes from left to right."""
 
+_SIGNS: dict[str, Callable[[int], int]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 _PRODUCT = len(_LEVELS) - 1
 _ENDS = (",", ";", "]", "}", ")")
 _DEPTH = 64
@@ -65,20 +66,16 @@ def _operator(cursor: ModuleCursor) -> str:
 def _unary(cursor: ModuleCursor, depth: int) -> int:
     if depth > _DEPTH:
         cursor.fail("the expression is nested too deeply")
-    if cursor.accept("-"):
-        return -_unary(cursor, depth + 1)
-    if cursor.accept("+"):
-        return _unary(cursor, depth + 1)
-    if cursor.accept("~"):
-        return ~_unary(cursor, depth + 1)
+    if cursor.token.kind in _SIGNS:
+        return _SIGNS[cursor.next().kind](_unary(cursor, depth + 1))
     if cursor.accept("("):
         value = _level(cursor, 0, depth + 1)
         cursor.expect(")")
         return value
     token = cursor.expect("number", "a number")
-    found = integer_of(token.text)
-    if found is None:
+    number = integer_of(token.text)
+    if number is None:
         cursor.fail("a whole number is expected here", token)
-    if found >= _WIDEST:
+    if number >= _WIDEST:
         cursor.fail("the number has more than 128 bits", token)
-    return found
+    return number

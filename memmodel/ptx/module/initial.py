@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from math import prod
 
-from memmodel.ptx.module.lexer import ModuleCursor, exact_real, integer_of
+from memmodel.ptx.module.lexer import ModuleCursor, integer_of, real_of
 from memmodel.ptx.module.syntax import AddressValue, Initial
 
 MAX_VALUES = 1 << 24
@@ -28,6 +28,8 @@ def read_initial(cursor: ModuleCursor, kind: str, unit: int, lengths: Sequence[i
 
 
 class InitialReader:
+    """Fills `content` with values of `unit` bytes, and `addresses` with those that are addresses."""
+
     def __init__(self, cursor: ModuleCursor, kind: str, unit: int) -> None:
         self.cursor, self.kind, self.unit = cursor, kind, unit
         self.content = bytearray()
@@ -37,7 +39,7 @@ class InitialReader:
         """Values in braces from an element on; a row that is given in part ends with zeros. The elements it has."""
         cursor = self.cursor
         cursor.expect("{")
-        step = prod(one or 1 for one in lengths[1:])
+        step = prod(length or 1 for length in lengths[1:])
         at = first
         while cursor.token.kind != "}":
             if cursor.token.kind == "{" and len(lengths) > 1:
@@ -74,18 +76,14 @@ class InitialReader:
     def _number(self, text: str, *, negative: bool) -> int:
         whole = integer_of(text)
         if whole is not None:
-            return self._bits(-whole if negative else whole) if self.kind in _REALS else -whole if negative else whole
-        exact = exact_real(text)
-        if exact is not None:
-            bits, width = exact
-            number = struct.unpack("<f" if width == 32 else "<d", bits.to_bytes(width // 8, "little"))[0]
-            if (self.kind, width) in (("f32", 32), ("f64", 64)):
-                return bits ^ negative << width - 1
-            return self._bits(-number if negative else number)
-        try:
-            return self._bits(-float(text) if negative else float(text))
-        except ValueError:
+            whole = -whole if negative else whole
+            return self._bits(whole) if self.kind in _REALS else whole
+        real = real_of(text)
+        if real is None:
             self.cursor.fail("this is no number")
+        if self.kind == f"f{real.width}":
+            return real.bits ^ negative << real.width - 1
+        return self._bits(-real.value if negative else real.value)
 
     def _bits(self, number: float) -> int:
         try:

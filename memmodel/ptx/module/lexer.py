@@ -6,10 +6,12 @@ In: Source. Out: `ModuleCursor`. Embedded sources of other languages are dropped
 from __future__ import annotations
 
 import re
+import struct
 from typing import NoReturn
 
 from memmodel.errors import InputError
 from memmodel.ptx.lexer import COMMENT, Cursor, dialect, tokenize
+from memmodel.ptx.operands import Real
 from memmodel.source import Source
 
 _EMBEDDED = r"\.source_begin\b(?:[^.]++|\.(?!source_end\b))*+\.source_end\b"
@@ -45,6 +47,22 @@ class ModuleCursor(Cursor):
             self.fail(f"{what} is a whole number", token)
         return -value if negative else value
 
+    def skip_statement(self) -> None:
+        """Pass over the rest of a statement and its semicolon."""
+        while self.token.kind not in (";", "end"):
+            self.next()
+        self.expect(";")
+
+    def skip_to_closing(self, opening: str, closing: str, message: str) -> None:
+        """Pass over an opening bracket and all up to the one that closes it; `message`: for a text that ends first."""
+        self.expect(opening)
+        depth = 1
+        while depth:
+            token = self.next()
+            if token.kind == "end":
+                self.fail(message, token)
+            depth += (token.kind == opening) - (token.kind == closing)
+
 
 _INTEGER = re.compile(r"0[xX]([0-9a-fA-F]+)U?|0[bB]([01]+)U?|(\d+)U?", re.ASCII)
 _EXACT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", re.ASCII)
@@ -64,10 +82,13 @@ def integer_of(text: str) -> int | None:
     return int(digits)
 
 
-def exact_real(text: str) -> tuple[int, int] | None:
-    """The bits and the width of a floating-point literal that is given by its bits; None for any other."""
+def real_of(text: str) -> Real | None:
+    """The value of a floating-point literal, given by its bits or as a decimal; None if the text is none."""
     match = _EXACT.fullmatch(text)
-    if match is None:
+    if match is not None:
+        single, double = match.groups()
+        return Real(int(single or double, 16), 32 if single else 64)
+    try:
+        return Real(int.from_bytes(struct.pack("<d", float(text)), "little"), 64)
+    except (ValueError, OverflowError):
         return None
-    single, double = match.groups()
-    return int(single or double, 16), 32 if single else 64

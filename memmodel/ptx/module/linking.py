@@ -6,6 +6,7 @@ registers, labels and variables have numbers and names of their own, so that a c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction, PtxModule
@@ -36,49 +37,40 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
     callees = dict(entry.callees)
     registers = entry.registers
     for function in needed:
-        moved = _Moved(function, len(body), registers)
-        params, results, own = (
-            tuple(moved.variable(one) for one in listed)
-            for listed in (function.params, function.results, function.variables)
-        )
-        callees[function.name] = Callee(
-            len(body),
-            len(body) + len(function.body or ()),
-            params,
-            results,
-            (registers, function.registers),
-            (*own, *params, *results),
-        )
-        variables += callees[function.name].variables
-        body += [moved.instruction(one) for one in function.body or ()]
+        start, moved = len(body), _Moved(function, len(body), registers)
+        body += [moved.instruction(instruction) for instruction in function.body or ()]
+        params, results = moved.variables(function.params), moved.variables(function.results)
+        local = (*moved.variables(function.variables), *params, *results)
+        callees[function.name] = Callee(start, len(body), params, results, (registers, function.registers), local)
+        variables += local
         registers += function.registers
     return replace(entry, body=tuple(body), variables=tuple(variables), registers=registers, callees=callees)
 
 
 def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
     """The functions with a body that are called or whose address is taken, in the order in which they are named."""
-    found: dict[str, PtxFunction] = {}
+    called: dict[str, PtxFunction] = {}
     seen: set[str] = set()
     waiting = _named(entry)
     while waiting:
         name = waiting.pop(0)
-        target, variable = module.functions.get(name), module.variables.get(name)
+        function, variable = module.functions.get(name), module.variables.get(name)
         if name in seen:
             continue
         seen.add(name)
         if variable is not None and variable.initial is not None:
-            waiting += [one.name for one in variable.initial.addresses]
-        if target is not None and target.body is not None and not target.entry:
-            found[name] = target
-            waiting += _named(target)
-    return list(found.values())
+            waiting += [address.name for address in variable.initial.addresses]
+        if function is not None and function.body is not None and not function.entry:
+            called[name] = function
+            waiting += _named(function)
+    return list(called.values())
 
 
 def _named(function: PtxFunction) -> list[str]:
     """The symbols that a function names."""
-    operands = [operand for one in function.body or () for operand in one.operands]
-    inner = [operand.base for operand in operands if isinstance(operand, Mem | TensorOperand)]
-    return [one.name for one in (*operands, *inner) if isinstance(one, Sym)]
+    operands = [operand for instruction in function.body or () for operand in instruction.operands]
+    bases = [operand.base for operand in operands if isinstance(operand, Mem | TensorOperand)]
+    return [symbol.name for symbol in (*operands, *bases) if isinstance(symbol, Sym)]
 
 
 class _Moved:
@@ -88,52 +80,58 @@ class _Moved:
         self._function = function.name
         self._start = start
         self._registers = registers
-        self._own = {one.name for one in (*function.variables, *function.params, *function.results)}
+        self._own = {variable.name for variable in (*function.variables, *function.params, *function.results)}
 
     def name(self, name: str) -> str:
+        """What a label or variable of the function is called in the entry."""
         return f"{self._function}::{name}"
 
-    def variable(self, one: ModuleVariable) -> ModuleVariable:
-        return replace(one, name=self.name(one.name))
+    def variables(self, variables: Iterable[ModuleVariable]) -> tuple[ModuleVariable, ...]:
+        """Variables under their new names."""
+        return tuple(replace(variable, name=self.name(variable.name)) for variable in variables)
 
-    def instruction(self, one: PtxInstruction) -> PtxInstruction:
+    def instruction(self, instruction: PtxInstruction) -> PtxInstruction:
+        """An instruction at its new place."""
         return replace(
-            one,
-            number=one.number + self._start,
-            operands=tuple(self._operand(operand) for operand in one.operands),
-            guard=None if one.guard is None else self._register(one.guard),
+            instruction,
+            number=instruction.number + self._start,
+            operands=self._operands(instruction.operands),
+            guard=None if instruction.guard is None else self._register(instruction.guard),
         )
 
-    def _register(self, one: Reg) -> Register:
-        assert isinstance(one, Register)
-        return replace(one, slot=one.slot + self._registers)
+    def _register(self, register: Reg) -> Register:
+        assert isinstance(register, Register)
+        return replace(register, slot=register.slot + self._registers)
 
-    def _operand(self, one: Operand) -> Operand:
-        match one:
+    def _operands(self, operands: Iterable[Operand]) -> tuple[Operand, ...]:
+        return tuple(map(self._operand, operands))
+
+    def _operand(self, operand: Operand) -> Operand:
+        match operand:
             case Register():
-                return self._register(one)
+                return self._register(operand)
             case Negated(register):
                 return Negated(self._register(register))
             case Part(register, selector):
                 return Part(self._register(register), selector)
             case Sym(name):
-                return replace(one, name=self.name(name)) if name in self._own else one
+                return replace(operand, name=self.name(name)) if name in self._own else operand
             case JumpTarget(name, at):
                 return JumpTarget(self.name(name), at) if at < 0 else JumpTarget(name, at + self._start)
             case JumpTable(name, targets):
                 return JumpTable(self.name(name), tuple(at + self._start for at in targets))
             case Vector(items):
-                return Vector(tuple(self._operand(item) for item in items))
+                return Vector(self._operands(items))
             case Arguments(items):
-                return Arguments(tuple(self._operand(item) for item in items))
+                return Arguments(self._operands(items))
             case Pair(first, second):
                 return Pair(self._operand(first), self._operand(second))
             case Mem(base):
-                return replace(one, base=self._base(base))
+                return replace(operand, base=self._base(base))
             case TensorOperand(base, rest):
-                return replace(one, base=self._base(base), rest=tuple(self._operand(item) for item in rest))
+                return replace(operand, base=self._base(base), rest=self._operands(rest))
             case _:
-                return one
+                return operand
 
     def _base(self, base: Reg | Sym | Imm) -> Reg | Sym | Imm:
         moved = self._operand(base)

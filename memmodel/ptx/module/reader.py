@@ -14,7 +14,7 @@ from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.body import BodyReader, Locations
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
-from memmodel.ptx.module.variables import SPACES, declarations, skip_parentheses
+from memmodel.ptx.module.variables import PARENTHESIS, SPACES, declarations, space_of
 from memmodel.source import Source, Span, read_bytes
 
 MAX_BYTES = 64_000_000
@@ -85,23 +85,20 @@ class _ModuleReader:
                 cursor.fail("only 64-bit addresses are known", token)
         elif word == ".file":
             self._file()
-        elif word == ".section":
-            cursor.next()
-            self._section()
-        elif word == ".nv_intermediate_source_section":
-            self._section()
+        elif word in (".section", ".nv_intermediate_source_section"):  # debugging data
+            if word == ".section":
+                cursor.next()
+            cursor.skip_to_closing("{", "}", "the section is not closed: '}' is expected")
         elif word == ".alias":
             alias = cursor.expect("name", "the name of a function")
             cursor.expect(",")
             self.aliases[alias.text] = cursor.expect("name", "the name of a function").text
             cursor.expect(";")
         elif word == ".pragma":
-            while cursor.token.kind not in (";", "end"):
-                cursor.next()
-            cursor.expect(";")
+            cursor.skip_statement()
         elif word == ".loc":
             self.locations.read(cursor)
-        elif word in (*_LINKING, ".entry", ".func") or word[1:].split(".")[0].split("::")[0] in SPACES:
+        elif word in (*_LINKING, ".entry", ".func") or space_of(token) in SPACES:
             self._object(token)
         else:
             cursor.fail(f"{word} is no directive of a module", token)
@@ -127,17 +124,6 @@ class _ModuleReader:
         while cursor.accept(","):
             cursor.integer("a number")
 
-    def _section(self) -> None:
-        """Debugging data: passed over up to its closing brace."""
-        cursor = self.cursor
-        cursor.expect("{")
-        depth = 1
-        while depth:
-            token = cursor.next()
-            if token.kind == "end":
-                cursor.fail("the section is not closed: '}' is expected", token)
-            depth += (token.kind == "{") - (token.kind == "}")
-
     def _object(self, token: Token) -> None:
         cursor = self.cursor
         linking = {}
@@ -147,7 +133,7 @@ class _ModuleReader:
         if token.text in (".entry", ".func"):
             self._function(token)
             return
-        if token.text[1:].split(".")[0].split("::")[0] not in SPACES:
+        if space_of(token) not in SPACES:
             cursor.fail(f"{token.text} is no state space", token)
         for variable in declarations(cursor, token, linking):
             self.variables[variable.name] = variable
@@ -169,21 +155,17 @@ class _ModuleReader:
         known = self.functions.get(name.text)
         if known is not None and known.body is not None:
             cursor.fail(f"{name.text} is defined twice", name)
-        self.functions[name.text] = PtxFunction(name.text, entry, params, results, span)
+        function = PtxFunction(name.text, entry, params, results, span)
+        self.functions[name.text] = function
         cursor.expect("{", "';' or '{'")
-        names = {*self.variables, *self.functions, *(one.name for one in (*params, *results))}
+        names = {*self.variables, *self.functions, *(variable.name for variable in (*params, *results))}
         body = BodyReader(cursor, names, self.locations)
-        instructions = body.read()
-        self.functions[name.text] = PtxFunction(
-            name.text,
-            entry,
-            params,
-            results,
-            span,
-            instructions,
-            tuple(body.variables),
-            body.slots,
-            directives,
+        self.functions[name.text] = replace(
+            function,
+            body=body.read(),
+            variables=tuple(body.variables),
+            registers=body.slots,
+            directives=directives,
         )
 
     def _tuning(self, directives: dict[str, tuple[int, ...]]) -> None:
@@ -192,12 +174,10 @@ class _ModuleReader:
         while cursor.token.kind == "dot":
             token = cursor.next()
             if token.text == ".pragma":
-                while cursor.token.kind not in (";", "end"):
-                    cursor.next()
-                cursor.expect(";")
+                cursor.skip_statement()
                 continue
             if token.text == ".attribute":
-                skip_parentheses(cursor)
+                cursor.skip_to_closing("(", ")", PARENTHESIS)
             values: list[int] = []
             while cursor.token.kind in ("number", "string"):
                 if cursor.accept("string") is None:
@@ -209,13 +189,13 @@ class _ModuleReader:
     def _parameters(self) -> tuple[ModuleVariable, ...]:
         cursor = self.cursor
         cursor.expect("(")
-        found: list[ModuleVariable] = []
+        parameters: list[ModuleVariable] = []
         while cursor.token.kind != ")":
             token = cursor.expect("dot", "a parameter")
             if token.text not in (".param", ".reg"):
                 cursor.fail(f"{token.text} begins no parameter", token)
-            found += declarations(cursor, token, {}, parameter=True)
+            parameters += declarations(cursor, token, {}, parameter=True)
             if not cursor.accept(","):
                 break
         cursor.expect(")")
-        return tuple(found)
+        return tuple(parameters)

@@ -135,4 +135,4 @@ class PtxModule:
 
     @property
     def entries(self) -> tuple[PtxFunction, ...]:
-        return tuple(one for one in self.functions.values() if one.entry)
+        return tuple(function for function in self.functions.values() if function.entry)

@@ -14,6 +14,7 @@ from memmodel.ptx.module.syntax import ModuleVariable
 
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex"})
 MAX_SIZE = 1 << 48
+PARENTHESIS = "')' is expected here"
 _WIDTHS = {
     "pred": 1, "b1": 1, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "e4m3": 8, "e5m2": 8,
     "e4m3x2": 16, "e5m2x2": 16, "texref": 64, "samplerref": 64, "surfref": 64,
@@ -34,7 +35,7 @@ def declarations(
     cursor: ModuleCursor, space: Token, linking: Mapping[str, bool], *, parameter: bool = False
 ) -> list[ModuleVariable]:
     """One directive: `.align 4 .b8 a[16], b;`. As a parameter, one variable without semicolon."""
-    where = space.text[1:].split(".")[0].split("::")[0]
+    where = space_of(space)
     align, lanes, pointer = 0, 1, False
     written: Token | None = None
     while written is None:
@@ -48,7 +49,7 @@ def declarations(
         elif token.text in (".v2", ".v4", ".v8"):
             lanes = int(token.text[2:])
         elif token.text == ".attribute":
-            skip_parentheses(cursor)
+            cursor.skip_to_closing("(", ")", PARENTHESIS)
         else:
             written = token
     type_width = type_of(cursor, written)[1]
@@ -62,17 +63,23 @@ def declarations(
         elif token.text[1:] not in SPACES:
             cursor.fail(f"{token.text} is not expected here", token)
     unit = max(1, type_width * lanes // 8)
-    found: list[ModuleVariable] = []
-    while True:
-        found.append(_one(cursor, where, written, align or unit, unit, pointer, linking))
-        if parameter or not cursor.accept(","):
-            break
-    if not parameter:
-        cursor.expect(";", "',' or ';'")
-    return found
+
+    def read() -> ModuleVariable:
+        return _variable(cursor, where, written, align or unit, unit, pointer, linking)
+
+    if parameter:
+        return [read()]
+    variables = cursor.separated(read)
+    cursor.expect(";", "',' or ';'")
+    return variables
 
 
-def _one(
+def space_of(directive: Token) -> str:
+    """The first word of a directive, which may be a state space."""
+    return directive.text[1:].split(".")[0].split("::")[0]
+
+
+def _variable(
     cursor: ModuleCursor, space: str, written: Token, align: int, unit: int, pointer: bool, linking: Mapping[str, bool]
 ) -> ModuleVariable:
     name = cursor.expect("name", "a name")
@@ -101,14 +108,3 @@ def _one(
     return ModuleVariable(
         name.text, space, written.text[1:], align, size, cursor.span(name), initial, pointer, external
     )
-
-
-def skip_parentheses(cursor: ModuleCursor) -> None:
-    """Pass over what stands in parentheses."""
-    cursor.expect("(")
-    depth = 1
-    while depth:
-        token = cursor.next()
-        if token.kind == "end":
-            cursor.fail("')' is expected here", token)
-        depth += (token.kind == "(") - (token.kind == ")")
