@@ -19,7 +19,7 @@ from memmodel.emit.spread import FULL
 from memmodel.emit.target import CLUSTERS, Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
-from memmodel.isa.lower import lower_test, read_instruction
+from memmodel.isa.lower import lower_test, minimum_version, read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_condition
@@ -30,6 +30,8 @@ from memmodel.ptx.operands import Imm, Reg
 from memmodel.source import Span
 
 PTX_VERSION = "9.3"
+"""Of modules, where no instruction of the test came later."""
+
 ENTRY = "litmus"
 
 
@@ -102,7 +104,8 @@ class _Writer:
     def module(self) -> EmittedModule:
         """The whole text."""
         self._heading()
-        for line in (f".version {PTX_VERSION}", f".target {self.target}", ".address_size 64", ""):
+        version = minimum_version(self.test, PTX_VERSION)
+        for line in (f".version {version}", f".target {self.target}", ".address_size 64", ""):
             self._add(line)
         self.lines += declare(self.test, self.memory)
         if any(self._needs_count(grid) for grid in self.grids.values()):

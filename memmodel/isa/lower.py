@@ -123,6 +123,12 @@ def minimum_target(test: LitmusTest) -> int:
     return max((since.sm for _, since in needs(test)), default=0)
 
 
+def minimum_version(test: LitmusTest, least: str) -> str:
+    """The version of PTX that has every instruction of the test, as far as the table knows; at least `least`."""
+    versions = [since.version for _, since in needs(test) if since.version]
+    return max([least, *versions], key=lambda version: tuple(map(int, version.split("."))))
+
+
 def target(test: LitmusTest) -> str | None:
     """The least target that has every instruction of the test, such as `sm_90a`; None if no single one does."""
     families = [since.families for _, since in needs(test) if since.families]

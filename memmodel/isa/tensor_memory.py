@@ -16,7 +16,7 @@ from memmodel.program.regions import Accumulator, Matrix
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym
 from memmodel.ptx.vocabulary import Proxy, Space
 
-TCGEN05 = Since(100, frozenset({100, 103, 110}))
+TCGEN05 = Since(100, frozenset({100, 103, 107, 110}))
 """Targets with tcgen05: the sm_100 and sm_110 families."""
 
 PAGE = "TensorCore 5th Generation Family Instructions: "

@@ -142,7 +142,7 @@ ROWS = (
         ),
         source=_PAGE,
         since=Since(70),
-        later={"sem": Since(90)},
+        later={"sem": Since(90, version="9.4")},
     ),
     _row(
         heads=("membar.proxy",),

@@ -118,6 +118,7 @@ ROWS = (
                 f"sem=acquire restrict={READS}",
             ),
         ),
+        later={f"restrict={READS}": Since(90, version="9.4")},
     ),
     _row(
         ("fence.mbarrier_init",),
