@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Variable, root_of
 from memmodel.ptx.operands import Imm, Sym, within
 from memmodel.ptx.vocabulary import Proxy, Space
@@ -58,7 +58,7 @@ class EmittedVariables:
             if in_global and (alias or variable.multimem or gpus > 1):
                 pointers.add(variable.name)
         column = 0
-        allocated = [_columns(item) for thread in test.threads for item in instructions(thread) if _allocates(item)]
+        allocated = [_columns(instruction) for instruction in all_instructions(test) if _allocates(instruction)]
         for variable in test.variables:
             if variable.space is Space.TENSOR and variable.alias_of is None:
                 memory.offsets[variable.name] = column
@@ -75,10 +75,10 @@ class EmittedVariables:
 
     def allocates(self, test: LitmusTest) -> bool:
         """True if the set-up must allocate tensor memory: the test uses it and does not allocate it itself."""
-        items = [item for thread in test.threads for item in instructions(thread)]
-        if any(_allocates(item) for item in items):
+        body = list(all_instructions(test))
+        if any(_allocates(instruction) for instruction in body):
             return False
-        operands = (part for item in items for operand in item.operands for part in within(operand))
+        operands = (part for instruction in body for operand in instruction.operands for part in within(operand))
         used = {operand.name for operand in operands if isinstance(operand, Sym)}
         return any(self.root(name).space is Space.TENSOR for name in used if name in self.variables)
 
@@ -88,13 +88,13 @@ class EmittedVariables:
         return max(32, 1 << (used - 1).bit_length())
 
 
-def _allocates(item: Instruction) -> bool:
-    return item.mnemonic.startswith("tcgen05.alloc")
+def _allocates(instruction: Instruction) -> bool:
+    return instruction.mnemonic.startswith("tcgen05.alloc")
 
 
-def _columns(item: Instruction) -> int:
+def _columns(instruction: Instruction) -> int:
     """What an alloc of the test allocates, where it says so in place; tensor memory is handed out from column 0."""
-    last = item.operands[-1]
+    last = instruction.operands[-1]
     return last.value if isinstance(last, Imm) else 32
 
 

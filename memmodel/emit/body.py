@@ -98,11 +98,11 @@ class ThreadBody:
         self.memory = memory
         self.special = special
         self.opaque = OpaqueZero(code)
-        self.whole = seat.lane is None and any(is_collective(item) for item, _ in code)
+        self.whole = seat.lane is None and any(is_collective(instruction) for instruction, _ in code)
         self.lines: list[Line] = []
         self.slot: str | None = None
         """Shared memory through which the first warp of the thread gives others what it has."""
-        self._polls = {id(item) for item in _polled(seat.thread.body)}
+        self._polls = {id(instruction) for instruction in _polled(seat.thread.body)}
 
     @property
     def end(self) -> str:
@@ -112,9 +112,9 @@ class ThreadBody:
     def write(self, inits: Sequence[RegisterInit], results: Sequence[tuple[int, str]]) -> list[Line]:
         """Everything between the braces. `results`: slots of the output buffer and the registers that go there."""
         readings = iter(self.code)
-        for item in self.seat.thread.body:
-            if isinstance(item, Label):
-                self.lines.append((f"{clean(item.name)}:", item.span))
+        for line in self.seat.thread.body:
+            if isinstance(line, Label):
+                self.lines.append((f"{clean(line.name)}:", line.span))
             else:
                 self._instruction(*next(readings))
         begin = self._initial(inits)
@@ -148,20 +148,20 @@ class ThreadBody:
 
     def _initial(self, inits: Sequence[RegisterInit]) -> list[Line]:
         lines: list[Line] = []
-        for item in inits:
-            if item.register not in self.registers.least:
+        for initial in inits:
+            if initial.register not in self.registers.least:
                 continue
-            word = self.registers.word(item.register)
-            text = str(item.value)
-            if isinstance(item.value, str):
+            word = self.registers.word(initial.register)
+            text = str(initial.value)
+            if isinstance(initial.value, str):
                 before = len(self.addresses.lines)
-                text = self.addresses.value(Sym(item.value), self.registers.width(item.register), named=True)
+                text = self.addresses.value(Sym(initial.value), self.registers.width(initial.register), named=True)
                 lines += [(line, None) for line in self.addresses.lines[before:]]
                 del self.addresses.lines[before:]
             if word == "pred":
-                lines.append((f"setp.ne.s64 {_register(item.register)}, {text}, 0;", item.span))
+                lines.append((f"setp.ne.s64 {_register(initial.register)}, {text}, 0;", initial.span))
             elif word != "b128":
-                lines.append((f"mov.{word} {_register(item.register)}, {text};", item.span))
+                lines.append((f"mov.{word} {_register(initial.register)}, {text};", initial.span))
         return lines
 
     def _lead(self) -> list[Line]:
@@ -203,34 +203,43 @@ class ThreadBody:
 
     # ---- one instruction -------------------------------------------------------------------------------------
 
-    def _instruction(self, item: Instruction, reading: Spelling) -> None:
-        guard = "" if item.guard is None else f"@{'!' if item.guard.negated else ''}{_register(item.guard.register)} "
+    def _instruction(self, instruction: Instruction, reading: Spelling) -> None:
+        guard = (
+            ""
+            if instruction.guard is None
+            else f"@{'!' if instruction.guard.negated else ''}{_register(instruction.guard.register)} "
+        )
         if reading.head in ("ret", "exit"):
-            self._put(f"{guard}bra {self.end};", item)
+            self._put(f"{guard}bra {self.end};", instruction)
             return
-        text = self._spell(item, reading)
-        if not self.whole or reading.head in _PURE or id(item) in self._polls:
-            self._put(f"{guard}{text};", item)
-        elif is_collective(item) or item.mnemonic.startswith(_BY_LANE):
-            self._together(item, reading, guard, text)
+        text = self._spell(instruction, reading)
+        if not self.whole or reading.head in _PURE or id(instruction) in self._polls:
+            self._put(f"{guard}{text};", instruction)
+        elif is_collective(instruction) or instruction.mnemonic.startswith(_BY_LANE):
+            self._together(instruction, reading, guard, text)
         else:
-            self._alone(item, reading, text)
+            self._alone(instruction, reading, text)
 
-    def _together(self, item: Instruction, reading: Spelling, guard: str, text: str) -> None:
-        barrier = item.parts[0] in ("bar", "barrier")
+    def _together(self, instruction: Instruction, reading: Spelling, guard: str, text: str) -> None:
+        barrier = instruction.parts[0] in ("bar", "barrier")
         if not barrier:
             self._meet()
-        elif self.seat.warps > 1 and is_cta_barrier(item.mnemonic) and item.guard is None and _counted(item):
+        elif (
+            self.seat.warps > 1
+            and is_cta_barrier(instruction.mnemonic)
+            and instruction.guard is None
+            and _counted(instruction)
+        ):
             # A count speaks of one warp for each litmus thread, and this one has four.
             guard = self._first_warp()
         if reading.head == "stmatrix" and self.seat.warps > 1:
-            guard = self._first_warp(item.guard)
-        self._put(f"{guard}{text};", item)
-        if reading.head in _ROWS or item.mnemonic.startswith((_BY_LANE, *_WAITS)):
+            guard = self._first_warp(instruction.guard)
+        self._put(f"{guard}{text};", instruction)
+        if reading.head in _ROWS or instruction.mnemonic.startswith((_BY_LANE, *_WAITS)):
             self._meet()  # what other lanes did comes before what the first lane does next
         if reading.head == "elect.sync":
             # The thread is what all lanes do together, and it has been elected.
-            elected = [register for register in targets(item, reading) if self.registers.width(register) == 1]
+            elected = [register for register in targets(instruction, reading) if self.registers.width(register) == 1]
             self.lines += [(f"setp.eq.u32 {_register(register)}, 0, 0;", None) for register in elected]
 
     def _first_warp(self, guard: Guard | None = None) -> str:
@@ -253,20 +262,20 @@ class ThreadBody:
             return f"bar.sync {LAST_BARRIER - self.seat.warp // 4}, {32 * self.seat.warps};"
         return f"bar.warp.sync {FULL};"
 
-    def _alone(self, item: Instruction, reading: Spelling, text: str) -> None:
+    def _alone(self, instruction: Instruction, reading: Spelling, text: str) -> None:
         """One lane executes it; a result goes to all lanes."""
-        lead = f"%{OURS}lead" if item.mnemonic.startswith(_READS) else f"%{OURS}first"
+        lead = f"%{OURS}lead" if instruction.mnemonic.startswith(_READS) else f"%{OURS}first"
         guard = f"@{lead} "
-        if item.guard is not None:
-            register, do = _register(item.guard.register), f"%{OURS}do"
-            if item.guard.negated:
+        if instruction.guard is not None:
+            register, do = _register(instruction.guard.register), f"%{OURS}do"
+            if instruction.guard.negated:
                 self.lines += [(f"not.pred {do}, {register};", None), (f"and.pred {do}, {do}, {lead};", None)]
             else:
                 self.lines.append((f"and.pred {do}, {register}, {lead};", None))
             guard = f"@{do} "
-        self._put(f"{guard}{text};", item)
+        self._put(f"{guard}{text};", instruction)
         across = self.seat.warps > 1 and lead.endswith("first")
-        for name in targets(item, reading):
+        for name in targets(instruction, reading):
             self._spread(name, across=across)
 
     def _spread(self, name: str, *, across: bool) -> None:
@@ -279,18 +288,18 @@ class ThreadBody:
             lines = within_warp(register, width)
         self.lines += [(line, None) for line in lines]
 
-    def _put(self, text: str, item: Instruction) -> None:
-        self.lines.append((text, item.span))
+    def _put(self, text: str, instruction: Instruction) -> None:
+        self.lines.append((text, instruction.span))
 
     # ---- operands --------------------------------------------------------------------------------------------
 
-    def _spell(self, item: Instruction, reading: Spelling) -> str:
-        operands = item.operands
-        if is_cta_barrier(item.mnemonic):
-            operands = _barrier(item, operands)
+    def _spell(self, instruction: Instruction, reading: Spelling) -> str:
+        operands = instruction.operands
+        if is_cta_barrier(instruction.mnemonic):
+            operands = _barrier(instruction, operands)
         has_space = any(slot.name == "space" for slot in reading.row.slots) or "[addr]" in reading.operands
         generic = has_space and "space" not in reading.words
-        position = memory_position(item)
+        position = memory_position(instruction)
         printed = []
         for index, operand in enumerate(operands):
             if isinstance(operand, Sym) and index == position:
@@ -308,21 +317,21 @@ class ThreadBody:
                 printed.append(self._row(operand, int(reading.words["num"][1:]), generic))
             elif isinstance(operand, Imm) and reading.words.get("type") in ("f32", "f64"):
                 printed.append(number(operand.value, reading.words["type"]))
-            elif isinstance(operand, Mem) and (again := self._again(item, reading, operand, generic)):
+            elif isinstance(operand, Mem) and (again := self._again(instruction, reading, operand, generic)):
                 printed.append(again)
             else:
                 printed.append(self._operand(operand, generic))
-        mnemonic = self.opaque.arithmetic(item, reading, printed) or _mnemonic(item, reading)
+        mnemonic = self.opaque.arithmetic(instruction, reading, printed) or _mnemonic(instruction, reading)
         self.lines += [(line, None) for line in self.opaque.lines]
         self.opaque.lines.clear()
         return f"{mnemonic} {', '.join(printed)}" if printed else mnemonic
 
-    def _again(self, item: Instruction, reading: Spelling, operand: Mem, generic: bool) -> str:
+    def _again(self, instruction: Instruction, reading: Spelling, operand: Mem, generic: bool) -> str:
         """The address of an access that ptxas would merge with an earlier one; empty for any other."""
         base = operand.base
         assert not isinstance(base, Imm), "a litmus test names its memory"
         root = None if isinstance(base, Reg) else self.memory.symbol(base.name)
-        times = self.opaque.repeats(item, reading, root)
+        times = self.opaque.repeats(instruction, reading, root)
         if not times:
             return ""
         text = _register(base.name) if isinstance(base, Reg) else self.addresses.inside(base, 0, generic=generic)
@@ -364,13 +373,13 @@ class ThreadBody:
             assert isinstance(operand.base, Sym), "a litmus test names its memory"
             return f"[{self.addresses.inside(operand.base, operand.offset, generic=generic)}]"
         if isinstance(operand, TensorOperand):
-            items = [self._operand(item, generic) for item in operand.items]
+            items = [self._operand(element, generic) for element in operand.items]
             if isinstance(operand.base, Sym):
                 base, is_map = operand.base, self.memory.root(operand.base.name).space is not Space.TENSOR
                 items[0] = self.addresses.map(base) if is_map else self.addresses.inside(base, 0, generic=False)
             return f"[{', '.join(items)}]"
         if isinstance(operand, Vector):
-            return f"{{{', '.join(self._operand(item, generic) for item in operand.items)}}}"
+            return f"{{{', '.join(self._operand(element, generic) for element in operand.items)}}}"
         if isinstance(operand, Negated):
             return f"!{_register(operand.operand.name)}"
         if isinstance(operand, Pair):
@@ -378,7 +387,7 @@ class ThreadBody:
         return "_"
 
 
-def _mnemonic(item: Instruction, reading: Spelling) -> str:
+def _mnemonic(instruction: Instruction, reading: Spelling) -> str:
     """As written, but for defaults that ptxas wants to see."""
     words = dict(reading.words)
     if reading.head == "red.async" and words["sem"] == "relaxed":
@@ -386,7 +395,7 @@ def _mnemonic(item: Instruction, reading: Spelling) -> str:
     if reading.head == "multimem.red" and ("sem" in words or "scope" in words):
         words = {"sem": "relaxed", "scope": "sys", **words}
     if words == reading.words:
-        return item.mnemonic
+        return instruction.mnemonic
     return ".".join([reading.head, *(words[slot.name] for slot in reading.row.slots if slot.name in words)])
 
 
@@ -394,13 +403,13 @@ def _register(name: str) -> str:
     return f"%{clean(name)}"
 
 
-def _counted(item: Instruction) -> bool:
-    return len(item.operands) >= 3 and not isinstance(item.operands[2], Blank)
+def _counted(instruction: Instruction) -> bool:
+    return len(instruction.operands) >= 3 and not isinstance(instruction.operands[2], Blank)
 
 
-def _barrier(item: Instruction, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+def _barrier(instruction: Instruction, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
     """The operands of a CTA barrier as PTX has them: no resource, and no blank for what is left out."""
-    resource = operands[2] if "red" in item.parts else operands[1]
+    resource = operands[2] if "red" in instruction.parts else operands[1]
     if not isinstance(resource, Blank):
         raise InputError("PTX barriers have a number and a thread count, and no resource", resource.span)
     return tuple(operand for operand in operands if not isinstance(operand, Blank))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.errors import InputError
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions, instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.special import is_special
 from memmodel.ptx.operands import Reg
@@ -110,7 +110,7 @@ def _cluster_size(test: LitmusTest) -> int:
     clusters: dict[tuple[object, ...], set[int]] = {}
     for thread in test.threads:
         clusters.setdefault(thread.place.cluster_id, set()).add(thread.place.cta)
-    ranked = any(_ranks(item) for thread in test.threads for item in instructions(thread))
+    ranked = any(_ranks(instruction) for instruction in all_instructions(test))
     if not ranked and all(len(ctas) == 1 for ctas in clusters.values()):
         return 1
     size = 1
@@ -123,11 +123,12 @@ def _cluster_size(test: LitmusTest) -> int:
     return size
 
 
-def _ranks(item: Instruction) -> bool:
+def _ranks(instruction: Instruction) -> bool:
     """True if the instruction names CTAs by their ranks in the cluster."""
     named = ("multicast::cluster", "cta_group::2", "mapa", "getctarank")
-    return any(part in named for part in item.parts) or any(
-        isinstance(operand, Reg) and is_special(operand.name) and "cluster" in operand.name for operand in item.operands
+    return any(part in named for part in instruction.parts) or any(
+        isinstance(operand, Reg) and is_special(operand.name) and "cluster" in operand.name
+        for operand in instruction.operands
     )
 
 
@@ -160,9 +161,9 @@ def _warps(threads: list[Thread]) -> dict[tuple[object, ...], list[Thread]]:
 def reaches_quarter(thread: Thread) -> bool:
     """True if the thread uses tcgen05.ld or tcgen05.st, with which warp n of a warpgroup reaches the n-th quarter of
     the lanes of tensor memory. All such threads are first warps: their addresses are in the first quarter."""
-    return any(item.parts[:2] in (("tcgen05", "ld"), ("tcgen05", "st")) for item in instructions(thread))
+    return any(instruction.parts[:2] in (("tcgen05", "ld"), ("tcgen05", "st")) for instruction in instructions(thread))
 
 
 def needs_group(thread: Thread) -> bool:
     """True if the thread uses wgmma or setmaxnreg, which the four warps of a warpgroup execute together."""
-    return any(item.parts[0] in ("wgmma", "setmaxnreg") for item in instructions(thread))
+    return any(instruction.parts[0] in ("wgmma", "setmaxnreg") for instruction in instructions(thread))

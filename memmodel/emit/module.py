@@ -20,7 +20,7 @@ from memmodel.emit.target import CLUSTERS, Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test, minimum_version, read_instruction
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions, instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_condition
 from memmodel.litmus.syntax import Instruction, Layout, LitmusTest, LocValue, RegValue, Term, terms_of
@@ -71,13 +71,12 @@ def _with_types(test: LitmusTest) -> LitmusTest:
     if test.layout is Layout.BLOCKS:
         return test
     typed = replace(test, layout=Layout.BLOCKS)
-    for thread in test.threads:
-        for item in instructions(thread):
-            try:
-                read_instruction(item, typed)
-            except InputError as error:
-                hint = "write types as PTX does: `memmodel fmt --layout blocks` prints the test with them"
-                raise InputError(f"not a PTX instruction: {error.message}", error.span, hint) from error
+    for instruction in all_instructions(test):
+        try:
+            read_instruction(instruction, typed)
+        except InputError as error:
+            hint = "write types as PTX does: `memmodel fmt --layout blocks` prints the test with them"
+            raise InputError(f"not a PTX instruction: {error.message}", error.span, hint) from error
     return typed
 
 
@@ -249,7 +248,7 @@ class _Writer:
     @property
     def _group(self) -> str:
         """One kernel uses one cta_group: the one that its instructions name."""
-        named = (part for thread in self.test.threads for item in instructions(thread) for part in item.parts)
+        named = (part for instruction in all_instructions(self.test) for part in instruction.parts)
         return "cta_group::2" if "cta_group::2" in named else "cta_group::1"
 
     def _code(self, text: str, place: Span | None = None) -> None:
@@ -281,15 +280,15 @@ class _Writer:
     def _thread(self, grid: Grid, seat: Seat) -> list[Line]:
         """The part of the kernel that one thread of the test runs."""
         thread = seat.thread
-        code = [(item, read_instruction(item, self.test)) for item in instructions(thread)]
+        code = [(instruction, read_instruction(instruction, self.test)) for instruction in instructions(thread)]
         results = [
             (slot, term.register)
             for slot, term in enumerate(self.results)
             if isinstance(term, RegValue) and term.thread == thread.name
         ]
         registers = collect(code)
-        inits = [item for item in self.test.registers if item.thread == thread.name]
-        for name in (*(register for _, register in results), *(item.register for item in inits)):
+        inits = [initial for initial in self.test.registers if initial.thread == thread.name]
+        for name in (*(register for _, register in results), *(initial.register for initial in inits)):
             registers.least.setdefault(name, 16)
             if name not in registers.exact and registers.least[name] < 32:
                 registers.pointers.add(name)
@@ -310,7 +309,7 @@ class _Writer:
     def _special(self, grid: Grid, seat: Seat) -> dict[str, str]:
         """The special registers that a thread reads: themselves, or the number that the test means where it differs."""
         values = {}
-        operands = (operand for item in instructions(seat.thread) for operand in item.operands)
+        operands = (operand for instruction in instructions(seat.thread) for operand in instruction.operands)
         for name in {operand.name for operand in operands if isinstance(operand, Reg) and is_special(operand.name)}:
             value = special_register(name, seat.thread.place, self.space)
             values[name] = f"%{name}" if value == grid.special(seat, name) else str(value)
@@ -368,16 +367,16 @@ class _Writer:
             self._meet_cluster()
 
     @property
-    def _items(self) -> list[Instruction]:
-        return [item for thread in self.test.threads for item in instructions(thread)]
+    def _instructions(self) -> list[Instruction]:
+        return list(all_instructions(self.test))
 
     @property
     def _spare(self) -> int | None:
         """A named barrier that neither the test uses nor a warpgroup; None where that is not known."""
         taken = set(range(LAST_BARRIER + 1 - self.grid.warps // GROUP, LAST_BARRIER + 1))
-        for item in self._items:
-            if is_cta_barrier(item.mnemonic):
-                operand = item.operands[1 if is_reduction(item.mnemonic) else 0]
+        for instruction in self._instructions:
+            if is_cta_barrier(instruction.mnemonic):
+                operand = instruction.operands[1 if is_reduction(instruction.mnemonic) else 0]
                 if not isinstance(operand, Imm):
                     return None
                 taken.add(operand.value)
@@ -386,7 +385,7 @@ class _Writer:
     def _needs_count(self, grid: Grid) -> bool:
         """True if each warp counts itself at the end, because the test uses the barrier that would otherwise do."""
         if grid.cluster > 1:
-            return any(item.parts[:2] == ("barrier", "cluster") for item in self._items)
+            return any(instruction.parts[:2] == ("barrier", "cluster") for instruction in self._instructions)
         return bool(self._shared_results or self._allocates) and self._spare is None
 
     def _meet_cluster(self) -> None:

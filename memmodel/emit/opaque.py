@@ -44,9 +44,9 @@ class OpaqueZero:
         self._accessed: list[str | None] = []
         self._factors = {
             operand.name
-            for item, reading in code
+            for instruction, reading in code
             for index in _FACTORS.get(reading.head, ())
-            if isinstance(operand := item.operands[index], Reg)
+            if isinstance(operand := instruction.operands[index], Reg)
         }
 
     @property
@@ -76,9 +76,9 @@ class OpaqueZero:
 
     # ---- arithmetic ------------------------------------------------------------------------------------------
 
-    def arithmetic(self, item: Instruction, reading: Spelling, printed: list[str]) -> str | None:
+    def arithmetic(self, instruction: Instruction, reading: Spelling, printed: list[str]) -> str | None:
         """Keep the operands of an instruction alive: change `printed`; the mnemonic to use in place of its own."""
-        head, width, operands = reading.head, _width(reading), item.operands
+        head, width, operands = reading.head, _width(reading), instruction.operands
         if width not in _WIDTHS or len(printed) < 2:
             return None
         same = len(operands) > 2 and isinstance(operands[1], Reg) and _name(operands[1]) == _name(operands[2])
@@ -89,27 +89,27 @@ class OpaqueZero:
             both = self._own(f"%{OURS}same{width}", width)
             self.lines.append(f"and.b{width} {both}, {printed[1]}, {self.take(width)};")
             printed[1:] = [both, zero(width)]
-        for index in self._known(item, reading):
+        for index in self._known(instruction, reading):
             if _is_zero(operands[index]):
                 printed[index] = self.take(width)
         return None
 
-    def _known(self, item: Instruction, reading: Spelling) -> tuple[int, ...]:
+    def _known(self, instruction: Instruction, reading: Spelling) -> tuple[int, ...]:
         """Operands in which a known zero would settle the result, here or in a later instruction."""
         if reading.head == "mov":
-            return (1,) if _name(item.operands[0]) in self._factors else ()
+            return (1,) if _name(instruction.operands[0]) in self._factors else ()
         if reading.head == "setp":
             return (1, 2) if reading.words["type"][0] == "u" else ()
         return _FACTORS.get(reading.head, ())
 
     # ---- accesses --------------------------------------------------------------------------------------------
 
-    def repeats(self, item: Instruction, reading: Spelling, root: str | None) -> int:
+    def repeats(self, instruction: Instruction, reading: Spelling, root: str | None) -> int:
         """How many accesses before this one ptxas might merge it with; 0 for one that it leaves alone.
 
         `root`: the variable, or None for an address in a register, which may be that of any variable.
         """
-        parts = frozenset(item.parts)
+        parts = frozenset(instruction.parts)
         if reading.head not in ("ld", "st") or parts & _UNCHANGING:
             return 0
         before = sum(root is None or accessed is None or accessed == root for accessed in self._accessed)

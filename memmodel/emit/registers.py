@@ -116,11 +116,11 @@ def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, Reg
     elif isinstance(operand, TensorOperand):
         if isinstance(operand.base, Reg):
             yield operand.base, None
-        for item in operand.rest:
-            yield from _registers(item, B32)
+        for element in operand.rest:
+            yield from _registers(element, B32)
     elif isinstance(operand, Vector):
-        for item in operand.items:
-            yield from _registers(item, kind)
+        for element in operand.items:
+            yield from _registers(element, kind)
     elif isinstance(operand, Negated):
         yield operand.operand, PRED
     elif isinstance(operand, Pair):

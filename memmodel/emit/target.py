@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.isa.lower import minimum_target, needs
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.special import is_special
 from memmodel.ptx.operands import Reg
@@ -69,9 +69,8 @@ def _has_clusters(test: LitmusTest) -> bool:
     """True if the test places a thread in a cluster, or reads a special register of clusters."""
     registers = (
         operand.name
-        for thread in test.threads
-        for item in instructions(thread)
-        for operand in item.operands
+        for instruction in all_instructions(test)
+        for operand in instruction.operands
         if isinstance(operand, Reg)
     )
     return any(thread.place.cluster is not None for thread in test.threads) or any(

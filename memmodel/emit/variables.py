@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.emit.address import OURS, EmittedVariables, clean, number
 from memmodel.emit.body import Line
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.syntax import LitmusTest, Variable
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx.operands import Mem, Sym
@@ -133,14 +133,13 @@ def _type(variable: Variable, memory: EmittedVariables) -> DataType:
 def _used_types(test: LitmusTest) -> dict[str, DataType]:
     """The widest type through which each variable is accessed, for those declared without one."""
     types: dict[str, DataType] = {}
-    for thread in test.threads:
-        for item in instructions(thread):
-            width = next(
-                (int(part[1:]) for part in reversed(item.parts) if part[:1] in "usb" and part[1:].isdigit()), 0
-            )
-            for operand in item.operands:
-                if isinstance(operand, Mem) and isinstance(operand.base, Sym) and width in (8, 16, 32, 64, 128):
-                    known = types.get(operand.base.name)
-                    if known is None or known.width < width:
-                        types[operand.base.name] = DataType("b", width)
+    for instruction in all_instructions(test):
+        width = next(
+            (int(part[1:]) for part in reversed(instruction.parts) if part[:1] in "usb" and part[1:].isdigit()), 0
+        )
+        for operand in instruction.operands:
+            if isinstance(operand, Mem) and isinstance(operand.base, Sym) and width in (8, 16, 32, 64, 128):
+                known = types.get(operand.base.name)
+                if known is None or known.width < width:
+                    types[operand.base.name] = DataType("b", width)
     return types

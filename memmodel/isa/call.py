@@ -71,7 +71,7 @@ class Context:
     @staticmethod
     def of(test: LitmusTest, thread: Thread, space: AddressSpace) -> Context:
         variables = {variable.name: variable for variable in test.variables}
-        labels = frozenset(item.name for item in thread.body if isinstance(item, Label))
+        labels = frozenset(entry.name for entry in thread.body if isinstance(entry, Label))
         known = constants(test, thread), predicates(thread), cache_policies(thread), fragments(test, thread)
         return Context(test, thread, variables, labels, *known, space)
 
@@ -128,7 +128,7 @@ class Call:
 
     @property
     def columns(self) -> bool:
-        """Is this the column layout (no types, no state spaces, no brackets)?"""
+        """True in the column layout (no types, no state spaces, no brackets)."""
         return self.context.test.layout is Layout.COLUMNS
 
     def word(self, slot: str) -> str | None:
@@ -213,15 +213,15 @@ class Call:
         return bits
 
     def _register_value(self, operand: Reg) -> Expr:
-        found = special_register(operand.name, self.place, self.context.space)
-        if found is None and operand.name in self.context.policies:
+        special = special_register(operand.name, self.place, self.context.space)
+        if special is None and operand.name in self.context.policies:
             hint = "use the register as a cache_policy operand, and another one for numbers"
             self.fail(f"'%{operand.name}' holds a cache policy, whose value PTX leaves open", operand, hint)
-        if found is None:
+        if special is None:
             return Get(self._named(operand))
-        if isinstance(found, str):
-            self.fail(f"the special register '%{operand.name}' has no value here", operand, found)
-        return Const(found)
+        if isinstance(special, str):
+            self.fail(f"the special register '%{operand.name}' has no value here", operand, special)
+        return Const(special)
 
     def _named(self, operand: Reg) -> str:
         """The name of a register, which no temporary of an instruction may have."""
@@ -258,7 +258,7 @@ class Call:
         return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
 
     def is_predicate(self, register: Reg) -> bool:
-        """Is this register a predicate: declared so, set by a comparison, or used to guard?"""
+        """True if this register is a predicate: declared so, set by a comparison, or used to guard."""
         return register.name in self.context.predicates
 
     def label(self, operand: Operand) -> str:
@@ -277,13 +277,13 @@ class Call:
     def vector(self, operand: Operand) -> tuple[Operand, ...]:
         """The elements of a data operand: as many as .v2, .v4 or .v8 says, one without."""
         count = int((self.word("vec") or "v1")[1:])
-        items = operand.items if isinstance(operand, Vector) else (operand,)
-        if len(items) != count:
+        elements = operand.items if isinstance(operand, Vector) else (operand,)
+        if len(elements) != count:
             hint = "a .v2 access names two registers in braces: {%r0, %r1}" if count > 1 else "add .v2 or .v4"
             self.fail(
-                f"{self.instruction.mnemonic} moves {count} element(s), and {len(items)} are given", operand, hint
+                f"{self.instruction.mnemonic} moves {count} element(s), and {len(elements)} are given", operand, hint
             )
-        return items
+        return elements
 
     # ---- memory ----------------------------------------------------------------------------------------------
 

@@ -28,31 +28,31 @@ def print_commented(test: LitmusTest, layout: Layout) -> str:
     """The test in that layout, ending with a newline. Raises InputError for an instruction that is none, as `convert`
     does, and for a comment that cannot be kept."""
     lower_test(test)
-    made = convert(test, layout)
-    lines = print_lines(made)
+    converted = convert(test, layout)
+    lines = print_lines(converted)
     plain = "".join(f"{line.text}\n" for line in lines)
-    found = list(comments(test.source)) if test.source is not None else []
-    if not found:
+    kept = list(comments(test.source)) if test.source is not None else []
+    if not kept:
         return plain
-    text = _with(lines, found, _anchors(lines, test, same=layout is test.layout))
+    text = _with(lines, kept, _anchors(lines, test, same=layout is test.layout))
     again = parse_litmus(Source(test.source.name, text))
-    if again != parse_litmus(Source(test.source.name, plain)) or len(list(comments(again.source))) < len(found):
+    if again != parse_litmus(Source(test.source.name, plain)) or len(list(comments(again.source))) < len(kept):
         hint = "put each on a line of its own, above an instruction or a declaration, or leave the file as it is"
-        raise InputError("the comments from here on have no place in the canonical form", found[0], hint)
+        raise InputError("the comments from here on have no place in the canonical form", kept[0], hint)
     return text
 
 
-def _with(lines: Sequence[Printed], found: Sequence[Span], anchors: Sequence[tuple[int, int]]) -> str:
+def _with(lines: Sequence[Printed], kept: Sequence[Span], anchors: Sequence[tuple[int, int]]) -> str:
     """The lines with each comment in its place. `anchors`: offsets in the file, each with its line, in order."""
     above: dict[int, list[str]] = {}
     ends: dict[int, list[str]] = {}
-    for comment in found:
+    for comment in kept:
         text = comment.text.rstrip()
         before = [line for at, line in anchors if at < comment.start]
         own = not comment.source.text[: comment.start].rpartition("\n")[2].strip()
         if before and not own:
             last = before[-1]
-            if not any(one.startswith("//") for one in ends.get(last, ())):
+            if not any(text.startswith("//") for text in ends.get(last, ())):
                 ends.setdefault(last, []).append(text)
                 continue
         after = next((line for at, line in anchors if at >= comment.end), len(lines))
@@ -72,40 +72,40 @@ def _anchors(lines: Sequence[Printed], test: LitmusTest, *, same: bool) -> list[
     """Offsets in the file of what each line says, in order. `same`: the braces of the file are those of the lines."""
     clean = blank_comments(test.source)
     marks = _marks(clean, test)
-    found = []
+    anchors = []
     for number, line in enumerate(lines):
-        found += [(span.start, number) for span in line.spans if span is not None and span.source is test.source]
+        anchors += [(span.start, number) for span in line.spans if span is not None and span.source is test.source]
         if line.mark and (same or line.mark not in ("{", "}")):
             at = next(marks[line.mark], None)
-            found += [(at, number)] if at is not None else []
-    return sorted(found)
+            anchors += [(at, number)] if at is not None else []
+    return sorted(anchors)
 
 
 def _marks(clean: str, test: LitmusTest) -> dict[str, Iterator[int]]:
     """Where the title, the sentences, the braces and the questions of a file stand."""
-    threads = [one.span.start for thread in test.threads for one in (thread, *thread.body)]
+    threads = [part.span.start for thread in test.threads for part in (thread, *thread.body)]
     starts = [thread.span.start for thread in test.threads]
     if test.layout is Layout.COLUMNS:
-        first = max((one.end() for one in _SENTENCE.finditer(clean, 0, min(starts))), default=0)
+        first = max((match.end() for match in _SENTENCE.finditer(clean, 0, min(starts))), default=0)
         starts = [first]
     braces = [_braces(clean, start) for start in starts]
     end = max(threads)
     return {
         "title": iter([clean.index("PTX")]),
-        "sentence": (one.start() for one in _SENTENCE.finditer(clean)),
+        "sentence": (match.start() for match in _SENTENCE.finditer(clean)),
         "{": iter([opening for opening, _ in braces]),
         "}": iter([closing for _, closing in braces]),
-        **{mark: (one.start() for one in pattern.finditer(clean, end)) for mark, pattern in _ENDS.items()},
+        **{mark: (match.start() for match in pattern.finditer(clean, end)) for mark, pattern in _ENDS.items()},
     }
 
 
 def _braces(clean: str, start: int) -> tuple[int, int]:
     """The first `{` from an offset on, and the `}` that closes it."""
     depth, first = 0, -1
-    for one in _BRACE.finditer(clean, start):
+    for brace in _BRACE.finditer(clean, start):
         if depth == 0:
-            first = one.start()
-        depth += 1 if one[0] == "{" else -1
+            first = brace.start()
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return first, one.start()
+            return first, brace.start()
     return first, len(clean)

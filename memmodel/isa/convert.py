@@ -21,7 +21,7 @@ from memmodel.isa.row import Need, Refusal, Spelling, data_type
 from memmodel.isa.synchronization.barrier import RESOURCES, WARP_SIZE
 from memmodel.isa.table import HEADS
 from memmodel.litmus.check import memory_position
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import Guard, Instruction, Label, Layout, LitmusTest, Thread, Variable, root_of
@@ -50,14 +50,14 @@ def convert(test: LitmusTest, layout: Layout) -> LitmusTest:
         return test
     lower_test(test)
     if layout is Layout.COLUMNS:
-        made = replace(test, layout=layout, threads=_rewritten(test, _to_columns))
+        converted = replace(test, layout=layout, threads=_rewritten(test, _to_columns))
     else:
         _check_initial(test)
         barriers = _barriers(test)
-        threads = _rewritten(test, lambda item, scratch: _to_blocks(item, scratch, barriers))
-        made = replace(test, layout=layout, threads=threads, variables=tuple(map(_declared, test.variables)))
-    lower_test(made)
-    return made
+        threads = _rewritten(test, lambda instruction, scratch: _to_blocks(instruction, scratch, barriers))
+        converted = replace(test, layout=layout, threads=threads, variables=tuple(map(_declared, test.variables)))
+    lower_test(converted)
+    return converted
 
 
 class _Scratch:
@@ -84,80 +84,85 @@ def _rewritten(test: LitmusTest, rewrite: Rewrite) -> tuple[Thread, ...]:
     for thread in test.threads:
         body: list[Instruction | Label] = []
         scratch = _Scratch(test, thread, taken)
-        for item in thread.body:
-            body += (item,) if isinstance(item, Label) else rewrite(item, scratch)
+        for entry in thread.body:
+            body += (entry,) if isinstance(entry, Label) else rewrite(entry, scratch)
         threads.append(replace(thread, body=tuple(body)))
     return tuple(threads)
 
 
-def _like(item: Instruction, mnemonic: str, *operands: Operand, guard: Guard | None = None) -> Instruction:
+def _like(instruction: Instruction, mnemonic: str, *operands: Operand, guard: Guard | None = None) -> Instruction:
     """An instruction in the place of another."""
-    return Instruction(mnemonic, operands, guard, item.span, item.mnemonic_span)
+    return Instruction(mnemonic, operands, guard, instruction.span, instruction.mnemonic_span)
 
 
 # ---- barriers ------------------------------------------------------------------------------------------------------
 
 
-def _to_columns(item: Instruction, scratch: _Scratch) -> tuple[Instruction, ...]:
-    if not is_cta_barrier(item.mnemonic):
-        return (item,)
-    at = _barrier_at(item)
-    count = item.operands[at + 2]
+def _to_columns(instruction: Instruction, scratch: _Scratch) -> tuple[Instruction, ...]:
+    if not is_cta_barrier(instruction.mnemonic):
+        return (instruction,)
+    at = _barrier_at(instruction)
+    count = instruction.operands[at + 2]
     if isinstance(count, Imm):
-        return (_with(item, at + 2, Imm(count.value // WARP_SIZE, count.span)),)
+        return (_with(instruction, at + 2, Imm(count.value // WARP_SIZE, count.span)),)
     if isinstance(count, Blank):
-        return (item,)
+        return (instruction,)
     warps = scratch.fresh("n")
-    return (_like(item, "div.u32", warps, count, Imm(WARP_SIZE), guard=item.guard), _with(item, at + 2, warps))
+    return (
+        _like(instruction, "div.u32", warps, count, Imm(WARP_SIZE), guard=instruction.guard),
+        _with(instruction, at + 2, warps),
+    )
 
 
-def _barrier_at(item: Instruction) -> int:
+def _barrier_at(instruction: Instruction) -> int:
     """Where a CTA barrier has its instance, the resource and the count behind it."""
-    return 1 if is_reduction(item.mnemonic) else 0
+    return 1 if is_reduction(instruction.mnemonic) else 0
 
 
-def _with(item: Instruction, position: int, operand: Operand) -> Instruction:
-    return replace(item, operands=(*item.operands[:position], operand, *item.operands[position + 1 :]))
+def _with(instruction: Instruction, position: int, operand: Operand) -> Instruction:
+    return replace(
+        instruction, operands=(*instruction.operands[:position], operand, *instruction.operands[position + 1 :])
+    )
 
 
-def _key(item: Instruction) -> tuple[Operand, Operand]:
+def _key(instruction: Instruction) -> tuple[Operand, Operand]:
     """Instance and resource; no resource is resource 0."""
-    number, resource = item.operands[_barrier_at(item) :][:2]
+    number, resource = instruction.operands[_barrier_at(instruction) :][:2]
     return number, Imm(0) if isinstance(resource, Blank) else resource
 
 
 def _barriers(test: LitmusTest) -> Keys:
     """A PTX barrier for every pair of constants: the instance if it can be, else one that nobody else has."""
-    found = [item for thread in test.threads for item in instructions(thread) if is_cta_barrier(item.mnemonic)]
-    keys = dict.fromkeys(map(_key, found))
+    barriers = [barrier for barrier in all_instructions(test) if is_cta_barrier(barrier.mnemonic)]
+    keys = dict.fromkeys(map(_key, barriers))
     pairs = {(n.value, r.value): (n, r) for n, r in keys if isinstance(n, Imm) and isinstance(r, Imm)}
     same = {number for number, resource in pairs if resource == 0 and 0 <= number < RESOURCES}
     free = (number for number in range(RESOURCES) if number not in same)
-    made: Keys = {}
+    numbers: Keys = {}
     for (number, resource), key in pairs.items():
         taken = number if resource == 0 and number in same else next(free, None)
         if taken is None:
-            raise InputError(f"more barriers than the {RESOURCES} that a CTA has", found[0].span)
-        made[key] = taken
-    renamed = any(key[0] != Imm(number) for key, number in made.items())
-    for item in found:
-        if _key(item) not in made and (renamed or _key(item)[1] != Imm(0)):
+            raise InputError(f"more barriers than the {RESOURCES} that a CTA has", barriers[0].span)
+        numbers[key] = taken
+    renamed = any(key[0] != Imm(number) for key, number in numbers.items())
+    for barrier in barriers:
+        if _key(barrier) not in numbers and (renamed or _key(barrier)[1] != Imm(0)):
             message = "this barrier is named by a register, and PTX needs another number for some barrier of the test"
-            raise InputError(message, item.span, "write the numbers out")
-    return made
+            raise InputError(message, barrier.span, "write the numbers out")
+    return numbers
 
 
-def _barrier(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Instruction, ...]:
-    at = _barrier_at(item)
-    number, resource, count = item.operands[at : at + 3]
-    if (known := barriers.get(_key(item))) is not None:
+def _barrier(instruction: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Instruction, ...]:
+    at = _barrier_at(instruction)
+    number, resource, count = instruction.operands[at : at + 3]
+    if (known := barriers.get(_key(instruction))) is not None:
         number = Imm(known)
     if isinstance(count, Blank) and not isinstance(resource, Blank):
         hint = "give the count of threads after it"
-        raise InputError("whoever arrives meets at this barrier: PTX has no spelling for that", item.span, hint)
+        raise InputError("whoever arrives meets at this barrier: PTX has no spelling for that", instruction.span, hint)
     if count == Imm(0):
         count = Blank(count.span)
-    if isinstance(count, Blank) and ".arrive" in item.mnemonic:
+    if isinstance(count, Blank) and ".arrive" in instruction.mnemonic:
         cta = scratch.thread.place.cta_id
         count = Imm(sum(thread.place.cta_id == cta for thread in scratch.test.threads))
     before: tuple[Instruction, ...] = ()
@@ -165,11 +170,11 @@ def _barrier(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Inst
         count = Imm(count.value * WARP_SIZE, count.span)
     elif isinstance(count, Reg):
         lanes = scratch.fresh("n")
-        before = (_like(item, "mul.lo.u32", lanes, count, Imm(WARP_SIZE), guard=item.guard),)
+        before = (_like(instruction, "mul.lo.u32", lanes, count, Imm(WARP_SIZE), guard=instruction.guard),)
         count = lanes
-    operands = (*item.operands[:at], number, Blank(), count, *item.operands[at + 3 :])
-    mnemonic = _spelled(item, read_instruction(item, scratch.test), FILLED)
-    return (*before, _like(item, mnemonic, *operands, guard=item.guard))
+    operands = (*instruction.operands[:at], number, Blank(), count, *instruction.operands[at + 3 :])
+    mnemonic = _spelled(instruction, read_instruction(instruction, scratch.test), FILLED)
+    return (*before, _like(instruction, mnemonic, *operands, guard=instruction.guard))
 
 
 # ---- declarations --------------------------------------------------------------------------------------------------
@@ -191,7 +196,7 @@ def _declared(variable: Variable) -> Variable:
 def _check_initial(test: LitmusTest) -> None:
     """What a table starts with, typed instructions see as it is."""
     numbers = [(value, v.span) for v in test.variables if v.type is None for value in v.init]
-    numbers += [(item.value, item.span) for item in test.registers if isinstance(item.value, int)]
+    numbers += [(initial.value, initial.span) for initial in test.registers if isinstance(initial.value, int)]
     for value, span in numbers:
         if UNTYPED.wrap(value) != value:
             raise InputError(f"{value} does not fit .s64", span, f"write {UNTYPED.wrap(value)}")
@@ -200,115 +205,120 @@ def _check_initial(test: LitmusTest) -> None:
 # ---- instructions --------------------------------------------------------------------------------------------------
 
 
-def _to_blocks(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Instruction, ...]:
-    if is_cta_barrier(item.mnemonic):
-        return _barrier(item, scratch, barriers)
-    reading = read_instruction(item, scratch.test)
+def _to_blocks(instruction: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Instruction, ...]:
+    if is_cta_barrier(instruction.mnemonic):
+        return _barrier(instruction, scratch, barriers)
+    reading = read_instruction(instruction, scratch.test)
     if reading.row.columns:
-        return _dialect(item, reading, scratch)
-    opcode = item.parts[0]
-    if opcode == "ld" and not reading.words and isinstance(item.operands[1], Imm | Reg):
-        return (replace(item, mnemonic="mov.s64"),)
+        return _dialect(instruction, reading, scratch)
+    opcode = instruction.parts[0]
+    if opcode == "ld" and not reading.words and isinstance(instruction.operands[1], Imm | Reg):
+        return (replace(instruction, mnemonic="mov.s64"),)
     if opcode == "cvta" and not reading.words.get("space"):
-        return (replace(item, mnemonic="mov.u64"),)
-    position = memory_position(item)
+        return (replace(instruction, mnemonic="mov.u64"),)
+    position = memory_position(instruction)
     if position is not None:
-        return (_access(item, reading, position, scratch.test),)
-    mnemonic = _spelled(item, reading, FILLED)
+        return (_access(instruction, reading, position, scratch.test),)
+    mnemonic = _spelled(instruction, reading, FILLED)
     if opcode in BITWISE and "type" not in reading.words:
         bits = scratch.fresh("b")
         return (
-            _like(item, mnemonic, bits, *item.operands[1:], guard=item.guard),
-            _like(item, "cvt.s64.u64", item.operands[0], bits, guard=item.guard),
+            _like(instruction, mnemonic, bits, *instruction.operands[1:], guard=instruction.guard),
+            _like(instruction, "cvt.s64.u64", instruction.operands[0], bits, guard=instruction.guard),
         )
-    return (replace(item, mnemonic=mnemonic),)
+    return (replace(instruction, mnemonic=mnemonic),)
 
 
-def _dialect(item: Instruction, reading: Spelling, scratch: _Scratch) -> tuple[Instruction, ...]:
+def _dialect(instruction: Instruction, reading: Spelling, scratch: _Scratch) -> tuple[Instruction, ...]:
     """Words that only tables have."""
     if reading.head == "goto":
-        return (replace(item, mnemonic="bra"),)
+        return (replace(instruction, mnemonic="bra"),)
     if reading.head not in HEADS["beq"].heads:
-        raise InputError(f"{reading.head} has no spelling in PTX", item.mnemonic_span, _NO_PTX)
-    first, second, label = item.operands
+        raise InputError(f"{reading.head} has no spelling in PTX", instruction.mnemonic_span, _NO_PTX)
+    first, second, label = instruction.operands
     holds = scratch.fresh("p")
-    steps = [_like(item, f"setp.{reading.head[1:]}.s64", holds, first, second)]
-    if item.guard is not None:  # the comparison has no effect of its own; it counts where the guard holds
-        otherwise = replace(item.guard, negated=not item.guard.negated)
-        steps.append(_like(item, "mov.pred", holds, Imm(0), guard=otherwise))
-    return (*steps, _like(item, "bra", label, guard=Guard(holds.name)))
+    steps = [_like(instruction, f"setp.{reading.head[1:]}.s64", holds, first, second)]
+    if instruction.guard is not None:  # the comparison has no effect of its own; it counts where the guard holds
+        otherwise = replace(instruction.guard, negated=not instruction.guard.negated)
+        steps.append(_like(instruction, "mov.pred", holds, Imm(0), guard=otherwise))
+    return (*steps, _like(instruction, "bra", label, guard=Guard(holds.name)))
 
 
-def _access(item: Instruction, reading: Spelling, position: int, test: LitmusTest) -> Instruction:
+def _access(instruction: Instruction, reading: Spelling, position: int, test: LitmusTest) -> Instruction:
     """A load, store or atomic: its memory operand in brackets, its type that of the element."""
-    where = item.operands[position]
+    where = instruction.operands[position]
     if isinstance(where, Sym):
-        item = _with(item, position, Mem(replace(where, offset=0), where.offset, where.span))
+        instruction = _with(instruction, position, Mem(replace(where, offset=0), where.offset, where.span))
     if "type" in reading.words or all(slot.name != "type" for slot in reading.row.slots):
-        return item
-    width = _element(item, position, test)
+        return instruction
+    width = _element(instruction, position, test)
     filled = FILLED if width == UNTYPED.width else tuple(f"{kind}{width}" for kind in "sub")
-    mnemonic = _spelled(item, reading, filled)
+    mnemonic = _spelled(instruction, reading, filled)
     chosen = data_type(mnemonic.rpartition(".")[2]) or UNTYPED
     if (chosen != UNTYPED or not _untyped(test)) and not _modest(test, width):
         why = f".{chosen} may not hold every number of the test"
         if chosen == UNTYPED:
             why = "other instructions of the test have one"
-        message = f"{item.mnemonic} has no type, and {why}"
-        raise InputError(message, item.mnemonic_span, f"give it the type that is meant, such as .{chosen}")
+        message = f"{instruction.mnemonic} has no type, and {why}"
+        raise InputError(message, instruction.mnemonic_span, f"give it the type that is meant, such as .{chosen}")
     if chosen.width != width:
-        raise InputError(f"PTX has no {item.mnemonic} of {width} bits", item.mnemonic_span)
-    return replace(item, mnemonic=mnemonic)
+        raise InputError(f"PTX has no {instruction.mnemonic} of {width} bits", instruction.mnemonic_span)
+    return replace(instruction, mnemonic=mnemonic)
 
 
-def _element(item: Instruction, position: int, test: LitmusTest) -> int:
+def _element(instruction: Instruction, position: int, test: LitmusTest) -> int:
     """How many bits an access without type moves: an element of its variable."""
     variables = {variable.name: variable for variable in test.variables}
-    where = item.operands[position]
+    where = instruction.operands[position]
     base = where.base if isinstance(where, Mem) else where
     meant = [root_of(variables, base.name)] if isinstance(base, Sym) else list(variables.values())
-    widths = {(one.type or UNTYPED).width for one in meant if one.alias_of is None}
+    widths = {(variable.type or UNTYPED).width for variable in meant if variable.alias_of is None}
     if len(widths) != 1:
         hint = "give it a type"
-        raise InputError(f"{item.mnemonic} may access elements of different sizes", item.mnemonic_span, hint)
+        raise InputError(
+            f"{instruction.mnemonic} may access elements of different sizes", instruction.mnemonic_span, hint
+        )
     return widths.pop()
 
 
 def _untyped(test: LitmusTest) -> bool:
-    """Does the test hold signed 64-bit numbers only?"""
+    """True if the test holds signed 64-bit numbers only."""
     types = (
         data_type(word)
-        for thread in test.threads
-        for item in instructions(thread)
-        for slot, word in read_instruction(item, test).words.items()
+        for instruction in all_instructions(test)
+        for slot, word in read_instruction(instruction, test).words.items()
         if slot in ("type", "source", "target")
     )
     return all(type == UNTYPED for type in types) and all(v.type in (None, UNTYPED) for v in test.variables)
 
 
 def _modest(test: LitmusTest, width: int) -> bool:
-    """Is every number of the test one that all types of that width hold alike?"""
-    bodies = [item for thread in test.threads for item in instructions(thread)]
-    numbers = [operand.value for item in bodies for operand in item.operands if isinstance(operand, Imm)]
+    """True if all types of that width hold every number of the test alike."""
+    bodies = list(all_instructions(test))
+    numbers = [operand.value for instruction in bodies for operand in instruction.operands if isinstance(operand, Imm)]
     numbers += [value for variable in test.variables for value in variable.init]
-    numbers += [item.value for item in test.registers if isinstance(item.value, int)]
-    surprising = any(part in SURPRISING for item in bodies for part in item.parts)
+    numbers += [initial.value for initial in test.registers if isinstance(initial.value, int)]
+    surprising = any(part in SURPRISING for instruction in bodies for part in instruction.parts)
     return not surprising and all(0 <= number < 1 << (width - 2) for number in numbers)
 
 
-def _spelled(item: Instruction, reading: Spelling, filled: tuple[str, ...]) -> str:
+def _spelled(instruction: Instruction, reading: Spelling, filled: tuple[str, ...]) -> str:
     """The mnemonic with what blocks have to say. Raises InputError if PTX has none such."""
     slots = [s for s in reading.row.slots if s.need is Need.BLOCKS and s.name not in reading.words]
     fault: Refusal | None = None
     for words in product(*([word for word in filled if word in slot.words] for slot in slots)):
-        given = {**reading.words, **{slot.name: word for slot, word in zip(slots, words, strict=True)}}
-        mnemonic = ".".join([item.mnemonic, *words])
+        filled_words = {**reading.words, **{slot.name: word for slot, word in zip(slots, words, strict=True)}}
+        mnemonic = ".".join([instruction.mnemonic, *words])
         if reading.row.ordered:
-            mnemonic = ".".join([reading.head, *(given[slot.name] for slot in reading.row.slots if slot.name in given)])
-        found = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
-        if isinstance(found, Spelling):
+            mnemonic = ".".join(
+                [reading.head, *(filled_words[slot.name] for slot in reading.row.slots if slot.name in filled_words)]
+            )
+        result = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
+        if isinstance(result, Spelling):
             return mnemonic
-        fault = fault or found
+        fault = fault or result
     if fault is None:
-        raise InputError(f"{item.mnemonic} has no type that goes with its operands", item.mnemonic_span, "name one")
-    raise InputError(fault.message, part_span(item, fault.part), fault.hint)
+        raise InputError(
+            f"{instruction.mnemonic} has no type that goes with its operands", instruction.mnemonic_span, "name one"
+        )
+    raise InputError(fault.message, part_span(instruction, fault.part), fault.hint)

@@ -93,14 +93,18 @@ def issue(family: Family, *parts: Part) -> IssueAsync:
 
 
 def delivered(
-    call: Call, first: tuple[Part, ...], source: int, made: list[tuple[Region, Object, Expr | None]], size: Expr | None
+    call: Call,
+    first: tuple[Part, ...],
+    source: int,
+    destinations: list[tuple[Region, Object, Expr | None]],
+    size: Expr | None,
 ) -> tuple[Op, ...]:
     """A copy that tells of its end by a complete-tx for each destination (region, mbarrier, condition).
 
     `first`: the parts before the writes, of which number `source` reads the data. `size` None: that of the source.
     """
     parts: list[Part] = list(first)
-    for region, barrier, when in made:
+    for region, barrier, when in destinations:
         parts.append(Scatter(access(call, Side.WRITE), region, source, when=when))
         of = (*range(len(first)), len(parts) - 1)
         bytes_of = source if size is None else None
@@ -118,11 +122,11 @@ def receivers(
     """
     if not ctas:
         return [(target, barrier, None)]
-    made = []
+    destinations = []
     for rank, when in ctas:
         bar = _of_pair(call, barrier.address, rank) if group == 2 else in_cta(call, barrier.address, rank)
-        made.append((in_cta(call, target, rank), Object(bar, Window.SHARED_CLUSTER), when))
-    return made
+        destinations.append((in_cta(call, target, rank), Object(bar, Window.SHARED_CLUSTER), when))
+    return destinations
 
 
 def _of_pair(call: Call, barrier: Expr, rank: int) -> Expr:

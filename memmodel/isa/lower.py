@@ -17,7 +17,7 @@ from memmodel.isa.place import ranged
 from memmodel.isa.row import Refusal, Since, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
 from memmodel.isa.table import HEADS
-from memmodel.litmus.constants import cache_policies, instructions
+from memmodel.litmus.constants import all_instructions, cache_policies
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, RegValue, Thread, terms_of
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.expressions import Get
@@ -42,8 +42,8 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Spelling:
         if "cache_policy" in reading.row.operands and "hint" not in reading.words and reading.named(count - 1):
             last = instruction.operands[-1].span
             raise InputError("a cache policy needs the qualifier .L2::cache_hint", last or where)
-        given = f"{count} {'operand is' if count == 1 else 'operands are'} given"
-        raise InputError(f"{reading.takes}; {given}", where)
+        plural = "operand is" if count == 1 else "operands are"
+        raise InputError(f"{reading.takes}; {count} {plural} given", where)
     return reading
 
 
@@ -67,8 +67,8 @@ def lower_test(test: LitmusTest) -> LoweredTest:
 def _check_questions(test: LitmusTest) -> None:
     """Registers that a question names hold numbers. Raises InputError for one that holds a cache policy."""
     policies = {thread.name: cache_policies(thread) for thread in test.threads}
-    for one in test.questions():
-        for term in (*one.shown, *terms_of(one.condition)):
+    for question in test.questions():
+        for term in (*question.shown, *terms_of(question.condition)):
             if isinstance(term, RegValue) and term.register in policies.get(term.thread, ()):
                 raise InputError(f"'{term.register}' holds a cache policy, whose value PTX leaves open", term.span)
 
@@ -80,13 +80,15 @@ def _program(test: LitmusTest, thread: Thread, space: AddressSpace) -> Program:
     begin = _boundary(thread, f"start of grid {thread.place.grid}")
     steps += [Step(op, None, begin, -1) for op in at_start(test, thread)]
     number = 0
-    for item in thread.body:
-        if isinstance(item, Label):
-            if item.name in labels:
-                raise InputError(f"label '{item.name}' stands twice in {thread.name}", item.span, "rename one of them")
-            labels[item.name] = len(steps)
+    for entry in thread.body:
+        if isinstance(entry, Label):
+            if entry.name in labels:
+                raise InputError(
+                    f"label '{entry.name}' stands twice in {thread.name}", entry.span, "rename one of them"
+                )
+            labels[entry.name] = len(steps)
             continue
-        steps += [Step(op, item.guard, item, number) for op in lower_instruction(item, context)]
+        steps += [Step(op, entry.guard, entry, number) for op in lower_instruction(entry, context)]
         number += 1
     steps += [Step(op, None, _boundary(thread, "end of thread"), number) for op in at_end(test, thread)]
     return with_register_checks(Program(tuple(steps), labels, _initial(test, thread, space)))
@@ -99,23 +101,22 @@ def _boundary(thread: Thread, text: str) -> Instruction:
 
 def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str, int]:
     """The initial values of a thread's registers: numbers, or addresses of variables."""
-    found = {}
-    for item in test.registers:
-        if item.thread != thread.name:
+    values = {}
+    for initial in test.registers:
+        if initial.thread != thread.name:
             continue
-        value = space.address(item.value, 0, thread.place) if isinstance(item.value, str) else item.value
+        value = space.address(initial.value, 0, thread.place) if isinstance(initial.value, str) else initial.value
         if value is None:
-            raise InputError(f"'{item.value}' has no instance that {thread.name} can name", item.span)
-        found[item.register] = value
-    return found
+            raise InputError(f"'{initial.value}' has no instance that {thread.name} can name", initial.span)
+        values[initial.register] = value
+    return values
 
 
 def needs(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
     """What has each instruction of the test."""
-    for thread in test.threads:
-        for instruction in instructions(thread):
-            for since in read_instruction(instruction, test).needs(len(instruction.operands)):
-                yield instruction, since
+    for instruction in all_instructions(test):
+        for since in read_instruction(instruction, test).needs(len(instruction.operands)):
+            yield instruction, since
 
 
 def minimum_target(test: LitmusTest) -> int:

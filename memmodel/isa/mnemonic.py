@@ -24,14 +24,14 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Sp
     parts = mnemonic.split(".")
     if len(parts) > MAX_PARTS:
         return Refusal(f"a mnemonic with {len(parts)} dotted parts", f"no PTX instruction has more than {MAX_PARTS}")
-    found = next(
+    longest = next(
         ((row, length) for length in range(len(parts), 0, -1) if (row := heads.get(".".join(parts[:length])))), None
     )
-    if found is None:
+    if longest is None:
         if layout is not Layout.MODULE:
             heads = {head: row for head, row in heads.items() if not row.modules}
         return _unknown_instruction(mnemonic, heads)
-    row, length = found
+    row, length = longest
     head = ".".join(parts[:length])
     if row.columns and layout is not Layout.COLUMNS:
         return Refusal(f"{head} is a word of the column layout; PTX has no such instruction", None, 0)

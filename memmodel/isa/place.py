@@ -98,8 +98,8 @@ def mapped(call: Call, address: Expr, rank: Expr) -> Expr:
     """The same address in the CTA whose rank an expression gives."""
     offset = Apply("and", (address, Const((1 << call.window_bits) - 1)), ADDRESS)
     window: Expr = Apply("add", (rank, Const(call.first_window)), ADDRESS)
-    made = Apply("or", (offset, Apply("shl", (window, Const(call.window_bits)), ADDRESS)), ADDRESS)
-    return call.in_space(made, Space.SHARED.value)
+    moved = Apply("or", (offset, Apply("shl", (window, Const(call.window_bits)), ADDRESS)), ADDRESS)
+    return call.in_space(moved, Space.SHARED.value)
 
 
 def rank_of(call: Call, address: Expr) -> Expr:
@@ -169,8 +169,8 @@ def lane(call: Call) -> int | None:
 def pair(call: Call) -> tuple[int, ...]:
     """The CTAs of the executing thread's CTA pair that the test has, its own first ("CTA Pair")."""
     own = call.place.cta
-    there = own ^ 1 in cluster_ranks(call)
-    return (own, own ^ 1) if there and call.place.cluster is not None else (own,)
+    has_peer = own ^ 1 in cluster_ranks(call)
+    return (own, own ^ 1) if has_peer and call.place.cluster is not None else (own,)
 
 
 def in_range(call: Call, operand: Operand, allowed: OperandRange) -> tuple[Op, ...]:
@@ -238,7 +238,7 @@ def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
 
 
 def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tuple[Variable, Expr]]:
-    """For each variable in these state spaces: is the address in it?"""
+    """Each variable in these state spaces, with 1 if the address is in it, else 0."""
     if call.module:
         return
     space = call.context.space

@@ -99,12 +99,14 @@ def terms(case: str) -> tuple[Term, ...]:
     """A case taken apart. `"sem=weak|relaxed scope !type"`: the word weak or relaxed in slot sem, any in scope, none in
     type. `type!=b32|b64`: another word than these. `!sem=release`: another word or none. `head=ld|st`: one of these.
     """
-    found = []
+    taken_apart = []
     for text in case.split():
         slot, _, words = text.removeprefix("!").partition("=")
         others = slot.endswith("!")
-        found.append(Term(slot.removesuffix("!"), tuple(filter(None, words.split("|"))), others, text.startswith("!")))
-    return tuple(found)
+        taken_apart.append(
+            Term(slot.removesuffix("!"), tuple(filter(None, words.split("|"))), others, text.startswith("!"))
+        )
+    return tuple(taken_apart)
 
 
 def covers(case: str, words: Mapping[str, str]) -> bool:

@@ -159,10 +159,10 @@ def stray(mnemonic: str) -> Refusal | None:
 
 def _families() -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """Headings of docs/instructions.md and what stands under each."""
-    found: dict[str, tuple[Row, ...]] = {}
+    families: dict[str, tuple[Row, ...]] = {}
     for heading, file, _ in _FILES:
-        found[heading] = (*found.get(heading, ()), *_rows(file))
-    return tuple(found.items())
+        families[heading] = (*families.get(heading, ()), *_rows(file))
+    return tuple(families.items())
 
 
 def __getattr__(name: str) -> object:

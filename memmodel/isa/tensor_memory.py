@@ -99,9 +99,9 @@ def shared_operand(
     call: Call, family: Family, address: Expr, cta: int, register: str, form: str | None, *more: Track
 ) -> AsyncRead:
     """A shared-memory operand, summed into a temporary. `more`: further names by which commits find it."""
-    made = label(call, Side.READ, family, form=form, proxy=Proxy.ASYNC)
+    access = label(call, Side.READ, family, form=form, proxy=Proxy.ASYNC)
     tracks = tracked(call) | {*more}
-    return AsyncRead(made, in_shared(call, address, cta, None), (register,), sums=True, tracks=tracks)
+    return AsyncRead(access, in_shared(call, address, cta, None), (register,), sums=True, tracks=tracks)
 
 
 def tensor_operand(call: Call, family: Family, address: Expr, cta: int, register: str) -> AsyncRead:
@@ -111,5 +111,5 @@ def tensor_operand(call: Call, family: Family, address: Expr, cta: int, register
 
 
 def is_tensor_operand(operand: Operand) -> bool:
-    """Is this operand written as memory, in brackets?"""
+    """True if this operand is written as memory, in brackets."""
     return isinstance(operand, Mem)

@@ -19,6 +19,11 @@ def instructions(thread: Thread) -> Iterator[Instruction]:
     return (statement for statement in thread.body if isinstance(statement, Instruction))
 
 
+def all_instructions(test: LitmusTest) -> Iterator[Instruction]:
+    """The instructions of all threads, in the order of the file."""
+    return (instruction for thread in test.threads for instruction in instructions(thread))
+
+
 def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
     """Registers that keep one known value: initialised or set by one unguarded mov of a number, and nothing else.
 

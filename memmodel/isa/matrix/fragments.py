@@ -31,47 +31,47 @@ B16, B32 = DataType("b", 16), DataType("b", 32)
 
 def load(call: Call) -> tuple[Op, ...]:
     """ldmatrix: every lane receives two elements of each matrix."""
-    items = _registers(call, call.operands[0])
+    registers = _registers(call, call.operands[0])
     halves: list[str] = []
     at: list[int] = []
     assigns: list[Op] = []
-    for number, item in enumerate(items):
-        name = call.register(item)
+    for number, register in enumerate(registers):
+        name = call.register(register)
         for lane in range(LANES if name in call.context.fragments.stored else 1):
             low, high = (f"${number}.{lane}.{half}" for half in ("low", "high"))
             halves += [low, high]
             at += [number * MATRIX_BYTES + first for first in _elements(lane, transposed=bool(call.word("trans")))]
             joined = Apply("or", (Get(low), Apply("shl", (Get(high), Const(16)), B32)), B32)
             assigns.append(Assign(_of_lane(name, lane), joined))
-    region = _region(call, call.operands[1], len(items))
+    region = _region(call, call.operands[1], len(registers))
     return (Read(tuple(halves), region, call.access(Side.READ), B16, tuple(at)), *assigns)
 
 
 def store(call: Call) -> tuple[Op, ...]:
     """stmatrix: every lane gives two elements of each matrix."""
     values: list[Expr] = []
-    items = _registers(call, call.operands[1])
-    for item in items:
-        lanes = _lanes(call, item)
+    registers = _registers(call, call.operands[1])
+    for register in registers:
+        lanes = _lanes(call, register)
         matrix: dict[int, Expr] = {}
         for lane, value in enumerate(lanes):
             low, high = _elements(lane, transposed=bool(call.word("trans")))
             matrix[low] = Apply("cvt", (value,), B16)
             matrix[high] = Apply("cvt", (Apply("shr", (value, Const(16)), B32),), B16)
         values += [matrix[at] for at in sorted(matrix)]
-    return (Write(tuple(values), _region(call, call.operands[0], len(items)), call.access(Side.WRITE)),)
+    return (Write(tuple(values), _region(call, call.operands[0], len(registers)), call.access(Side.WRITE)),)
 
 
 def load_in_warp(call: Call) -> tuple[WarpOp, ...]:
     """ldmatrix in a module: lane 8k + r names row r of matrix k."""
-    registers = tuple(call.register(item) for item in _registers(call, call.operands[0]))
+    registers = tuple(call.register(register) for register in _registers(call, call.operands[0]))
     region = _rows_of_lanes(call, call.operands[1])
     return (MoveMatrix(call.access(Side.READ), region, registers, transposed=_transposed(call)),)
 
 
 def store_in_warp(call: Call) -> tuple[WarpOp, ...]:
     """stmatrix in a module: lane 8k + r names row r of matrix k."""
-    values = tuple(call.value(item) for item in _registers(call, call.operands[1]))
+    values = tuple(call.value(register) for register in _registers(call, call.operands[1]))
     region = _rows_of_lanes(call, call.operands[0])
     return (MoveMatrix(call.access(Side.WRITE), region, values=values, transposed=_transposed(call)),)
 
@@ -104,18 +104,18 @@ def _of_lane(register: str, lane: int) -> str:
     return register if lane == 0 else f"{register}#lane{lane}"
 
 
-def _lanes(call: Call, item: Operand) -> list[Expr]:
+def _lanes(call: Call, register: Operand) -> list[Expr]:
     """What the lanes of the warp have in a register."""
-    value = call.value(item, B32)
-    if not isinstance(item, Reg):
+    value = call.value(register, B32)
+    if not isinstance(register, Reg):
         return [value] * LANES
     fragments = call.context.fragments
-    if item.name in fragments.computed:
-        message = f"the lanes have different numbers in '%{item.name}', which comes from an ldmatrix"
-        call.fail(message, item, "store what ldmatrix loaded as it is, in registers of its own, or use ld and st")
-    if item.name not in fragments.loaded:
+    if register.name in fragments.computed:
+        message = f"the lanes have different numbers in '%{register.name}', which comes from an ldmatrix"
+        call.fail(message, register, "store what ldmatrix loaded as it is, in registers of its own, or use ld and st")
+    if register.name not in fragments.loaded:
         return [value] * LANES
-    return [Get(_of_lane(item.name, lane)) for lane in range(LANES)]
+    return [Get(_of_lane(register.name, lane)) for lane in range(LANES)]
 
 
 def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
@@ -130,7 +130,7 @@ def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
 
 def _region(call: Call, operand: Operand, matrices: int) -> Chunk:
     own = (call.place.cta_id, call.place.warp)
-    lanes = [one for one in call.context.test.threads if (one.place.cta_id, one.place.warp) == own]
+    lanes = [thread for thread in call.context.test.threads if (thread.place.cta_id, thread.place.warp) == own]
     if call.place.warp is not None and len(lanes) > 1:
         hint = "let one thread of the test stand for the warp"
         call.fail(f"{call.head} is executed by a warp, and {call.context.thread.name} is a lane of one", hint=hint)

@@ -213,7 +213,7 @@ def _accumulates(call: Call, operand: Operand) -> Expr:
 def _assigned(call: Call, name: str) -> bool:
     thread = call.context.thread
     initial = any(r.register == name and r.thread == thread.name for r in call.context.test.registers)
-    return initial or any(name in targets(item) for item in instructions(thread))
+    return initial or any(name in targets(instruction) for instruction in instructions(thread))
 
 
 def _lane_words(call: Call, operand: Operand) -> tuple[Operand, ...]:

@@ -127,10 +127,10 @@ def shift(call: Call) -> tuple[Op, ...]:
     address = tensor(call, call.operands[0])
     parts: list[Part] = []
     for cta in ctas(call):
-        there = peer(call, cta)
+        cta_of_pair = peer(call, cta)
         read, write = (label(call, side, Family.SHIFT) for side in (Side.READ, Side.WRITE))
-        parts.append(Gather(read, Columns(shifted(address, 1), ROWS_SHIFTED, there, 0), tracked(call)))
-        parts.append(Scatter(write, Columns(address, ROWS_SHIFTED, there, 1), len(parts) - 1, tracked(call)))
+        parts.append(Gather(read, Columns(shifted(address, 1), ROWS_SHIFTED, cta_of_pair, 0), tracked(call)))
+        parts.append(Scatter(write, Columns(address, ROWS_SHIFTED, cta_of_pair, 1), len(parts) - 1, tracked(call)))
     return (IssueAsync(issue(call, Family.SHIFT), tuple(parts)),)
 
 
@@ -162,17 +162,17 @@ def _read(call: Call, address: Expr, wanted: list[bool]) -> IssueAsync:
     """The reads of a load: of all columns, those that some register shows into temporaries."""
     width, shown = _columns(call), 2 if call.word("pack::16b") else 1
     temporaries = [
-        f"$r{k}{_SUFFIX[column]}" if here and column < shown else None
-        for k, here in enumerate(wanted)
+        f"$r{k}{_SUFFIX[column]}" if shows and column < shown else None
+        for k, shows in enumerate(wanted)
         for column in range(width)
     ]
-    made = label(call, Side.READ, Family.TCGEN_LD)
+    access = label(call, Side.READ, Family.TCGEN_LD)
     tracks = frozenset({Track.TCGEN_LD})
-    parts = [AsyncRead(made, Columns(address, len(temporaries)), tuple(temporaries), tracks=tracks)]
+    parts = [AsyncRead(access, Columns(address, len(temporaries)), tuple(temporaries), tracks=tracks)]
     split = _split(call)
     if split is not None:  # the other 16 lanes
         second = Columns(shifted(address, split), len(temporaries))
-        parts.append(AsyncRead(made, second, (None,) * len(temporaries), tracks=tracks))
+        parts.append(AsyncRead(access, second, (None,) * len(temporaries), tracks=tracks))
     return IssueAsync(issue(call, Family.TCGEN_LD), tuple(parts))
 
 
@@ -190,13 +190,13 @@ def store(call: Call) -> tuple[Op, ...]:
     sources = _registers(call, call.operands[-1])
     address, width = tensor(call, call.operands[0]), _columns(call)
     values = tuple(value for source in sources for value in _of_register(call, source, width))
-    made = label(call, Side.WRITE, Family.TCGEN_ST)
+    access = label(call, Side.WRITE, Family.TCGEN_ST)
     bases = [address]
     split = _split(call)
     if split is not None:
         bases.append(shifted(address, split))
     parts = tuple(
-        AsyncWrite(made, Columns(base, len(values)), values, tracks=frozenset({Track.TCGEN_ST})) for base in bases
+        AsyncWrite(access, Columns(base, len(values)), values, tracks=frozenset({Track.TCGEN_ST})) for base in bases
     )
     return (IssueAsync(issue(call, Family.TCGEN_ST), parts),)
 

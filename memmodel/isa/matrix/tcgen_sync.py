@@ -85,8 +85,13 @@ def _allocated(call: Call) -> Variable:
     test = call.context.test
     declared = [v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None]
     threads = [thread for thread in test.threads if thread.place.cta_id == call.place.cta_id]
-    found = [item for thread in threads for item in instructions(thread) if item.mnemonic.startswith("tcgen05.alloc")]
-    turn = next((k for k, item in enumerate(found) if item is call.instruction), len(declared))
+    allocations = [
+        instruction
+        for thread in threads
+        for instruction in instructions(thread)
+        if instruction.mnemonic.startswith("tcgen05.alloc")
+    ]
+    turn = next((k for k, instruction in enumerate(allocations) if instruction is call.instruction), len(declared))
     if turn >= len(declared):
         hint = "declare what it allocates: `.tensor .b32 acc[4];`"
         call.fail(f"no .tensor variable is left for this {call.head}", hint=hint)
@@ -132,9 +137,12 @@ def commit(call: Call) -> tuple[Op, ...]:
     cta_mask = call.operand("ctaMask")
     steps, places = ((), ()) if cta_mask is None else mask(call, cta_mask)
     targets = [(Object(in_cta(call, barrier.address, rank), barrier.window), when) for rank, when in places]
-    made = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
+    arrival = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
     (tracks,) = (matrix_a(call),) if call.word("restrict") else tracked(call)
-    parts = tuple(SignalPart(made, one, tracks=tracks, when=when) for one, when in targets or [(barrier, None)])
+    parts = tuple(
+        SignalPart(arrival, barrier_object, tracks=tracks, when=when)
+        for barrier_object, when in targets or [(barrier, None)]
+    )
     return (*steps, IssueAsync(issue(call, Family.COMMIT), parts))
 
 

@@ -67,7 +67,7 @@ def _checks(call: Call, buffer: str, matrix: tuple[str, ...]) -> tuple[Op, ...]:
     """The steps before a matrix is taken from a collector buffer."""
     filled: Expr = Get(f"#{buffer}")
     kind = f"collector::{buffer[0]}"
-    own = {id(item) for item in instructions(call.context.thread)}
+    own = {id(instruction) for instruction in instructions(call.context.thread)}
     for line in _of_pair(call, without=own):
         if line.startswith("tcgen05.mma") and (kind in line or line.startswith("tcgen05.mma.ws") == (buffer != "a")):
             return (Unmodelled("another thread may have filled or discarded the collector buffer", Const(1)),)
@@ -85,6 +85,11 @@ def _checks(call: Call, buffer: str, matrix: tuple[str, ...]) -> tuple[Op, ...]:
 
 def _of_pair(call: Call, without: Collection[int] = ()) -> list[str]:
     """The mnemonics of the threads in the CTAs that the instruction works in."""
-    here = {(call.place.cluster_id, cta) for cta in ctas(call)}
-    threads = [one for one in call.context.test.threads if (one.place.cluster_id, one.place.cta) in here]
-    return [item.mnemonic for one in threads for item in instructions(one) if id(item) not in without]
+    places = {(call.place.cluster_id, cta) for cta in ctas(call)}
+    threads = [thread for thread in call.context.test.threads if (thread.place.cluster_id, thread.place.cta) in places]
+    return [
+        instruction.mnemonic
+        for thread in threads
+        for instruction in instructions(thread)
+        if id(instruction) not in without
+    ]

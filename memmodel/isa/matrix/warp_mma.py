@@ -34,8 +34,8 @@ _PAGE = "Warp Level Matrix Multiply-Accumulate Instructions: "
 def multiply(call: Call) -> tuple[WarpOp, ...]:
     """mma, wmma.mma: the result is a matrix in registers."""
     for operand in call.operands[1:]:
-        for item in operand.items if isinstance(operand, Vector) else (operand,):
-            call.value(item)
+        for element in operand.items if isinstance(operand, Vector) else (operand,):
+            call.value(element)
     return (Forget(_results(call, call.operands[0])),)
 
 
@@ -57,8 +57,8 @@ def store_tile(call: Call) -> tuple[WarpOp, ...]:
 
 
 def _results(call: Call, operand: Operand) -> tuple[str, ...]:
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    return tuple(call.register(item) for item in items)
+    elements = operand.items if isinstance(operand, Vector) else (operand,)
+    return tuple(call.register(element) for element in elements)
 
 
 def _tile(call: Call, place: Operand, stride: Operand | None) -> MatrixLines:

@@ -67,8 +67,8 @@ def mma(call: Call) -> tuple[Op, ...]:
         product = Apply("add", (product, Apply("and", (metadata, Const(0)), UNTYPED)), UNTYPED)  # depends on them
     # The registers keep their old values until all parts have read: A may be one of them.
     steps: list[Op] = [IssueAsync(Issue(Family.WGMMA), tuple(parts)), Assign("$p", product)]
-    for item in targets:
-        name = call.register(item)
+    for target in targets:
+        name = call.register(target)
         steps.append(Assign(name, Apply("cvt", (_sum(call, name, scale_d),), U32)))
     return tuple(steps)
 
@@ -98,8 +98,8 @@ def mma_in_warpgroup(call: Call) -> tuple[WarpOp, ...]:
             Issue(Family.WGMMA),
             READ,
             tuple(matrices),
-            tuple(call.register(item) for item in accumulator),
-            tuple(call.register(item) for item in fragment),
+            tuple(call.register(register) for register in accumulator),
+            tuple(call.register(register) for register in fragment),
             call.word("shape") or "",
         ),
     )

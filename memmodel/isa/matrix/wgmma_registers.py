@@ -37,12 +37,12 @@ def with_register_checks(program: Program) -> Program:
 
 def _watched(program: Program) -> frozenset[str]:
     """The registers that some wgmma.mma_async uses as accumulator or fragment."""
-    items = {step.index: step.instruction for step in program.steps}
+    instructions = {step.index: step.instruction for step in program.steps}
     return frozenset(
         name
-        for item in items.values()
-        if item.mnemonic.startswith(HEAD)
-        for name in (*_accumulator(item), *_fragment(item))
+        for instruction in instructions.values()
+        if instruction.mnemonic.startswith(HEAD)
+        for name in (*_accumulator(instruction), *_fragment(instruction))
     )
 
 
@@ -66,17 +66,17 @@ class _Checked:
             whole = old[at:end]
             moved[at] = len(steps)
             first = whole[0]
-            made = self._around(first.instruction, [step.op for step in whole])
-            steps += [Step(op, first.guard, first.instruction, first.index) for op in made]
+            ops = self._around(first.instruction, [step.op for step in whole])
+            steps += [Step(op, first.guard, first.instruction, first.index) for op in ops]
             at = end
         moved[len(old)] = len(steps)
         labels = {name: moved[place] for name, place in self._program.labels.items()}
         return Program(tuple(steps), labels, self._program.initial)
 
-    def _around(self, item: Instruction, ops: list[Op]) -> list[Op]:
-        if item.mnemonic.startswith(HEAD):
-            return [*self._before_mma(item), *ops, *self._after_mma(item)]
-        touched = [name for name in _touched(item) if name in self._watched]
+    def _around(self, instruction: Instruction, ops: list[Op]) -> list[Op]:
+        if instruction.mnemonic.startswith(HEAD):
+            return [*self._before_mma(instruction), *ops, *self._after_mma(instruction)]
+        touched = [name for name in _touched(instruction) if name in self._watched]
         checks: list[Op] = []
         if touched:
             busy = _any([_busy(name) for name in touched])
@@ -87,10 +87,10 @@ class _Checked:
         notes += [Assign(f"{name}#read", _next(_EPOCH)) for name in touched if name not in written]
         return [*checks, *ops, *notes]
 
-    def _before_mma(self, item: Instruction) -> list[Op]:
+    def _before_mma(self, instruction: Instruction) -> list[Op]:
         """Checks in front of a wgmma.mma_async."""
-        accumulator, fragment = _accumulator(item), _fragment(item)
-        number = self._number(item)
+        accumulator, fragment = _accumulator(instruction), _fragment(instruction)
+        number = self._number(instruction)
         other = [_both(_busy(name), _differs(Get(f"{name}#as"), Const(number))) for name in accumulator]
         other += [_both(_busy(name), _greater(Get(f"{name}#as"), Const(0))) for name in fragment]
         used = [_now(f"{name}#written") for name in (*accumulator, *fragment)]
@@ -106,19 +106,22 @@ class _Checked:
             ),
         ]
 
-    def _after_mma(self, item: Instruction) -> list[Op]:
+    def _after_mma(self, instruction: Instruction) -> list[Op]:
         """Notes of the registers that a wgmma.mma_async uses."""
-        uses = {**dict.fromkeys(_fragment(item), _FRAGMENT), **dict.fromkeys(_accumulator(item), self._number(item))}
+        uses = {
+            **dict.fromkeys(_fragment(instruction), _FRAGMENT),
+            **dict.fromkeys(_accumulator(instruction), self._number(instruction)),
+        }
         notes: list[Op] = []
         for name, use in uses.items():
             notes += [Assign(f"{name}#group", _next(_COMMITTED)), Assign(f"{name}#as", Const(use))]
             notes.append(Assign(f"{name}#multiplied", _next(_EPOCH)))
         return notes
 
-    def _number(self, item: Instruction) -> int:
+    def _number(self, instruction: Instruction) -> int:
         """What stands for the accumulator of a wgmma.mma_async: its registers and its shape."""
-        shape = next((part for part in item.parts if part.startswith("m64n")), "")
-        return self._accumulators.setdefault((_accumulator(item), shape), len(self._accumulators) + 1)
+        shape = next((part for part in instruction.parts if part.startswith("m64n")), "")
+        return self._accumulators.setdefault((_accumulator(instruction), shape), len(self._accumulators) + 1)
 
 
 def _note(op: Op) -> list[Op]:
@@ -136,12 +139,12 @@ def _note(op: Op) -> list[Op]:
 
 
 def _busy(name: str) -> Expr:
-    """Is a register in a group that no wait has covered?"""
+    """1 if a register is in a group that no wait has covered."""
     return _greater(Get(f"{name}#group"), _COMPLETED)
 
 
 def _now(note: str) -> Expr:
-    """Was that noted since the last wgmma.fence?"""
+    """1 if that was noted since the last wgmma.fence."""
     return _equals(Get(note), _next(_EPOCH))
 
 
@@ -165,27 +168,27 @@ def _both(left: Expr, right: Expr) -> Expr:
     return Apply("and", (left, right), _S32)
 
 
-def _any(items: list[Expr]) -> Expr:
-    """Is any of these 1? Halved again and again, so that the expression stays shallow."""
-    if len(items) <= 1:
-        return items[0] if items else Const(0)
-    middle = len(items) // 2
-    return Apply("or", (_any(items[:middle]), _any(items[middle:])), _S32)
+def _any(conditions: list[Expr]) -> Expr:
+    """1 if any of these is 1. Halved again and again, so that the expression stays shallow."""
+    if len(conditions) <= 1:
+        return conditions[0] if conditions else Const(0)
+    middle = len(conditions) // 2
+    return Apply("or", (_any(conditions[:middle]), _any(conditions[middle:])), _S32)
 
 
-def _accumulator(item: Instruction) -> tuple[str, ...]:
-    return _names(item.operands[:1])
+def _accumulator(instruction: Instruction) -> tuple[str, ...]:
+    return _names(instruction.operands[:1])
 
 
-def _fragment(item: Instruction) -> tuple[str, ...]:
+def _fragment(instruction: Instruction) -> tuple[str, ...]:
     """The registers of matrix A; none if it is in shared memory."""
-    return _names(item.operands[1:2]) if isinstance(item.operands[1], Vector) else ()
+    return _names(instruction.operands[1:2]) if isinstance(instruction.operands[1], Vector) else ()
 
 
-def _touched(item: Instruction) -> tuple[str, ...]:
+def _touched(instruction: Instruction) -> tuple[str, ...]:
     """The registers that an instruction names, its guard included."""
-    guard = (item.guard.register,) if item.guard else ()
-    return tuple(dict.fromkeys((*guard, *_names(item.operands))))
+    guard = (instruction.guard.register,) if instruction.guard else ()
+    return tuple(dict.fromkeys((*guard, *_names(instruction.operands))))
 
 
 def _names(operands: tuple[Operand, ...]) -> tuple[str, ...]:

@@ -51,12 +51,12 @@ def generic_window(call: Call, size: int, *, stores: bool) -> Window:
     return Window.GENERIC if sem == "weak" else Window.DATA
 
 
-def _region(call: Call, operand: Operand, items: Sequence[Operand], *, stores: bool = False) -> Elements:
+def _region(call: Call, operand: Operand, elements: Sequence[Operand], *, stores: bool = False) -> Elements:
     """The bytes of an access. Of a vector of 256 bits those are left out that a sink stands for ("ld", "st")."""
-    region = call.elements(operand, len(items))
-    size = (region.size or 0) * len(items)
+    region = call.elements(operand, len(elements))
+    size = (region.size or 0) * len(elements)
     if size > WIDEST_SHARED:
-        region = replace(region, left_out=tuple(n for n, item in enumerate(items) if isinstance(item, Blank)))
+        region = replace(region, left_out=tuple(n for n, element in enumerate(elements) if isinstance(element, Blank)))
     if stores and region.window is Window.ANY_PARAM:  # .param of a store is .param::func ("st")
         return replace(region, window=Window.FUNCTION_PARAM)
     if call.word("space") is not None:
@@ -65,9 +65,9 @@ def _region(call: Call, operand: Operand, items: Sequence[Operand], *, stores: b
     return region if window is region.window else replace(region, window=window)
 
 
-def _targets(call: Call, items: Sequence[Operand]) -> tuple[str | None, ...]:
+def _targets(call: Call, elements: Sequence[Operand]) -> tuple[str | None, ...]:
     """The registers that are loaded; a vector may drop elements."""
-    return tuple(call.destination(item, sink=len(items) > 1) for item in items)
+    return tuple(call.destination(element, sink=len(elements) > 1) for element in elements)
 
 
 def load(call: Call) -> tuple[Op, ...]:
@@ -75,25 +75,27 @@ def load(call: Call) -> tuple[Op, ...]:
     target, source = call.operands[:2]
     if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
         return (Assign(call.register(target), call.value(source)),)
-    items = call.vector(target)
-    return (Read(_targets(call, items), _region(call, source, items), _label(call, Side.READ), call.given_type),)
+    elements = call.vector(target)
+    return (Read(_targets(call, elements), _region(call, source, elements), _label(call, Side.READ), call.given_type),)
 
 
 def load_uniform(call: Call) -> tuple[Op, ...]:
     """ldu: one Read of data that nobody writes, through the read-only path."""
-    items = call.vector(call.operands[0])
-    region = replace(call.elements(call.operands[1], len(items)), window=Window.GLOBAL)
+    elements = call.vector(call.operands[0])
+    region = replace(call.elements(call.operands[1], len(elements)), window=Window.GLOBAL)
     label = call.access(Side.READ, proxy=Proxy.READ_ONLY)
-    return (Read(_targets(call, items), region, label, call.given_type),)
+    return (Read(_targets(call, elements), region, label, call.given_type),)
 
 
 def store(call: Call) -> tuple[Op, ...]:
     """st: one Write."""
-    items = call.vector(call.operands[1])
-    region = _region(call, call.operands[0], items, stores=True)
-    values = tuple(Const(0) if n in region.left_out else call.reduced(call.value(item)) for n, item in enumerate(items))
-    made = Write(values, region, _label(call, Side.WRITE))
-    return (*writable(call, call.operands[0]), made)
+    elements = call.vector(call.operands[1])
+    region = _region(call, call.operands[0], elements, stores=True)
+    values = tuple(
+        Const(0) if n in region.left_out else call.reduced(call.value(element)) for n, element in enumerate(elements)
+    )
+    write = Write(values, region, _label(call, Side.WRITE))
+    return (*writable(call, call.operands[0]), write)
 
 
 def _strength_rules(strong: str) -> tuple[Rule, ...]:

@@ -24,16 +24,16 @@ _MOVE = "Data Movement and Conversion Instructions: "
 def mapa(call: Call) -> tuple[Op, ...]:
     """mapa: the same address in another CTA of the cluster."""
     rank, address = call.constant(call.operands[2]), _mappable(call, call.operands[1])
-    found = check_shared(call, address)
+    checks = check_shared(call, address)
     if isinstance(address, AddressOf) and address.cta not in (None, rank):
         wanted = call.integer(call.operands[2]) if rank is None else Const(rank)
-        return (*found, Assign(call.register(call.operands[0]), mapped(call, address, wanted)))
+        return (*checks, Assign(call.register(call.operands[0]), mapped(call, address, wanted)))
     if rank is None:
         wanted = call.integer(call.operands[2])
-        return (*found, Assign(call.register(call.operands[0]), mapped(call, address, wanted)))
+        return (*checks, Assign(call.register(call.operands[0]), mapped(call, address, wanted)))
     if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is None:
         call.fail(f"no thread of the test is in CTA {rank} of this cluster", call.operands[2])
-    return (*found, Assign(call.register(call.operands[0]), in_cta(call, address, rank)))
+    return (*checks, Assign(call.register(call.operands[0]), in_cta(call, address, rank)))
 
 
 def map_in_module(call: Call) -> tuple[Op, ...]:

@@ -55,14 +55,14 @@ _U32 = DataType("u", 32)
 
 def _kept(call: Call, size: int) -> Expr | None:
     """How many bytes of the source are copied; None: all. An integer operand is src-size, a predicate ignore-src."""
-    given = call.operand("src-size")
-    if given is None:
+    operand = call.operand("src-size")
+    if operand is None:
         return None
-    if isinstance(given, Negated) or (isinstance(given, Reg) and call.is_predicate(given)):
-        return Apply("selp", (Const(0), Const(size), call.predicate(given)), _U32)
-    if isinstance(given, Imm) and not 0 <= given.value <= size:
-        call.fail(f"src-size is from 0 to {size}, not {given.value}", given)
-    return call.integer(given)
+    if isinstance(operand, Negated) or (isinstance(operand, Reg) and call.is_predicate(operand)):
+        return Apply("selp", (Const(0), Const(size), call.predicate(operand)), _U32)
+    if isinstance(operand, Imm) and not 0 <= operand.value <= size:
+        call.fail(f"src-size is from 0 to {size}, not {operand.value}", operand)
+    return call.integer(operand)
 
 
 def arrive(call: Call) -> tuple[Op, ...]:

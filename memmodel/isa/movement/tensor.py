@@ -58,13 +58,13 @@ _OF_ROWS = ("tile::gather4", "tile::scatter4")
 _OF_IMAGES = ("im2col", "im2col_no_offs")
 
 
-def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None, given: int) -> None:
+def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None, count: int) -> None:
     dimensions = call.word("dim") or "1d"
     wanted = 1 + BoxMode.ROWS.boxes if call.word("mode") in _OF_ROWS else int(dimensions[0])
     if not call.module:
         _check_mode(call, ("tile",))
-    if given != wanted:
-        call.fail(f"{call.head}.{dimensions} takes {wanted} coordinate(s), and {given} are given", operand)
+    if count != wanted:
+        call.fail(f"{call.head}.{dimensions} takes {wanted} coordinate(s), and {count} are given", operand)
     if descriptor is None or not descriptor.maps:
         return
     view = descriptor.maps[0]
@@ -90,10 +90,10 @@ def _box(call: Call, coordinates: tuple[Expr, ...], offsets: Operand | None, *, 
         return replace(box, mode=BoxMode.ROWS)
     if mode not in _OF_IMAGES:
         return box
-    items = () if offsets is None else offsets.items if isinstance(offsets, Vector) else (offsets,)
-    if offsets is not None and len(items) != len(coordinates) - 2:
-        call.fail(f"{mode} takes {len(coordinates) - 2} offsets here, and {len(items)} are given", offsets)
-    return replace(box, mode=BoxMode.IMAGE, offsets=tuple(call.integer(item) for item in items))
+    numbers = () if offsets is None else offsets.items if isinstance(offsets, Vector) else (offsets,)
+    if offsets is not None and len(numbers) != len(coordinates) - 2:
+        call.fail(f"{mode} takes {len(coordinates) - 2} offsets here, and {len(numbers)} are given", offsets)
+    return replace(box, mode=BoxMode.IMAGE, offsets=tuple(call.integer(number) for number in numbers))
 
 
 def descriptor_read(call: Call, address: Expr) -> AsyncRead:
@@ -143,20 +143,26 @@ def _one_cta(call: Call, target: Expr, barrier: Expr, group: int | None) -> tupl
     """
     if isinstance(target, AddressOf) and isinstance(barrier, AddressOf):
         return ()
-    there, here = (rank_of(call, one) for one in (target, barrier))
+    destination, own = (rank_of(call, address) for address in (target, barrier))
     if group == 2:
-        there, here = (Apply("shr", (rank, Const(1)), _UNTYPED) for rank in (there, here))
+        destination, own = (Apply("shr", (rank, Const(1)), _UNTYPED) for rank in (destination, own))
     what = "CTA pair" if group == 2 else "CTA"
-    apart = Apply("ne", (there, here), _UNTYPED)
+    apart = Apply("ne", (destination, own), _UNTYPED)
     return (UndefinedIf(f"{call.head} to one {what}, and its mbarrier object in another", apart),)
 
 
 def _inside(call: Call, coordinates: tuple[Expr, ...]) -> tuple[Op, ...]:
     """The steps that find a negative coordinate where a copy writes ("Restriction on Tensor Copy instructions")."""
-    negative = [Apply("lt", (one, Const(0)), DataType("s", 32)) for one in coordinates]
-    known = [one for one in coordinates if isinstance(one, Const) and not one.value & 1 << 31]
+    negative = [Apply("lt", (coordinate, Const(0)), DataType("s", 32)) for coordinate in coordinates]
+    known = [
+        coordinate for coordinate in coordinates if isinstance(coordinate, Const) and not coordinate.value & 1 << 31
+    ]
     rule = f"the coordinates of {call.head} to .global are not negative"
-    return tuple(UndefinedIf(rule, when) for one, when in zip(coordinates, negative, strict=True) if one not in known)
+    return tuple(
+        UndefinedIf(rule, when)
+        for coordinate, when in zip(coordinates, negative, strict=True)
+        if coordinate not in known
+    )
 
 
 def _weak(call: Call, side: Side) -> Access:
@@ -171,20 +177,22 @@ def reduce(call: Call) -> tuple[Op, ...]:
     weak = replace(_weak(call, Side.READ), family=Family.BULK_REDUCTION, role=Role.SOURCE)
     box = replace(_box(call, coordinates, None, reads=False), scalars=True)
     read = replace(gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True), label=weak)
-    made = update(call, box, 1, Scope.GPU, type, in_group=True)
-    parts = descriptor_read(call, address), read, made
+    updates = update(call, box, 1, Scope.GPU, type, in_group=True)
+    parts = descriptor_read(call, address), read, updates
     return (*_inside(call, coordinates), issue(Family.BULK_REDUCTION, *parts))
 
 
 def _element_type(call: Call, descriptor: Variable | None) -> DataType:
     """The type in which a reduction works: that of the data after its map, or after all maps of the test."""
     variables = call.context.variables
-    views = (view for one in ([call.root(descriptor)] if descriptor else variables.values()) for view in one.maps)
-    found = {variables[view.data].type or _UNTYPED for view in views} or {_UNTYPED}
-    if len(found) > 1:
+    views = (
+        view for variable in ([call.root(descriptor)] if descriptor else variables.values()) for view in variable.maps
+    )
+    types = {variables[view.data].type or _UNTYPED for view in views} or {_UNTYPED}
+    if len(types) > 1:
         hint = "name the map, or let all maps of the test describe data of one type"
         call.fail(f"the maps that {call.head} may mean have elements of different types", call.operands[0], hint)
-    return found.pop()
+    return types.pop()
 
 
 def prefetch(call: Call) -> tuple[Op, ...]:

@@ -25,8 +25,8 @@ def _registers(call: Call, operand: Operand) -> Iterator[str]:
     if isinstance(operand, Pair):
         yield from (*_registers(call, operand.first), *_registers(call, operand.second))
     elif isinstance(operand, Vector):
-        for item in operand.items:
-            yield from _registers(call, item)
+        for element in operand.items:
+            yield from _registers(call, element)
     elif (register := call.destination(operand, sink=True)) is not None:
         yield register
 

@@ -37,7 +37,7 @@ def _sources(call: Call, type: DataType) -> tuple[Expr, Expr]:
 
 
 def _compared(call: Call, type: DataType, lane: int = 0) -> Expr:
-    """Do the two sources compare so? Of a packed type, their numbers in that lane."""
+    """1 if the two sources compare so, else 0; of a packed type, their numbers in that lane."""
     values, each = _sources(call, type), type.element
     name = call.word("cmp") or ""
     name = ".".join(word for word in (_UNSIGNED.get(name, name), call.word("ftz")) if word)
@@ -47,15 +47,15 @@ def _compared(call: Call, type: DataType, lane: int = 0) -> Expr:
     return Apply(name, values, each)
 
 
-def _combined(call: Call, found: Expr) -> Expr:
-    """What was found and the predicate c, as the instruction combines them."""
+def _combined(call: Call, compared: Expr) -> Expr:
+    """The result of the comparison and the predicate c, as the instruction combines them."""
     word = call.word("bool")
     if (word is None) != (len(call.operands) == 3):
         has = f"{call.head}.{word} combines its comparison with a predicate" if word else "a predicate is combined"
         call.fail(
             f"{has}, and {len(call.operands)} operands are given", hint="write .and, .or or .xor, and a predicate"
         )
-    return found if word is None else Apply(word, (found, call.predicate(call.operands[3])), call.boolean)
+    return compared if word is None else Apply(word, (compared, call.predicate(call.operands[3])), call.boolean)
 
 
 def setp(call: Call) -> tuple[Op, ...]:
@@ -67,15 +67,17 @@ def setp(call: Call) -> tuple[Op, ...]:
     both = (target.first, target.second) if isinstance(target, Pair) else (target, None)
     if str(type) in ("f16", "bf16") and isinstance(target, Pair):
         call.fail(f"{call.instruction.mnemonic} writes one predicate", target)
-    first, second = (None if one is None else _predicate(call, one, sink=isinstance(target, Pair)) for one in both)
-    found = _compared(call, type)
+    first, second = (
+        None if operand is None else _predicate(call, operand, sink=isinstance(target, Pair)) for operand in both
+    )
+    compared = _compared(call, type)
     steps: list[Op] = []
     if second is not None:
         # The first predicate may be among the sources of the second one.
-        other = _compared(call, type, 1) if type.lanes > 1 else Apply("eq", (found, Const(0)), call.boolean)
+        other = _compared(call, type, 1) if type.lanes > 1 else Apply("eq", (compared, Const(0)), call.boolean)
         steps.append(Assign("$second", _combined(call, other)))
     if first is not None:
-        steps.append(Assign(first, _combined(call, found)))
+        steps.append(Assign(first, _combined(call, compared)))
     return tuple(steps) if second is None else (*steps, Assign(second, Get("$second")))
 
 
@@ -92,8 +94,8 @@ def set_all(call: Call) -> tuple[Op, ...]:
     ones = Const(_ONES.get(str(each), -1 if each == type else each.mask))
     result: Expr = Const(0)
     for lane in range(source.lanes):
-        found = _combined(call, _compared(call, source, lane))
-        chosen: Expr = Apply("selp", (ones, Const(0), found), whole)
+        compared = _combined(call, _compared(call, source, lane))
+        chosen: Expr = Apply("selp", (ones, Const(0), compared), whole)
         if lane:
             chosen = Apply("or", (Apply("shl", (chosen, Const(lane * each.width)), whole), result), whole)
         result = chosen

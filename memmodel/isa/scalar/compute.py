@@ -115,8 +115,8 @@ def _mixed(call: Call) -> tuple[Op, ...]:
         widths = (type_of(call, "third"), type_of(call, "fourth")) if len(narrow) > 1 else (type_of(call, "third"),)
         sources = tuple(call.source(a, t) for a, t in zip(call.operands[1:], (source, *widths), strict=True))
         return _assign(call, Apply(f"opaque.{call.instruction.mnemonic}", sources, type), type)
-    given = tuple(Apply(f"cvt.{source}", (call.source(operand, source),), type) for operand in narrow)
-    return _assign(call, Apply(named(call), (*given, call.source(last, type)), type), type)
+    converted = tuple(Apply(f"cvt.{source}", (call.source(operand, source),), type) for operand in narrow)
+    return _assign(call, Apply(named(call), (*converted, call.source(last, type)), type), type)
 
 
 def fuse(call: Call) -> tuple[Op, ...]:
@@ -218,9 +218,11 @@ def look_up(call: Call) -> tuple[Op, ...]:
     result = Apply("lop3", (*(call.source(a, type) for a in inputs), call.value(table, type)), type)
     if not isinstance(target, Pair) or combined is None:
         return _assign(call, result, type)
-    found = Apply(combined, (Apply("ne", (result, Const(0)), type), call.predicate(call.operands[5])), call.boolean)
+    combination = Apply(
+        combined, (Apply("ne", (result, Const(0)), type), call.predicate(call.operands[5])), call.boolean
+    )
     register, predicate = (call.destination(operand, sink=True) for operand in (target.first, target.second))
-    steps: list[Op] = [Assign("$found", found)]
+    steps: list[Op] = [Assign("$found", combination)]
     steps += [Assign(register, result)] if register is not None else []
     return (*steps, *([Assign(predicate, Get("$found"))] if predicate is not None else []))
 
@@ -255,8 +257,8 @@ def _element(call: Call, vector: Vector) -> DataType:
 def _packed(call: Call, vector: Vector) -> Expr:
     element, whole = _element(call, vector), type_of(call)
     packed: Expr = Const(0)
-    for number, item in enumerate(vector.items):
-        part = Apply("cvt", (call.source(item, element),), element)
+    for number, operand in enumerate(vector.items):
+        part = Apply("cvt", (call.source(operand, element),), element)
         moved = Apply("shl", (part, Const(number * element.width)), whole) if number else part
         packed = Apply("or", (packed, moved), whole) if number else moved
     return packed
@@ -265,8 +267,8 @@ def _packed(call: Call, vector: Vector) -> Expr:
 def _unpacked(call: Call, vector: Vector, value: Expr) -> tuple[Op, ...]:
     element, whole = _element(call, vector), "$whole"
     steps: list[Op] = [Assign(whole, value)]
-    for number, item in enumerate(vector.items):
-        register = _element_register(call, item, element)
+    for number, operand in enumerate(vector.items):
+        register = _element_register(call, operand, element)
         if register is not None:
             shifted = Apply("shr", (Get(whole), Const(number * element.width)), type_of(call))
             steps.append(Assign(register, Apply("cvt", (shifted,), element)))
@@ -275,9 +277,9 @@ def _unpacked(call: Call, vector: Vector, value: Expr) -> tuple[Op, ...]:
     return tuple(steps)
 
 
-def _element_register(call: Call, item: Operand, element: DataType) -> str | None:
-    register = call.destination(item, sink=True)
-    return None if register is None else call.target(item, element)
+def _element_register(call: Call, operand: Operand, element: DataType) -> str | None:
+    register = call.destination(operand, sink=True)
+    return None if register is None else call.target(operand, element)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

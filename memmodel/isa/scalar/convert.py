@@ -75,7 +75,7 @@ def convert(call: Call) -> tuple[Op, ...]:
 
 
 def _of_integers(call: Call) -> bool:
-    """Are both types integers?"""
+    """True if both types are integers."""
     return all(call.word(slot) in (None, *UNSIGNED, *SIGNED) for slot in ("type", "source"))
 
 

@@ -25,8 +25,8 @@ def approximate(call: Call) -> tuple[Op, ...]:
 def test(call: Call) -> tuple[Op, ...]:
     """testp: a predicate."""
     type = type_of(call)
-    found = Apply(f"testp.{call.word('property')}", (call.source(call.operands[1], type),), type)
-    return (Assign(call.target(call.operands[0], call.boolean), found),)
+    has_property = Apply(f"testp.{call.word('property')}", (call.source(call.operands[1], type),), type)
+    return (Assign(call.target(call.operands[0], call.boolean), has_property),)
 
 
 _ROUNDED = ("approx ftz? f32", "rnd ftz? f32", "rnd f64")

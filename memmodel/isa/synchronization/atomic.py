@@ -64,7 +64,7 @@ def atom(call: Call) -> tuple[Op, ...]:
     steps = _modify(call, call.operands[1], call.operands[2:], Family.ATOM)
     target, lanes = call.operands[0], _type(call).lanes
     targets = () if isinstance(target, Blank) else _items(call, target)
-    registers = [call.destination(item, sink=True) for item in targets]
+    registers = [call.destination(element, sink=True) for element in targets]
     results = [(name, _joined(call, n * lanes, lanes)) for n, name in enumerate(registers) if name is not None]
     return (*steps, *(Assign(name, result) for name, result in results))
 
@@ -90,22 +90,22 @@ def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: Fa
     read_sem, write_sem = HALVES[call.word("sem") or "relaxed"]
     read = call.access(Side.READ, read_sem, scope, family=family, rmw=True)
     write = call.access(Side.WRITE, write_sem, scope, family=family, rmw=True)
-    type, items = _type(call), _items(call, sources[0])
-    region = _region(call, where, len(items) * type.lanes)
+    type, elements = _type(call), _items(call, sources[0])
+    region = _region(call, where, len(elements) * type.lanes)
     olds = tuple(f"${n}" for n in range(region.count))
-    given = [call.reduced(call.value(item)) for item in items]
+    values_given = [call.reduced(call.value(element)) for element in elements]
     when: Expr | None = None
     values: tuple[Expr, ...]
     op = call.word("op") or ""
     if type.floating:
-        pairs = [(old, given[n // type.lanes]) for n, old in enumerate(olds)]
+        pairs = [(old, values_given[n // type.lanes]) for n, old in enumerate(olds)]
         values = tuple(opaque(op, DataType("b", type.element.width), Get(old), operand) for old, operand in pairs)
     elif op == "cas":
-        when, values = Apply("eq", (Get("$0"), given[0]), call.type), (call.reduced(call.value(sources[1])),)
+        when, values = Apply("eq", (Get("$0"), values_given[0]), call.type), (call.reduced(call.value(sources[1])),)
     else:
-        values = (given[0] if op == "exch" else Apply(op, (Get("$0"), given[0]), call.type),)
-    made = Read(olds, region, read, call.given_type), Write(values, region, write, when, rmw=True)
-    return (*writable(call, where), *made)
+        values = (values_given[0] if op == "exch" else Apply(op, (Get("$0"), values_given[0]), call.type),)
+    accesses = Read(olds, region, read, call.given_type), Write(values, region, write, when, rmw=True)
+    return (*writable(call, where), *accesses)
 
 
 def _items(call: Call, operand: Operand) -> tuple[Operand, ...]:

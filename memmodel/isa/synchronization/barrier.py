@@ -110,22 +110,22 @@ def reduce(call: Call) -> tuple[Op, ...]:
 def warp(call: Call) -> tuple[Op, ...]:
     """bar.warp.sync: equal masks meet. A constant mask that is not full says how many lanes take part."""
     operand = call.operands[0]
-    given = call.integer(operand)
-    mask: Expr = Const(given.value & FULL_MASK) if isinstance(given, Const) else given
+    written = call.integer(operand)
+    mask: Expr = Const(written.value & FULL_MASK) if isinstance(written, Const) else written
     count: Expr | None = None
-    if isinstance(given, Const) and isinstance(mask, Const):
-        if not -1 <= given.value <= FULL_MASK or not mask.value:
+    if isinstance(written, Const) and isinstance(mask, Const):
+        if not -1 <= written.value <= FULL_MASK or not mask.value:
             call.fail(
                 "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
             )
         count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
     steps: list[Op] = []
     own_lane = lane(call)
-    if own_lane is not None and not isinstance(given, Const):
+    if own_lane is not None and not isinstance(written, Const):
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
         full = Apply("eq", (mask, Const(FULL_MASK)), _U32)
         count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
-    if own_lane is not None or not isinstance(given, Const):
+    if own_lane is not None or not isinstance(written, Const):
         # Which lane a thread is that stands for a whole warp is open; it is none of an empty mask.
         own = mask if own_lane is None else Apply("and", (mask, Const(1 << own_lane)), _U32)
         outside = Apply("eq", (own, Const(0)), _U32)

@@ -41,8 +41,8 @@ def tensormap(call: Call) -> tuple[Op, ...]:
         size_128(call, call.operands[1])
         label = ProxyFence(Proxy.TENSORMAP, half, call.scope, Covers.RANGE)
         where = memory_base(call, call.operands[0], Space.GLOBAL)[0]
-        found = check_global(call, call.operands[0], f"the map of {call.head}.acquire")
-        return (*found, Emit(label, where, TENSORMAP_BYTES))
+        checks = check_global(call, call.operands[0], f"the map of {call.head}.acquire")
+        return (*checks, Emit(label, where, TENSORMAP_BYTES))
     return (Emit(ProxyFence(Proxy.TENSORMAP, half, call.scope)),)
 
 

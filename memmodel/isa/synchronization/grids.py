@@ -44,9 +44,9 @@ def nothing(call: Call) -> tuple[Op, ...]:
 def at_start(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
     """What a thread waits for before its first instruction: each CTA of the grid before."""
     place = thread.place
-    before = [one for one in cta_places(test) if one.grid_id == (place.gpu, place.grid - 1)]
+    before = [cta for cta in cta_places(test) if cta.grid_id == (place.gpu, place.grid - 1)]
     label = Barrier(Half.WAIT, Domain.LAUNCH, Sem.ACQUIRE, Scope.SYS)
-    return tuple(AtBarrier(label, _key(test, one), None) for one in before)
+    return tuple(AtBarrier(label, _key(test, cta), None) for cta in before)
 
 
 def at_end(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
@@ -55,27 +55,31 @@ def at_end(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
     threads, after = _grid(test, place, 0), _grid(test, place, 1)
     if not after:
         return ()
-    waits = any(item.mnemonic == "griddepcontrol.wait" for one in after for item in instructions(one))
+    waits = any(
+        instruction.mnemonic == "griddepcontrol.wait"
+        for thread_after in after
+        for instruction in instructions(thread_after)
+    )
     over = AtBarrier(Barrier(Half.ARRIVE, Domain.GRID, ends=True), (Const(place.grid),), Const(len(threads)))
     return (_launches(test, place, ends=True), *((over,) if waits else ()))
 
 
 def _launches(test: LitmusTest, place: Place, *, ends: bool) -> AtBarrier:
     """An arrival that lets the next grid begin, as far as this CTA is concerned; so do the ends of all its threads."""
-    members = sum(one.place.cta_id == place.cta_id for one in test.threads)
+    members = sum(thread.place.cta_id == place.cta_id for thread in test.threads)
     label = Barrier(Half.ARRIVE, Domain.LAUNCH, Sem.RELAXED, ends=ends)
     return AtBarrier(label, _key(test, place), Const(members if ends else 1))
 
 
 def _key(test: LitmusTest, place: Place) -> tuple[Const, Const]:
     """The grid, and the number of a CTA in it."""
-    ctas = [one.cta_id for one in cta_places(test) if one.grid_id == place.grid_id]
+    ctas = [cta.cta_id for cta in cta_places(test) if cta.grid_id == place.grid_id]
     return Const(place.grid), Const(ctas.index(place.cta_id))
 
 
 def _grid(test: LitmusTest, place: Place, distance: int) -> list[Thread]:
     """The threads of the grid so many after the one of a place, on its GPU."""
-    return [one for one in test.threads if one.place.grid_id == (place.gpu, place.grid + distance)]
+    return [thread for thread in test.threads if thread.place.grid_id == (place.gpu, place.grid + distance)]
 
 
 _row = partial(Row, since=Since(90), effect=Effect.SYNCHRONIZES)

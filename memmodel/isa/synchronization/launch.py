@@ -15,7 +15,7 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
 from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, shared_address
 from memmodel.isa.row import Effect, Need, Row, Since, Slot
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
 from memmodel.program.regions import Chunk, Object
@@ -64,16 +64,15 @@ def _receivers(call: Call, address: Expr, barrier: Object) -> list[tuple[Expr, O
 def _number(call: Call) -> int:
     """A number for this request that no other of the test has: successful responses differ."""
     requests = [
-        item
-        for thread in call.context.test.threads
-        for item in instructions(thread)
-        if item.mnemonic.startswith("clusterlaunchcontrol.try_cancel")
+        instruction
+        for instruction in all_instructions(call.context.test)
+        if instruction.mnemonic.startswith("clusterlaunchcontrol.try_cancel")
     ]
-    return next(k for k, item in enumerate(requests) if item is call.instruction)
+    return next(k for k, instruction in enumerate(requests) if instruction is call.instruction)
 
 
 def is_canceled(call: Call) -> tuple[Op, ...]:
-    """query_cancel.is_canceled: did the request succeed?"""
+    """query_cancel.is_canceled: 1 if the request succeeded, else 0."""
     value = Apply("ne", (call.value(call.operands[1]), Const(0)), DataType("b", 64))
     return (Assign(call.register(call.operands[0]), value),)
 
@@ -88,7 +87,7 @@ def first_ctaid(call: Call) -> tuple[Op, ...]:
     target = call.operands[0]
     if not isinstance(target, Vector) or len(target.items) != 4:
         call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
-    names = [call.destination(item, sink=True) for item in target.items]
+    names = [call.destination(element, sink=True) for element in target.items]
     assigned = (Assign(name, number if k == 0 else Const(0)) for k, name in enumerate(names) if name is not None)
     return (refused, *assigned)
 
@@ -112,7 +111,7 @@ def first_ctaid_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
         return (refused, Assign(call.register(target), _coordinate(call, axis)))
     if not isinstance(target, Vector) or len(target.items) != 4:
         call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
-    *names, last = (call.destination(item, sink=True) for item in target.items)
+    *names, last = (call.destination(element, sink=True) for element in target.items)
     assigned = (Assign(name, _coordinate(call, axis)) for axis, name in enumerate(names) if name is not None)
     return (refused, *assigned, *((Forget((last,)),) if last is not None else ()))
 

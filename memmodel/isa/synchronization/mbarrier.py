@@ -132,8 +132,8 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
             hint = f"write {call.head}.phase_type::primary, or the first register alone"
             call.fail("a report predicate needs .phase_type::primary", first, hint)
         reports = [first.second, operands.pop(0)] if _reports_value(operands) else [first.second]
-        found = (call.destination(report, sink=True) for report in reports)
-        result += [Assign(report, Const(0)) for report in found if report is not None]
+        registers = (call.destination(report, sink=True) for report in reports)
+        result += [Assign(report, Const(0)) for report in registers if report is not None]
         first = first.first
     most = 3 if call.head.endswith("try_wait") else 2
     if not 2 <= len(operands) <= most:
@@ -145,7 +145,7 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
     phase = operands[1]
     if len(operands) == 3:
         call.integer(operands[2])
-    made = label(call, Action.TEST, "acquire")
+    access = label(call, Action.TEST, "acquire")
     if call.word("parity") is None:
         if isinstance(phase, Imm):
             call.fail(
@@ -154,13 +154,13 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
                 f"write {call.head}.parity for a phase parity",
             )
         state = call.value(phase)
-        step = OnObject(made, region, register=done, state=phase_of(call, state))
+        step = OnObject(access, region, register=done, state=phase_of(call, state))
         return phase, (*belongs(call, state, region.address), step, *result)
-    return phase, (OnObject(made, region, register=done, parity=call.integer(phase)), *result)
+    return phase, (OnObject(access, region, register=done, parity=call.integer(phase)), *result)
 
 
 def _reports_value(operands: list[Operand]) -> bool:
-    """Does a reportValue stand before the address?"""
+    """True if a reportValue stands before the address."""
     return len(operands) > 2 and not isinstance(operands[0], Mem) and isinstance(operands[1], Mem)
 
 

@@ -59,14 +59,14 @@ def returning(call: Call, step: OnObject, state: str | None) -> tuple[Op, ...]:
     if state is None:
         return (step,)
     address, layout = step.region.address, _layout(call)
-    made = Apply("or", (Get(PHASE), Apply("shl", (_object(call, address), Const(layout.object)), U64)), U64)
+    value = Apply("or", (Get(PHASE), Apply("shl", (_object(call, address), Const(layout.object)), U64)), U64)
     asked = _asked(call)
     if asked:
-        made = Apply("or", (made, Apply("shl", (Get(PENDING), Const(layout.phase)), U64)), U64)
+        value = Apply("or", (value, Apply("shl", (Get(PENDING), Const(layout.phase)), U64)), U64)
     if step.no_complete:
-        made = Apply("or", (made, Const(1 << layout.queried)), U64)
+        value = Apply("or", (value, Const(1 << layout.queried)), U64)
     arrive = replace(step, register=PHASE, pending=PENDING if asked else None)
-    return (*_elsewhere(call, address), arrive, Assign(state, made))
+    return (*_elsewhere(call, address), arrive, Assign(state, value))
 
 
 def _elsewhere(call: Call, address: Expr) -> tuple[Op, ...]:
@@ -114,7 +114,11 @@ def _asked(call: Call) -> bool:
     if call.module:
         return False
     threads = call.context.test.threads
-    return any(one.mnemonic.startswith("mbarrier.pending_count") for thread in threads for one in instructions(thread))
+    return any(
+        instruction.mnemonic.startswith("mbarrier.pending_count")
+        for thread in threads
+        for instruction in instructions(thread)
+    )
 
 
 def _object(call: Call, address: Expr) -> Expr:

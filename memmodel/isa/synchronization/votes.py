@@ -51,8 +51,8 @@ def match(call: Call) -> tuple[Op, ...]:
     mask, steps = _mask(call, call.operands[2])
     _same(call, call.operands[1])
     target, *all_equal = _results(call)
-    made = [Assign(target, mask)] if target is not None else []
-    return (*steps, *made, *(Assign(name, Const(1)) for name in all_equal if name is not None))
+    assigns = [Assign(target, mask)] if target is not None else []
+    return (*steps, *assigns, *(Assign(name, Const(1)) for name in all_equal if name is not None))
 
 
 def shuffle(call: Call) -> tuple[Op, ...]:
@@ -68,8 +68,8 @@ def shuffle(call: Call) -> tuple[Op, ...]:
         f"{call.head} with a mask that is not full: a lane outside it may be the source",
         Apply("ne", (mask, Const(FULL_MASK)), U32),
     )
-    made = [Assign(target, value)] if target is not None else []
-    return (*steps, beyond, *made, *(Assign(name, Const(1)) for name in in_range if name is not None))
+    assigns = [Assign(target, value)] if target is not None else []
+    return (*steps, beyond, *assigns, *(Assign(name, Const(1)) for name in in_range if name is not None))
 
 
 def active(call: Call) -> tuple[Op, ...]:
@@ -89,24 +89,24 @@ def elect(call: Call) -> tuple[Op, ...]:
     if not isinstance(target, Pair):
         call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
     mask, own = call.integer(call.operands[1]), lane(call)
-    given = call.constant(call.operands[1])
-    lanes = _masked(call, given)
+    known_mask = call.constant(call.operands[1])
+    lanes = _masked(call, known_mask)
     steps: list[Op] = []
     if own is not None:
         outside = Apply("eq", (Apply("and", (mask, Const(1 << own)), U32), Const(0)), U32)
         steps.append(UndefinedIf("a thread executes elect.sync with a mask that does not have its own lane", outside))
-    if own is not None and (given is None or len(lanes) > 1):
+    if own is not None and (known_mask is None or len(lanes) > 1):
         steps.append(Unmodelled("elect.sync elects one of several threads of a warp, PTX does not say which", Const(1)))
     elected = lanes[0] if lanes else 0
     chosen = own is None or own == elected
-    register, predicate = (call.destination(item, sink=True) for item in (target.first, target.second))
+    register, predicate = (call.destination(operand, sink=True) for operand in (target.first, target.second))
     steps += [Assign(register, Const(elected))] if register is not None else []
     return (*steps, *([Assign(predicate, Const(int(chosen)))] if predicate is not None else []))
 
 
-def _masked(call: Call, given: int | None) -> list[int]:
+def _masked(call: Call, known_mask: int | None) -> list[int]:
     """The lanes in a mask that the test has."""
-    bits = FULL_MASK if given is None else given
+    bits = FULL_MASK if known_mask is None else known_mask
     return [number for number in range(len(warp_members(call))) if bits >> number & 1]
 
 
@@ -161,7 +161,7 @@ def elect_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     if not isinstance(target, Pair):
         call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
     mask = member_mask(call, call.operands[1])
-    registers = tuple(call.destination(item, sink=True) for item in (target.first, target.second))
+    registers = tuple(call.destination(operand, sink=True) for operand in (target.first, target.second))
     return (*own_lane_in(call, mask), AmongLanes(Exchange.ELECT, registers, (), mask))
 
 
@@ -170,8 +170,8 @@ def elect_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
 
 def _mask(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
     """The lanes that take part, and the steps that find a thread outside them, or several lanes in the test."""
-    given = call.integer(operand)
-    mask: Expr = Const(given.value & FULL_MASK) if isinstance(given, Const) else Apply("cvt", (given,), U32)
+    written = call.integer(operand)
+    mask: Expr = Const(written.value & FULL_MASK) if isinstance(written, Const) else Apply("cvt", (written,), U32)
     own = lane(call)
     bit = mask if own is None else Apply("and", (mask, Const(1 << own)), U32)
     rule = f"a thread executes {call.head} with a mask that does not have its own lane"
@@ -198,7 +198,7 @@ def _results(call: Call) -> tuple[str | None, ...]:
         return (call.destination(target),)
     if call.head == "match.any.sync":
         call.fail(f"{call.head} writes one register, and this is {describe(target)}", target)
-    return tuple(call.destination(item, sink=True) for item in (target.first, target.second))
+    return tuple(call.destination(operand, sink=True) for operand in (target.first, target.second))
 
 
 def _row(
