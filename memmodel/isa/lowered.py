@@ -35,6 +35,7 @@ from memmodel.program.warp_ops import (
     Control,
     EndThread,
     JumpByTable,
+    MultiplyInRegisters,
     Return,
     Trap,
     WarpOp,
@@ -96,9 +97,10 @@ class LoweredInstruction:
 
     @cached_property
     def sources(self) -> tuple[int, ...]:
-        """The registers that its operands read, in the order of its operands."""
-        slots = (slot for operand, result in self._operands() if not result for slot in registers(operand))
-        return tuple(dict.fromkeys(slots))
+        """The registers that its operands read, in the order of its operands; an accumulator is read and written."""
+        accumulates = any(isinstance(op, MultiplyInRegisters) for op in self.ops)
+        read = (operand for operand, result in self._operands() if accumulates or not result)
+        return tuple(dict.fromkeys(slot for operand in read for slot in registers(operand)))
 
     @cached_property
     def reads(self) -> frozenset[int]:

@@ -38,6 +38,10 @@ REGISTERS: dict[str, tuple[list[int], list[int]]] = {
     "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, %r1;": ([], [0, 1]),
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2];": ([0, 1], [2]),
     "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%r0, %r1};": ([], [0, 1, 2]),
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %d0, %d1, %p0, 1, 1, 0, 0;": (
+        [0, 1, 2, 3],
+        [0, 1, 2, 3, 8, 9, 14],
+    ),
     "nanosleep.u32 %r0;": ([], [0]),
     "griddepcontrol.wait;": ([], []),
 }

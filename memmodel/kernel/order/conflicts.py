@@ -34,7 +34,6 @@ class Conflicts:
         self._roles = roles
         self._seen: set[UseClass] = set()
         self._label = Labels().number
-        self._labels: dict[int, int] = {}
         self._numbers: dict[Key, int] = {}
         self._first: dict[CtaId, int] = {}
         self._patterns: set[object] = set()
@@ -259,11 +258,9 @@ class Conflicts:
 
     def _ident(self, use: Use) -> int:
         """A number for all parts of an access, whatever their bytes."""
-        label = self._labels.setdefault(self._label(use.label), len(self._labels))
-        return self._same.setdefault(
-            (use.thread, use.epoch, label, use.scalar, use.part, use.event is not None, use.issue is not None),
-            len(self._same),
-        )
+        label, strong, asynchronous = self._label(use.label), use.event is not None, use.issue is not None
+        access = use.thread, use.epoch, label, use.scalar, use.part, strong, asynchronous
+        return self._same.setdefault(access, len(self._same))
 
     def _place(self, block: Block, first: int, size: int, active: list[int]) -> SharedPlace:
         """The place of these bytes: places that differ by a permutation of equal threads are one."""
@@ -293,8 +290,8 @@ class Conflicts:
 
     def _name(self, use: Use) -> Name:
         """An access within its thread, as numbers."""
-        label = self._labels.setdefault(self._label(use.label), len(self._labels))
-        return use.epoch, label, use.scalar or 0, use.part, int(use.issue is not None), int(use.event is not None)
+        asynchronous, strong = int(use.issue is not None), int(use.event is not None)
+        return use.epoch, self._label(use.label), use.scalar or 0, use.part, asynchronous, strong
 
     def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""

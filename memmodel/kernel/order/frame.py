@@ -5,7 +5,7 @@ In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from memmodel.base.labels import (
@@ -50,18 +50,13 @@ class KernelFrame(FixedPart):
         self._relations: dict[str, Rows] = {}
 
     def relation(self, name: str) -> Rows:
-        """As the tables decide it; a fence of one label covers the same for all threads of a CTA."""
-        if name == "po" and name not in self._relations:
-            self._relations[name] = self._program_order()
-        if name in ("sr", "sri") and name not in self._relations:
-            self._relations[name] = self._scopes(RELATION_ROWS[name])
-        if name == "samebar" and name not in self._relations:
-            self._relations[name] = self._same_object()
-        if name in _AT_ONE_LOCATION and name not in self._relations:
-            self._relations[name] = self._also_met(name)
-        if name != "covers" or name in self._relations:
-            return super().relation(name)
-        row = RELATION_ROWS[name]
+        """As the tables decide it, computed for classes of equal events where these are few."""
+        if name not in self._relations and name in _OWN:
+            self._relations[name] = _OWN[name](self, RELATION_ROWS[name])
+        return super().relation(name)
+
+    def _covers(self, row: BaseRelation) -> Rows:
+        """`covers` of the tables: a fence of one label covers the same for all threads of a CTA."""
         assert row.holds is not None and row.domain is not None and row.range is not None
         right = [point for point in (event.point for event in self.events) if row.range(point)]
         threads: dict[int | None, list[Point]] = {}
@@ -82,14 +77,12 @@ class KernelFrame(FixedPart):
                 near = threads.get(point.thread, ()) if what in OF_ITS_THREAD else right
                 known[key] = sum(1 << other.event for other in near if row.holds(point, other))
             rows[number] = known[key]
-        self._relations[name] = rows
         return rows
 
-    def _also_met(self, name: str) -> Rows:
+    def _also_met(self, row: BaseRelation) -> Rows:
         """A relation between events at one location: as the tables decide it, and between the further pairs."""
-        row = RELATION_ROWS[name]
-        rows = self._whole(row) if name == "whole" else super().relation(name)
-        holds = _AT_ONE_LOCATION[name]
+        rows = self._whole(row) if row.name == "whole" else super().relation(row.name)
+        holds = _AT_ONE_LOCATION[row.name]
         for pair in self._meets:
             first, second = (self.events[number].point for number in pair)
             if holds(first, second):
@@ -97,7 +90,7 @@ class KernelFrame(FixedPart):
                 rows[second.event] |= 1 << first.event
         return rows
 
-    def _same_object(self) -> Rows:
+    def _same_object(self, row: BaseRelation) -> Rows:
         """`samebar` of the tables, computed by places, of which there are few."""
         objects: dict[object, dict[Cell, tuple[int, int]]] = {}
         for number, event in enumerate(self.events):
@@ -166,7 +159,7 @@ class KernelFrame(FixedPart):
                     rows[point.event] = apart & ~own | mine
         return rows
 
-    def _program_order(self) -> Rows:
+    def _program_order(self, row: BaseRelation) -> Rows:
         """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
         rows = [0] * self.count
         threads: dict[int | None, list[Point]] = {}
@@ -195,8 +188,17 @@ def _one_size(first: Point, second: Point) -> bool:
     return holds is not None and holds(first, second)
 
 
-_AT_ONE_LOCATION: dict[str, Holds] = {"loc": lambda one, other: True, "vloc": _one_address, "whole": _one_size}
+_AT_ONE_LOCATION: dict[str, Holds] = {"loc": lambda first, second: True, "vloc": _one_address, "whole": _one_size}
 """Relations between accesses at one location, each with its further condition."""
+_OWN: Mapping[str, Callable[[KernelFrame, BaseRelation], Rows]] = {
+    "po": KernelFrame._program_order,
+    "sr": KernelFrame._scopes,
+    "sri": KernelFrame._scopes,
+    "samebar": KernelFrame._same_object,
+    "covers": KernelFrame._covers,
+    **dict.fromkeys(_AT_ONE_LOCATION, KernelFrame._also_met),
+}
+"""The relations that a frame computes in a way of its own."""
 _OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
 """What a fence covers that depends on its CTA only."""
 

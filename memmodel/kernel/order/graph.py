@@ -6,6 +6,7 @@ says what they mean for races.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memmodel.base.labels import (
@@ -309,9 +310,8 @@ class Graph:
         self._barriers(relations)
         self._objects(sets, relations)
         pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self.initial_reads], "compl": []}
-        for thread in {point.thread for point in self.points if point.thread is not None}:
-            for event in self.run.threads[thread].events:
-                self._communication(event, pairs)
+        for event in self._of_threads():
+            self._communication(event, pairs)
         for name, related in pairs.items():
             relations[name] = rows_of(related, count)
         relations.update(ends(self.points, self.run.threads))
@@ -319,6 +319,11 @@ class Graph:
         if fences:
             relations["sync_fence"] = ordered(self.fences(), frame.relation("sr"))
         return Execution(frame, (), sets, relations)
+
+    def _of_threads(self) -> Iterator[TraceEvent]:
+        """The events of the threads in the graph."""
+        for thread in {point.thread for point in self.points if point.thread is not None}:
+            yield from self.run.threads[thread].events
 
     def fences(self) -> list[int]:
         """The fence.sc events, in the order of the run."""
@@ -384,31 +389,31 @@ class Graph:
 
     def _barriers(self, relations: dict[str, Rows]) -> None:
         halves: dict[BarrierId, list[tuple[int, TraceEvent]]] = {}
-        for thread in {point.thread for point in self.points if point.thread is not None}:
-            for event in self.run.threads[thread].events:
-                if event.barrier is not None:
-                    halves.setdefault(event.barrier, []).append((self.number[id(event)], event))
+        for event in self._of_threads():
+            if event.barrier is not None:
+                halves.setdefault(event.barrier, []).append((self.number[id(event)], event))
         for members in halves.values():
-            masks: dict[int, int] = {}
+            arrivals: dict[int, int] = {}
             waits: dict[int, int] = {}
             counts: dict[tuple[int | None, bool], int] = {}
+            arrives: list[tuple[int, TraceEvent, tuple[int | None, bool]]] = []
             for number, event in members:
                 assert isinstance(event.label, Barrier)
-                into = masks if event.label.half is Half.ARRIVE else waits
+                into = arrivals if event.label.half is Half.ARRIVE else waits
                 into[event.generation] = into.get(event.generation, 0) | 1 << number
                 if event.label.half is Half.ARRIVE:
                     kind = (event.count, event.label.reduces)
                     counts[kind] = counts.get(kind, 0) | 1 << number
+                    arrives.append((number, event, kind))
             later, after = 0, {}
-            for generation in sorted(masks, reverse=True):
+            for generation in sorted(arrivals, reverse=True):
                 after[generation] = later
-                later |= masks[generation]
-            for number, event in members:
-                if isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE:
-                    relations["syncbar"][number] = waits.get(event.generation, 0)
-                    relations["samegen"][number] = masks[event.generation] & ~(1 << number)
-                    relations["genbefore"][number] = after[event.generation]
-                    relations["barmix"][number] = later & ~counts[event.count, event.label.reduces]
+                later |= arrivals[generation]
+            for number, event, kind in arrives:
+                relations["syncbar"][number] = waits.get(event.generation, 0)
+                relations["samegen"][number] = arrivals[event.generation] & ~(1 << number)
+                relations["genbefore"][number] = after[event.generation]
+                relations["barmix"][number] = later & ~counts[kind]
 
     def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
         for log in self.run.objects.values():
