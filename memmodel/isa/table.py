@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...]
     TABLE: tuple[Row, ...]
 
+NEWEST = (9, 4)
+"""The version of the PTX ISA whose pages the table was written from."""
+
 _FILES: tuple[tuple[str, str, str], ...] = (
     ("Loads and stores", "movement.access", "cold ld ldu st suld sust tld"),
     ("Loads and stores", "movement.fill", "st"),

@@ -89,7 +89,8 @@ def long_list() -> str:
     for one in decisions():
         lines.append(f"**{one.number}. {one.question}**\n")
         for side in (one.default, *one.readings):
-            tests = "The default." if side.model is None else f"Tests: {', '.join(separating(side.model)[:4])}."
+            told_apart = "" if side.model is None else ", ".join(separating(side.model)[:4])
+            tests = "The default." if side.model is None else f"Tests: {told_apart or 'of kernels alone'}."
             lines.append(wrapped(f"- `{one.number} {side.name}`: {side.answer} {tests}", "  "))
         lines.append("\n" + wrapped(f"Left open by {one.source}", "") + "\n")
     return "\n".join(lines)

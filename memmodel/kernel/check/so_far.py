@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from memmodel.isa.table import NEWEST
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
@@ -59,6 +60,9 @@ class VerdictSoFar:
             case.entry.name, case.launch, case.model.name, ctas=options.ctas, notes=case.launch.notes,
             statistics=case.effort.statistics,
         )  # fmt: skip
+        if case.module.version > NEWEST:
+            later, known = (".".join(map(str, version)) for version in (case.module.version, NEWEST))
+            self.verdict.notes.append(f"the module is of PTX {later}; its instructions mean here what PTX {known} says")
         for instruction in case.body:
             if begins(instruction, options.assumed):
                 text = f"{instruction.opcode} at line {instruction.line} was taken to touch registers only"

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from helpers.kernel.samples import NEIGHBOUR, copy, entry, judged, launch, module
+from helpers.kernel.samples import NEIGHBOUR, copy, entry, judged, kernel_text, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check.inputs import reading_models
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.conflicts import Conflicts
@@ -24,7 +25,9 @@ from memmodel.kernel.order.roles import Roles
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines
+from memmodel.ptx.module.reader import parse_module
 from memmodel.referee.evaluate import evaluate
+from memmodel.source import Source
 
 
 def rules(verdict: KernelVerdict) -> set[str]:
@@ -33,6 +36,16 @@ def rules(verdict: KernelVerdict) -> set[str]:
 
 def test_a_barrier_orders_neighbours() -> None:
     assert judged(NEIGHBOUR.format(sync="bar.sync 0;")).word == "clean"
+
+
+@pytest.mark.parametrize(("version", "noted"), [("9.3", False), ("9.4", False), ("9.5", True), ("10.0", True)])
+def test_a_module_of_a_later_version_is_told_so(version: str, noted: bool) -> None:
+    text = kernel_text(NEIGHBOUR.format(sync="bar.sync 0;"))
+    assert text.count(".version 8.8") == 1
+    read = parse_module(Source("k.ptx", text.replace(".version 8.8", f".version {version}")))
+    verdict = judge(read, entry_of(read, None), launch(), load_model("ptx-9.3"))
+    note = f"the module is of PTX {version}; its instructions mean here what PTX 9.4 says"
+    assert (note in verdict.notes) is noted
 
 
 def test_without_it_they_race() -> None:
