@@ -76,6 +76,11 @@ class Access:
     group: int | None = None
     form: str | None = None
 
+    @property
+    def replicated(self) -> bool:
+        """True if it goes through a multimem address, to all memory that this points to."""
+        return self.spelt == "multimem"
+
 
 class Covers(WordList):
     """What a fence is about, when it is not about all memory."""

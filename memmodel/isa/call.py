@@ -113,6 +113,11 @@ class Call:
         return tuple(sorted(place.cta for place in places if place.cluster_id == self.place.cluster_id))
 
     @property
+    def cluster_size(self) -> int:
+        """How many CTAs this cluster has."""
+        return self.context.space.cluster_size(self.place)
+
+    @property
     def boolean(self) -> DataType:
         """The type in which predicates are combined."""
         return UNTYPED
@@ -404,8 +409,9 @@ class Call:
         *,
         rmw: bool = False,
     ) -> Access:
-        """The label of an access of this instruction; it says whether .volatile or .mmio is written."""
+        """The label of an access of this instruction; it says whether multimem, .volatile or .mmio is written."""
         spelt = "mmio" if self.word("mmio") else "volatile" if self.word("sem") == "volatile" else None
+        spelt = "multimem" if self.head.startswith("multimem.") else spelt
         return Access(side, sem, scope, proxy, family, rmw, spelt=spelt)
 
     def reduced(self, value: Expr) -> Expr:

@@ -158,6 +158,10 @@ class ModuleCall(Call):
         return tuple(range(self.surroundings.cluster_size))
 
     @property
+    def cluster_size(self) -> int:
+        return self.surroundings.cluster_size
+
+    @property
     def boolean(self) -> DataType:
         return PREDICATE
 

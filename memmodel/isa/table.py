@@ -6,14 +6,10 @@ Settled here: a file is loaded when an instruction is looked up whose first word
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from memmodel.errors import nearest
-from memmodel.isa.row import Refusal
 
 if TYPE_CHECKING:
     from memmodel.isa.row import Row
@@ -39,7 +35,7 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("Tensor copies and tensor maps", "movement.tensor", "cp"),
     ("Tensor copies and tensor maps", "movement.tensormap", "tensormap"),
     ("Groups of asynchronous operations", "synchronization.groups", "cp"),
-    ("Asynchronous stores and reductions", "movement.stasync", "red st"),
+    ("Asynchronous stores and reductions", "movement.stasync", "multimem red st"),
     ("Matrices of a warp", "matrix.fragments", "ldmatrix stmatrix"),
     ("Matrices of a warp", "matrix.warp_mma", "mma movmatrix wmma"),
     ("wgmma", "matrix.wgmma", "wgmma"),
@@ -78,22 +74,6 @@ _FILES: tuple[tuple[str, str, str], ...] = (
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
 
-_COMPUTING = ("scalar.", "movement.spaces")
-SCALAR = frozenset(word for _, file, words in _FILES if file.startswith(_COMPUTING) for word in words.split())
-"""The first words of instructions that only compute or jump."""
-
-
-_OF_NUMBERS = (
-    "noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "acc::f16", "acc::f32",
-    "e4m3", "e5m2", "e4m3x2", "e5m2x2", "e4m3x4", "e5m2x4",
-)  # fmt: skip
-"""Qualifiers that say how numbers are computed, and nothing of what is touched."""
-
-
-_SPARSE = re.compile(r"m64n\d{1,3}k(16|32|64)")
-"""Shapes of sparse wgmma.mma_async, which litmus tests do not have."""
-
-
 @cache
 def _rows(file: str) -> tuple[Row, ...]:
     rows: tuple[Row, ...] = import_module(f"memmodel.isa.{file}").ROWS
@@ -105,13 +85,6 @@ def _group(word: str) -> dict[str, Row]:
     """The heads that begin with a word."""
     rows = (row for _, file, words in _FILES if word in words.split() for row in _rows(file))
     return {head: row for row in rows for head in row.heads if head.partition(".")[0] == word}
-
-
-@lru_cache(maxsize=512)
-def file_of(head: str) -> str:
-    """The file of the table that has the row of a head."""
-    word = head.partition(".")[0]
-    return next(file for _, file, words in _FILES if word in words.split() for row in _rows(file) if head in row.heads)
 
 
 @cache
@@ -133,31 +106,6 @@ class _Heads(Mapping[str, "Row"]):
 
 
 HEADS: Mapping[str, Row] = _Heads()
-
-
-@cache
-def _words() -> frozenset[str]:
-    """Every word of every mnemonic of the table."""
-    slots = (word for row in _all().values() for slot in row.slots for word in (*slot.words, *slot.modules))
-    return frozenset(slots).union(word for head in _all() for word in head.split("."))
-
-
-def stray(mnemonic: str) -> Refusal | None:
-    """What to say of a qualifier that no instruction has, where qualifiers decide what is touched and ordered.
-
-    Compiled code has qualifiers that the table leaves out, since more kinds of an instruction can be run than a litmus
-    test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
-    """
-    first, *qualifiers = mnemonic.split(".")
-    if (first in SCALAR and first != "cvta") or not _group(first):
-        return None
-    for position, word in enumerate(qualifiers, start=1):
-        shaped = first == "wgmma" and "sp" in qualifiers and _SPARSE.fullmatch(word)
-        if word not in _words() and word not in _OF_NUMBERS and not shaped:
-            close = nearest(word, _words())
-            hint = f"did you mean '.{close}'?" if close else None
-            return Refusal(f"unknown qualifier '.{word[:40]}' of {first}", hint, position)
-    return None
 
 
 def _families() -> tuple[tuple[str, tuple[Row, ...]], ...]:

@@ -12,11 +12,7 @@ from memmodel import api
 from memmodel.answer import HANG, Budget, Finding, Observation
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
-from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Refusal
-from memmodel.isa.table import HEADS, SCALAR
 from memmodel.lint.warnings import doubts
-from memmodel.litmus.syntax import Layout
 from memmodel.lsp.cat_files import model_of
 from memmodel.lsp.document import Document, Json
 from memmodel.lsp.litmus_text import questions_of, without_instruction
@@ -123,31 +119,21 @@ def _cat(document: Document) -> list[Json]:
 
 
 def _ptx(document: Document) -> list[Json]:
-    from memmodel.kernel.machine.code import unknown
+    from memmodel.isa.lowered import lowered
+    from memmodel.isa.place import CTAS
     from memmodel.ptx.module.reader import parse_module
 
     try:
         module = parse_module(document.source)
     except InputError as error:
         return [of_error(document, error)]
-    functions = module.functions.values()
-    body = {instruction.span.start: instruction for function in functions for instruction in function.body or ()}
-    unread = {instruction.span.start for instruction in unknown(functions)}
-    diagnostics: list[Json] = []
-    for start, instruction in sorted(body.items()):
-        known = instruction.words[0] not in SCALAR and any(
-            head.partition(".")[0] == instruction.words[0] for head in HEADS
-        )
-        read = read_mnemonic(instruction.opcode, Layout.MODULE, HEADS) if known or start in unread else None
-        if isinstance(read, Refusal):
-            diagnostics.append(
-                made(document, instruction.span, WARNING, _with_hint(read.message, read.hint), "unknown")
-            )
-        elif start in unread:
-            diagnostics.append(
-                made(document, instruction.span, WARNING, f"no check can run {instruction.opcode}", "unknown")
-            )
-    return diagnostics[:MOST_ERRORS]
+    instructions = (instruction for function in module.functions.values() for instruction in function.body or ())
+    refusals = {instruction.span.start: lowered(instruction, CTAS).refusal for instruction in instructions}
+    return [
+        made(document, refusal.span, WARNING, _with_hint(refusal.message, refusal.hint), "unknown")
+        for _, refusal in sorted(refusals.items(), key=lambda entry: entry[0])
+        if refusal is not None
+    ][:MOST_ERRORS]
 
 
 def of_error(document: Document, error: InputError) -> Json:

@@ -259,6 +259,17 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessReplicas:
+    """An access to all memory that a multimem address points to. Other devices write there, too: `registers` receive
+    unknown values, and what is stored is unknown afterwards. `labels`: of the access, or of both halves of a reduction.
+    """
+
+    labels: tuple[Access, ...]
+    region: Elements
+    registers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AccessTexture:
     """An access to a texture or a surface, of which a launch does not say what it is made of.
 
@@ -326,7 +337,8 @@ Control = Jump | JumpByTable | CallFunction | Return | EndThread | Trap
 """Steps after which a warp may go on elsewhere than at the next instruction: each is all that its instruction does."""
 
 WarpOp = (
-    ActiveLanes
+    AccessReplicas
+    | ActiveLanes
     | AmongLanes
     | CallFunction
     | EndThread

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from isa.test_module_lowering import steps_of
-from memmodel.base.labels import Access, Family, Side
+from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, Op, Read, UndefinedIf, Write
+from memmodel.program.ops import Assign, AsyncRead, AsyncWrite, IssueAsync, Op, Read, UndefinedIf, Write
 from memmodel.program.regions import Chunk, Elements
-from memmodel.program.warp_ops import AccessTexture, WarpOp
+from memmodel.program.warp_ops import AccessReplicas, AccessTexture, WarpOp
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
 U32, U64, F32 = DataType("u", 32), DataType("u", 64), DataType("f", 32)
@@ -63,7 +63,61 @@ ZEROS = Write(
 )
 ODD = Apply("ne", (Apply("rem", (AMOUNT, Const(8)), U64), Const(0)), U64)
 
+IN_GLOBAL = Elements(within("global"), Window.GLOBAL, 4)
+
+
+def replicated(side: Side, scope: Scope, *, rmw: bool = False) -> Access:
+    """An asynchronous access through a multimem address."""
+    return Access(side, Sem.RELAXED, scope, family=Family.ST_ASYNC, rmw=rmw, asynchronous=True, spelt="multimem")
+
+
 WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
+    # A multimem address is one of global memory; all it points to is accessed alike.
+    "multimem.ld_reduce.add.u32 %r0, [%d0];": [
+        AccessReplicas((Access(Side.READ, spelt="multimem"),), Elements(AMOUNT, Window.GLOBAL, 4), ("0",))
+    ],
+    "multimem.ld_reduce.acquire.gpu.global.min.acc::f16.v2.e4m3x4 {%r0, %r1}, [%d0];": [
+        AccessReplicas(
+            (Access(Side.READ, Sem.ACQUIRE, Scope.GPU, spelt="multimem"),),
+            Elements(within("global"), Window.GLOBAL, 4, 2),
+            ("0", "1"),
+        )
+    ],
+    "multimem.st.relaxed.sys.v4.f32 [%d0], {%r0, %r1, %r2, %r3};": [
+        AccessReplicas(
+            (Access(Side.WRITE, Sem.RELAXED, Scope.SYS, spelt="multimem"),), Elements(AMOUNT, Window.GLOBAL, 4, 4)
+        )
+    ],
+    # "If the .scope qualifier is not specified for multimem.red then .sys scope is assumed by default."
+    "multimem.red.add.f64 [%d0], %d1;": [
+        AccessReplicas(
+            tuple(
+                Access(side, Sem.RELAXED, Scope.SYS, family=Family.RED, rmw=True, spelt="multimem")
+                for side in (Side.READ, Side.WRITE)
+            ),
+            Elements(AMOUNT, Window.GLOBAL, 8),
+        )
+    ],
+    "multimem.st.async.release.sys.global.u32 [%d0], %r0;": [
+        IssueAsync(
+            Issue(Family.ST_ASYNC, Sem.RELEASE, Scope.SYS),
+            (AsyncWrite(replicated(Side.WRITE, Scope.SYS), IN_GLOBAL, (Apply("cvt", (Get("0"),), U32),)),),
+        )
+    ],
+    "multimem.red.async.release.gpu.global.add.u32 [%d0], %r0;": [
+        IssueAsync(
+            Issue(Family.ST_ASYNC, Sem.RELEASE, Scope.GPU),
+            (
+                AsyncRead(replicated(Side.READ, Scope.GPU, rmw=True), IN_GLOBAL, ("$0",)),
+                AsyncWrite(
+                    replicated(Side.WRITE, Scope.GPU, rmw=True),
+                    IN_GLOBAL,
+                    (Apply("add", (Get("$0"), Apply("cvt", (Get("0"),), U32)), U32),),
+                    rmw=True,
+                ),
+            ),
+        )
+    ],
     "ld.u32 %r0, [%d0];": loaded(Window.GENERIC),
     "ld.volatile.u32 %r0, [%d0];": loaded(Window.DATA_OR_LOCAL, label=VOLATILE),
     "ld.local.u32 %r0, [%d0];": loaded(Window.LOCAL, within("local")),

@@ -2,25 +2,41 @@
 
 In: a Call. Out: one instruction with an access for each variable that the multimem address points to; between these
 there is no order. Settled here: what is combined. The address is a virtual address of its own, other than those of the
-variables ("Multimem Addresses").
+variables ("Multimem Addresses"). In a module the launch says what it points to, and other devices write there, too:
+the values are unknown.
 """
 
 from __future__ import annotations
 
-from memmodel.base.labels import Family, Side
+from collections.abc import Iterator
+
+from memmodel.base.labels import Access, Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Since, Slot, scope_slot, types_by_operation
+from memmodel.isa.row import Need, Row, Rule, Since, Slot, either, numeric_type, scope_slot, types_by_operation
 from memmodel.isa.synchronization.atomic import HALVES, NO_FLOATS
 from memmodel.program.expressions import Apply, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
-from memmodel.program.regions import Multimem
+from memmodel.program.regions import Elements, Multimem
+from memmodel.program.warp_ops import AccessReplicas, WarpOp
 from memmodel.ptx.operands import Operand
-from memmodel.ptx.vocabulary import Scope, Sem, Space
+from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 TYPES = ("b32", "b64", "u32", "u64", "s32", "s64")
 BY_OPERATION = {"add": "u32|u64|s32", "and|or|xor": "b32|b64", "min|max": "u32|s32|u64|s64"}
+HALVES_OF_WORDS = ("f16", "f16x2", "bf16", "bf16x2")
+FLOATS = (*HALVES_OF_WORDS, "f32", "f64")
+EIGHT_BITS = {"e4m3": 1, "e5m2": 1, "e4m3x2": 2, "e5m2x2": 2, "e4m3x4": 4, "e5m2x4": 4}
+"""Bytes of types that only ld_reduce and st have."""
+
+VECTORS = {
+    "!vec": "f16x2|bf16x2|f32|f64|e5m2x4|e4m3x4",
+    "vec=v2": "f16|f16x2|bf16|bf16x2|f32|e5m2x2|e5m2x4|e4m3x2|e4m3x4",
+    "vec=v4": "f16|f16x2|bf16|bf16x2|f32|e5m2|e5m2x2|e5m2x4|e4m3|e4m3x2|e4m3x4",
+    "vec=v8": "f16|bf16|e5m2|e4m3|e5m2x2|e4m3x2",
+}
+"""The floating-point types of vectors. Only modules have these types."""
 _PAGE = "Data Movement and Conversion Instructions: multimem.ld_reduce, multimem.st, multimem.red"
 
 
@@ -28,13 +44,13 @@ def load(call: Call) -> tuple[Op, ...]:
     """multimem.ld_reduce: the values of all variables, combined."""
     target = call.register(call.operands[0])
     region, count = _region(call, call.operands[1])
-    sem = SEMANTICS[call.word("sem") or "weak"]
+    label = _label(call, Side.READ)
     each = tuple(f"${k}" for k in range(count))
     result: Expr = Get(each[0])
     for one in each[1:]:
         result = Apply(call.word("op") or "", (result, Get(one)), call.type)
     return (
-        Read(each, region, call.access(Side.READ, sem, call.scope), call.given_type),
+        Read(each, region, label, call.given_type),
         Assign(target, call.reduced(result)),
     )
 
@@ -43,22 +59,61 @@ def store(call: Call) -> tuple[Op, ...]:
     """multimem.st: the value, to all variables."""
     region, count = _region(call, call.operands[0])
     value = call.reduced(call.value(call.operands[1]))
-    label = call.access(Side.WRITE, SEMANTICS[call.word("sem") or "weak"], call.scope)
-    return (Write((value,) * count, region, label),)
+    return (Write((value,) * count, region, _label(call, Side.WRITE)),)
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """multimem.red: an atomic update of each variable, whose old value is not returned."""
     region, count = _region(call, call.operands[0])
-    given, scope = call.reduced(call.value(call.operands[1])), call.scope or Scope.SYS
-    halves = HALVES[call.word("sem") or "relaxed"]
-    read, write = (
-        call.access(side, sem, scope, family=Family.RED, rmw=True)
-        for side, sem in zip((Side.READ, Side.WRITE), halves, strict=True)
-    )
+    given = call.reduced(call.value(call.operands[1]))
+    read, write = _halves(call)
     each = tuple(f"${k}" for k in range(count))
     values = tuple(Apply(call.word("op") or "", (Get(one), given), call.type) for one in each)
     return (Read(each, region, read, call.given_type), Write(values, region, write, rmw=True))
+
+
+def _label(call: Call, side: Side) -> Access:
+    return call.access(side, SEMANTICS[call.word("sem") or "weak"], call.scope)
+
+
+def _halves(call: Call) -> tuple[Access, Access]:
+    """The read and the write of a reduction."""
+    read, write = HALVES[call.word("sem") or "relaxed"]
+    scope = call.scope or Scope.SYS
+    return (
+        call.access(Side.READ, read, scope, family=Family.RED, rmw=True),
+        call.access(Side.WRITE, write, scope, family=Family.RED, rmw=True),
+    )
+
+
+def load_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """multimem.ld_reduce in a module."""
+    items = call.vector(call.operands[0])
+    registers = tuple(call.register(item) for item in items)
+    return (AccessReplicas((_label(call, Side.READ),), _elements(call, call.operands[1], len(items)), registers),)
+
+
+def store_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """multimem.st in a module."""
+    return (AccessReplicas((_label(call, Side.WRITE),), _elements(call, call.operands[0], _values(call))),)
+
+
+def reduce_in_module(call: Call) -> tuple[WarpOp, ...]:
+    """multimem.red in a module."""
+    return (AccessReplicas(_halves(call), _elements(call, call.operands[0], _values(call))),)
+
+
+def _values(call: Call) -> int:
+    """How many values are stored. Raises InputError if one of them is none."""
+    return len([call.value(item) for item in call.vector(call.operands[1])])
+
+
+def _elements(call: Call, operand: Operand, count: int) -> Elements:
+    """The bytes at a multimem address."""
+    word = call.word("type") or ""
+    type = numeric_type(word)
+    size = EIGHT_BITS[word] if type is None else type.width // 8
+    return Elements(call.location(operand), Window.GLOBAL, size, count)
 
 
 def _region(call: Call, operand: Operand) -> tuple[Multimem, int]:
@@ -81,27 +136,51 @@ def _row(
     rules: tuple[Rule, ...],
     *,
     op: bool = True,
+    floats: tuple[str, ...] = (*FLOATS, *EIGHT_BITS),
 ) -> Row:
+    types, slots = dict(BY_OPERATION), list[Slot]()
+    if op:
+        slots.append(Slot("op", tuple(word for ops in types for word in ops.split("|")), "operation", Need.ALWAYS))
+        types["add"] += "|" + either(floats)
+        if head == "ld_reduce":
+            types["min|max"] += "|" + either((*HALVES_OF_WORDS, *EIGHT_BITS))
+            slots.append(Slot("acc", (), "precision", modules=("acc::f32", "acc::f16")))
+    lower, lower_module = {
+        "ld_reduce": (load, load_in_module),
+        "st": (store, store_in_module),
+        "red": (reduce, reduce_in_module),
+    }[head]
     return Row(
         (f"multimem.{head}",),
         (
             Slot("sem", words, "memory semantics"),
             scope_slot(),
             Slot("space", ("global",), "state space"),
-            *(
-                (Slot("op", tuple(word for ops in BY_OPERATION for word in ops.split("|")), "operation", Need.ALWAYS),)
-                if op
-                else ()
-            ),
-            Slot("type", TYPES, "type", Need.ALWAYS, NO_FLOATS),
+            *slots,
+            Slot("vec", (), "vector qualifier", modules=("v2", "v4", "v8")),
+            Slot("type", TYPES, "type", Need.ALWAYS, NO_FLOATS, modules=floats),
         ),
         operands,
-        {"ld_reduce": load, "st": store, "red": reduce}[head],
+        lower,
         events,
         _PAGE,
-        rules=(*rules, *(types_by_operation(BY_OPERATION, TYPES) if op else ())),
+        rules=(
+            *rules,
+            *(types_by_operation(types, (*TYPES, *floats)) if op else ()),
+            Rule("{head}.{type} has no .{vec}", "write an instruction for each element", f"vec type={either(TYPES)}"),
+            *_vector_rules(floats),
+        ),
         since=Since(90),
+        lower_module=lower_module,
     )
+
+
+def _vector_rules(floats: tuple[str, ...]) -> Iterator[Rule]:
+    """A vector has 32, 64 or 128 bits."""
+    for case, types in VECTORS.items():
+        others = either(word for word in floats if word not in types.split("|"))
+        message = "{head}.{type} needs a vector qualifier" if case == "!vec" else "{head}.{vec} has no type .{type}"
+        yield Rule(message, "the values have 32, 64 or 128 bits together", f"{case} type={others}")
 
 
 _SCOPES = tuple(
@@ -116,6 +195,10 @@ _WEAK = (
         "!sem scope",
     ),
 )
+_PRECISION = (
+    Rule("{head}.{acc} is for types of 16 bits", "drop .{acc}", f"acc=acc::f32 type!={either(HALVES_OF_WORDS)}"),
+    Rule("{head}.{acc} is for types of 8 bits", "drop .{acc}", f"acc=acc::f16 type!={either(EIGHT_BITS)}"),
+)
 _OF_EACH = "of each variable that the multimem address points to, through that address"
 
 ROWS = (
@@ -124,7 +207,7 @@ ROWS = (
         ("weak", "relaxed", "acquire"),
         ("d", "[a]"),
         f"a read {_OF_EACH}, weak unless it says otherwise; d is what they give together",
-        (*_SCOPES[:2], *_WEAK),
+        (*_SCOPES[:2], *_WEAK, *_PRECISION),
     ),
     _row(
         "st",
@@ -140,5 +223,6 @@ ROWS = (
         ("[a]", "b"),
         f"as red, {_OF_EACH}; .relaxed and .sys unless it says otherwise",
         (),
+        floats=FLOATS,
     ),
 )

@@ -1,14 +1,14 @@
 """Rows of the table: st.async and red.async, in both of their families.
 
 In: a Call. Out: one Issue, all of it in the generic proxy. To another CTA's shared memory the write is weak (a
-reduction relaxed at .cluster scope) and a complete-tx tells of its end. To global memory the issue itself is the
-release, the write is strong at its scope, and nothing tells of its end. Settled here: which family has which
-qualifiers and types.
+reduction relaxed at .cluster scope) and a complete-tx tells of its end. To global memory, and through a multimem
+address of a compiled module, the issue itself is the release, the write is strong at its scope, and nothing tells of
+its end. Settled here: which family has which qualifiers and types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -46,7 +46,7 @@ def reduce(call: Call) -> tuple[Op, ...]:
 
 def _region(call: Call, count: int) -> Elements:
     """The bytes written. A reduction goes to another CTA than its own, a store to any of the cluster."""
-    window = Window.SHARED_OTHER if call.head == "red.async" else Window.SHARED_CLUSTER
+    window = Window.SHARED_CLUSTER if call.word("op") is None else Window.SHARED_OTHER
     window = Window.GLOBAL if call.word("sem") == "release" else window
     return Elements(call.location(call.operands[0]), window, (call.width or 64) // 8, count)
 
@@ -72,7 +72,7 @@ def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
     there = _cta(call, target), _cta(call, bar)
     if None not in there and there[0] != there[1]:
         call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{there[0]}")
-    if call.head == "red.async" and there[0] == call.place.cta:
+    if there[0] is not None and call.word("op") is not None and there[0] == call.place.cta:
         hint = "name the instance of another CTA, as in [x@cta1]"
         call.fail("red.async goes to the shared memory of another CTA", target, hint)
     size = Const(count * (call.width or 64) // 8)
@@ -83,7 +83,7 @@ def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
 
 def _conditions(call: Call, barrier: Expr) -> Iterator[UndefinedIf]:
     """What the pages ask of the CTAs, as far as it depends on the execution or the placement."""
-    if call.head == "st.async" and call.context.space.cluster_size(call.place) == 1:
+    if call.word("op") is None and call.cluster_size == 1:
         yield UndefinedIf("st.async in a cluster of one CTA", Const(1))
     target = call.location(call.operands[0])
     if isinstance(target, AddressOf) and isinstance(barrier, AddressOf):
@@ -93,9 +93,9 @@ def _conditions(call: Call, barrier: Expr) -> Iterator[UndefinedIf]:
 
 
 def _cta(call: Call, operand: Operand) -> int | None:
-    """The CTA of a named operand; None for a register."""
+    """The CTA of an operand that a litmus test names; None for a register."""
     base = operand.base if isinstance(operand, Mem) else None
-    if not isinstance(base, Sym):
+    if not isinstance(base, Sym) or call.module:
         return None
     own = call.root(call.variable(base)).cta
     return base.cta if base.cta is not None else own if own is not None else call.place.cta
@@ -138,6 +138,29 @@ _LATER = dict.fromkeys(("mmio", "sem=release", "space=global", "scope=gpu|sys"),
 _TYPES = ("b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64")
 
 _row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+
+
+def _multimem(
+    head: str, slots: tuple[Slot, ...], lower: Callable[[Call], tuple[Op, ...]], made: str, source: str
+) -> Row:
+    return _row(
+        (head,),
+        (
+            Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
+            Slot("scope", ("gpu", "sys"), "scope", Need.ALWAYS),
+            Slot("space", ("global",), "state space"),
+            *slots,
+        ),
+        ("[a]", "b"),
+        None,
+        f"an issue that releases; outside of program order {made} of all memory that the multimem address points to, "
+        "at the same scope",
+        source,
+        since=Since(100),
+        modules=True,
+        lower_module=lower,
+    )
+
 
 ROWS = (
     _row(
@@ -218,5 +241,19 @@ ROWS = (
         ),
         later=_LATER,
         when=_WHEN,
+    ),
+    _multimem(
+        "multimem.st.async",
+        (type_slot(tuple(word for word in _TYPES if word != "b128")),),
+        store,
+        "a relaxed write",
+        "Data Movement and Conversion Instructions: multimem.st.async",
+    ),
+    _multimem(
+        "multimem.red.async",
+        (Slot("op", ("add",), "operation", Need.ALWAYS), type_slot(("u32", "s32", "u64"))),
+        reduce,
+        "a relaxed atomic read and write",
+        "Parallel Synchronization and Communication Instructions: multimem.red.async",
     ),
 )

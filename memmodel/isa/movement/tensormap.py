@@ -64,7 +64,7 @@ def replace(call: Call) -> tuple[Op, ...]:
     code = call.operands[-1]
     if field in CODED and not isinstance(code, Imm):
         call.fail(f"the new value of .{field} is written out", code)
-    if isinstance(code, Imm) and not 0 <= code.value < CODES.get(field, code.value + 1):
+    if field in CODED and isinstance(code, Imm) and not 0 <= code.value < CODES[field]:
         call.fail(f"the new value of .{field} is from 0 to {CODES[field] - 1}, and not {code.value}", code)
     window = call.window if call.word("space") else Window.OWN_DATA
     region = TensorMapAt(_map(call, call.operands[0], SPACE_OF.get(call.word("space") or "")), window)

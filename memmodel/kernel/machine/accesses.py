@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
-from memmodel.kernel.machine.compiler import Compiler
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.base.labels import Access, Side
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, moved, private_step, read_lane
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
@@ -24,17 +23,13 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.expressions import Apply, Expr
 from memmodel.program.fields import NOTHING
-from memmodel.program.ops import Read, Track, Write
+from memmodel.program.ops import Read, Write
 from memmodel.program.regions import Elements
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Mem, Operand, Register, TensorOperand, Vector
-from memmodel.ptx.vocabulary import Scope, Sem
+from memmodel.ptx.vocabulary import Sem
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter, Pointer
-
-SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
-SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, "acq_rel": Sem.ACQ_REL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +204,6 @@ def _filled(interpreter: Interpreter, op: Write) -> Blocking:
     return step
 
 
-def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Get:
-    """The numbers of an address operand."""
-    if not isinstance(operand, Mem | TensorOperand):
-        raise Refused(f"{instruction.opcode} takes an address in brackets here", instruction.span)
-    base = compiler.get(operand.base, instruction)
-    return shifted(base, operand.offset) if operand.offset else base
-
-
 def shifted(base: Get, offset: int) -> Get:
     """A number of bytes behind an address."""
 
@@ -227,12 +214,6 @@ def shifted(base: Get, offset: int) -> Get:
         return [None if one is None else one + offset for one in row]
 
     return get
-
-
-def space_of(words: tuple[str, ...]) -> str:
-    """The state space that an instruction names."""
-    spaces = ("shared", "global", "local", "param", "const")
-    return next((word for word in words[1:] if word.split("::")[0] in spaces), "generic")
 
 
 def strong(
@@ -371,61 +352,3 @@ def _write_all(
             continue
         for lane, at in zip(lanes, offsets, strict=True):
             block.store(at + shift, unit, row[lane])
-
-
-def registers_of(compiler: Compiler, operand: Operand) -> list[int]:
-    """The registers of a fragment."""
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    return [slot for slot in map(compiler.slot_of, items) if slot is not None]
-
-
-def gathered(warp: Warp, lanes: Lanes) -> bool:
-    """Have all lanes of the warp that have not ended come to an instruction with .aligned?"""
-    return len(lanes) == LANES or sum(1 << lane for lane in lanes) == warp.live
-
-
-def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """The step of cp.async."""
-    if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
-        return _copy(compiler, instruction)
-    return None
-
-
-def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """cp.async: 4, 8 or 16 bytes, of which `src-size` are read and the rest is zero."""
-    hinted = any("cache_hint" in word for word in instruction.words)
-    operands = instruction.operands[:-1] if hinted else instruction.operands
-    target = address(compiler, instruction, operands[0])
-    source = address(compiler, instruction, operands[1])
-    sizes = compiler.get(operands[2], instruction)
-    kept = compiler.get(operands[3], instruction) if len(operands) > 3 else sizes
-    ignored = len(operands) > 3 and isinstance(operands[3], Register) and operands[3].kind == "pred"
-    issue_label: Label = Issue(Family.CP_ASYNC)
-    reads = Access(Side.READ, family=Family.CP_ASYNC, asynchronous=True, role=Role.SOURCE)
-    writes = Access(Side.WRITE, family=Family.CP_ASYNC, asynchronous=True)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        to, start, whole, part = list(target(warp)), list(source(warp)), list(sizes(warp)), list(kept(warp))
-        for lane in lanes:
-            size, left = whole[lane], part[lane]
-            if size is None or left is None:
-                machine.unknown("the size of the copy", instruction)
-            left = (0 if left else size) if ignored else left
-            if left > size:
-                raise Faulty("undefined-instruction", f"src-size {left} of cp.async is above cp-size {size}")
-            thread = warp.threads[lane]
-            block, at = machine.place(warp, "shared", to[lane], size, instruction)
-            aligned(block, at, size, to[lane])
-            issue = machine.event(thread, instruction.number, issue_label)
-            if left:
-                origin, begin = machine.place(warp, "global", start[lane], left, instruction)
-                machine.weak(origin, begin, left, thread, reads, instruction.number, None, issue)
-                block.copy(at, origin, begin, left)
-            machine.weak(block, at, size, thread, writes, instruction.number, None, issue)
-            machine.forget(block, at, size)
-            if left < size:
-                block.store(at + left, size - left, 0)
-            warp.tracks[Track.CP_ASYNC].add(lane, issue)
-        return True
-
-    return step

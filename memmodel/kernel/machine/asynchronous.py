@@ -233,7 +233,7 @@ def _piece(interpreter: Interpreter, part: Part, inner: frozenset[str]) -> Compi
     instruction = interpreter.instruction
     locate = locator(interpreter, part.region)
     label = part.write if isinstance(part, Update) else part.label
-    if isinstance(label, Access) and label.spelt == "multimem":
+    if isinstance(label, Access) and label.replicated:
         locate = _everywhere(locate, instruction)
     condition = part.when if isinstance(part, Scatter | SignalPart) else None
     when = None if condition is None else interpreter.value(condition)
@@ -275,9 +275,10 @@ def _make(interpreter: Interpreter, part: Part) -> Make:
             return partial(_describe, part)
         case AsyncRead():
             slots = [None if name is None else interpreter.slot(name) for name in part.registers]
-            return partial(_read, part, slots)
+            return partial(_read, part, [] if part.label.replicated else slots)
         case AsyncWrite():
-            return partial(_write, part, [interpreter.value(value) for value in part.values])
+            values = [interpreter.value(value) for value in part.values]
+            return partial(_write, part, [] if part.label.replicated else values)
         case SignalPart():
             return partial(_signal, part, None if part.bytes is None else interpreter.value(part.bytes))
         case Respond():
@@ -351,20 +352,24 @@ def _describe(part: AsyncRead, issuing: LaneIssue, number: int) -> None:
 
 
 def _read(part: AsyncRead, slots: list[int | None], issuing: LaneIssue, number: int) -> None:
-    """Scalars into temporaries, as other parts use them."""
+    """Scalars into temporaries, as other parts use them; none of memory that other devices write, too."""
     issuing.access(number, part.label, strongly=part.label.sem is not Sem.WEAK)
-    for slot, (block, first, size) in zip(slots, _scalars(issuing.bytes_of(number)), strict=True):
+    scalars = _scalars(issuing.bytes_of(number)) if slots else ()
+    for slot, (block, first, size) in zip(slots, scalars, strict=True):
         if slot is not None:
             issuing.warp.own(slot)[issuing.lane] = None if issuing.hidden else block.load(first, size)
 
 
 def _write(part: AsyncWrite, values: list[Get], issuing: LaneIssue, number: int) -> None:
-    """Values to scalars."""
+    """Values to scalars; what memory holds that other devices write, too, is unknown."""
     reads = issuing.accesses
     issuing.access(number, part.label, strongly=part.label.sem is not Sem.WEAK)
     for read, write in zip(reads, issuing.accesses, strict=True) if part.rmw else ():
         read.partner, write.partner = write, read
     issuing.machine.version += 1
+    if not values:
+        _forget(issuing.bytes_of(number))
+        return
     for get, (block, first, size) in zip(values, _scalars(issuing.bytes_of(number)), strict=True):
         block.store(first, size, None if issuing.hidden else issuing.value(get))
 

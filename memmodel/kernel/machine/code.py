@@ -5,25 +5,19 @@ In: PtxFunction, DeviceMemory. Out: `Code`. What is not known is refused when it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Fence, ProxyFence
 from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
-from memmodel.isa.place import CTAS
-from memmodel.isa.table import file_of, stray
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import written
-from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
 from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.calls import ASSERTION, CallPlan, call_plans
-from memmodel.kernel.machine.engines.multimem import multimem_step
-from memmodel.kernel.machine.engines.stasync import async_step
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, Step
@@ -32,44 +26,6 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.program.ops import Emit, Jump, Op
 from memmodel.program.warp_ops import CallFunction, Control, JumpByTable, MultiplyInRegisters, Return, WarpOp
 from memmodel.ptx.module.syntax import Callee, PtxFunction, PtxInstruction
-
-STEPS = (access_step, object_step, async_step, multimem_step)
-INTERPRETED = (
-    "synchronization.barrier",
-    "synchronization.fence",
-    "synchronization.fence_async",
-    "synchronization.grids",
-    "synchronization.groups",
-    "synchronization.launch",
-    "synchronization.mbarrier",
-    "synchronization.votes",
-    "matrix.fragments",
-    "matrix.warp_mma",
-    "synchronization.atomic",
-    "movement.access",
-    "movement.bulk",
-    "movement.cluster",
-    "movement.cpasync",
-    "movement.fill",
-    "movement.hints",
-    "movement.spaces",
-    "movement.tensor",
-    "movement.tensormap",
-    "matrix.wgmma",
-    "matrix.tcgen_mma",
-    "matrix.tcgen_move",
-    "matrix.tcgen_sync",
-    "movement.textures",
-    "scalar.calls",
-    "scalar.compute",
-    "scalar.control",
-    "scalar.compare",
-    "scalar.convert",
-    "scalar.extended",
-    "scalar.floats",
-    "scalar.video",
-)
-"""Files of the instruction table whose rows are run by their steps."""
 
 
 @dataclass(slots=True)
@@ -186,30 +142,8 @@ def _body(codes: Sequence[Code], callee: Callee) -> range:
     return range(callee.start, min(callee.end, len(codes)))
 
 
-class _Nowhere:
-    """Stands for memory where nothing is run."""
-
-    def __init__(self) -> None:
-        self.symbols: dict[str, tuple[str, int]] = {}
-        self.cluster_size = CTAS
-
-
-def unknown(functions: Iterable[PtxFunction]) -> Iterator[PtxInstruction]:
-    """The instructions that are not known, and would be refused when they are reached."""
-    compiler = Compiler(_Nowhere())
-    for function in functions:
-        codes = (_compiled(compiler, function, one) for one in function.body or ())
-        yield from (one.instruction for one in codes if one.refusal is not None and one.refusal.message in _said(one))
-
-
-def _said(code: Code) -> tuple[str, str]:
-    """How an instruction is refused that is not known, and one of a family of which others are."""
-    opcode = code.instruction.opcode
-    return f"the instruction {opcode} is not known", f"{opcode} is not known"
-
-
 def begins(instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
-    """Does an opcode begin with one of these?"""
+    """True if the opcode begins with one of these."""
     return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
 
 
@@ -231,56 +165,40 @@ def _code(does: LoweredInstruction, pure: Step | None = None) -> Code:
 
 
 def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstruction) -> Code:
+    """An instruction with what the steps of its row do."""
     code = _code(lowered(instruction, compiler.memory.cluster_size))
     try:
-        _by_steps(compiler, entry, code)
-        if code.control is not None:
-            return code
-        if code.pure is None and code.blocking is None:
-            steps = (make(compiler, instruction) for make in STEPS)
-            code.blocking = next((step for step in steps if step is not None), None)
-        if not compiler.packed.isdisjoint(written(instruction)):
-            interpreter = Interpreter(compiler, instruction, code.ops)
-            code.pure = None if code.pure is None else with_bits(interpreter, code.pure)
-            code.blocking = None if code.blocking is None else cleared_first(instruction, code.blocking)
+        _fill_in(compiler, entry, code)
     except Refused as error:
         code.refusal = error
-        return code
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
-        code.pure = None
-        code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
-        return code
-    code.collective = collective_of(compiler, instruction)
-    odd = stray(instruction.opcode)
-    if odd is not None:
-        code.pure = code.blocking = None
-        code.refusal = Refused(odd.message, instruction.span, odd.hint)
-    elif code.pure is None and code.blocking is None:
-        hint = "it cannot be run, and nothing is skipped"
-        code.refusal = Refused(_said(code)[0], instruction.span, hint)
     return code
 
 
-def _by_steps(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
-    """Fill in an instruction from the steps of its row, if its family is run so. Raises Refused."""
-    does = code.does
-    if does.row is None or file_of(does.row.heads[0]) not in INTERPRETED:
-        return
+def _fill_in(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
+    """What the steps of an instruction do. Raises Refused."""
+    does, instruction = code.does, code.instruction
+    if does.row is None:
+        hint = "it cannot be run, and nothing is skipped"
+        raise Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
     if does.refusal is not None:
         raise Refused(does.refusal.message, does.refusal.span, does.refusal.hint)
-    code.ops = does.ops
-    interpreter = Interpreter(compiler, does.instruction, does.ops)
+    interpreter = Interpreter(compiler, instruction, does.ops)
     if does.control is not None:
         _control_code(interpreter, entry, code, does.control)
         return
-    code.pure = interpreter.pure()
-    code.blocking = None if code.pure is not None else interpreter.blocking()
+    pure = interpreter.pure()
+    blocking = None if pure is not None else interpreter.blocking()
+    if not compiler.packed.isdisjoint(does.writes):
+        pure = None if pure is None else with_bits(interpreter, pure)
+        blocking = None if blocking is None else cleared_first(instruction, blocking)
+    code.ops, code.pure, code.blocking = does.ops, pure, blocking
     code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in does.ops)
+    code.collective = collective_of(compiler, instruction)
 
 
 def _control_code(interpreter: Interpreter, entry: PtxFunction, code: Code, op: Control) -> None:
     """Jumps and calls. Raises Refused."""
-    code.control = op
+    code.ops, code.control = (op,), op
     match op:
         case Jump():
             assert op.label is not None, "the end of a thread of a module is another step"

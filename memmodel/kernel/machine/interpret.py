@@ -30,6 +30,7 @@ from memmodel.kernel.machine.engines.mma import (
     multiply_in_tensor_memory,
     shift_tensor_memory,
 )
+from memmodel.kernel.machine.engines.multimem import access_replicas
 from memmodel.kernel.machine.engines.tensor import allocate_columns, free_columns, relinquish_permit
 from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
 from memmodel.kernel.machine.engines.textures import access_texture
@@ -64,6 +65,7 @@ from memmodel.program.regions import TensorMapAt
 from memmodel.program.unknowns import Leaf
 from memmodel.program.uses import results_of
 from memmodel.program.warp_ops import (
+    AccessReplicas,
     AccessTexture,
     ActiveLanes,
     AllocateColumns,
@@ -457,6 +459,10 @@ class Interpreter:
     @step.register
     def _(self, op: OnStack) -> Blocking:
         return on_stack(self, op)
+
+    @step.register
+    def _(self, op: AccessReplicas) -> Blocking:
+        return access_replicas(self, op)
 
     @step.register
     def _(self, op: AccessTexture) -> Blocking:

@@ -9,55 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
+from memmodel.base.labels import Action, Signal
 from memmodel.base.lives import KERNEL_PHASE_BITS, in_life
-from memmodel.kernel.machine.accesses import address
-from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.automata import MbarrierCounts
-from memmodel.program.ops import OnObject, Track
+from memmodel.program.ops import OnObject
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Scope, Sem
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter, Pointer
 
 OBJECT_BYTES = 8
-
-
-def object_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """The step of an instruction of this family."""
-    if instruction.words[:4] == ("cp", "async", "mbarrier", "arrive"):
-        return _arrive_on(compiler, instruction)
-    return None
-
-
-def window_of(instruction: PtxInstruction, where: int | None) -> str:
-    """The state space in which the address of an object is."""
-    if "shared::cluster" in instruction.words:
-        return "shared::cluster"
-    return "shared" if where is None or where < 1 << 32 else "generic"
-
-
-def at_object(machine: Machine, warp: Warp, instruction: PtxInstruction, where: int | None) -> tuple[Block, int]:
-    """The object at an address."""
-    block, at = machine.place(warp, window_of(instruction, where), where, 8, instruction)
-    if at % 8:
-        raise Faulty("undefined-address", f"address {where:#x} is misaligned for an mbarrier object")
-    return block, at
-
-
-def made_at(
-    machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, label: Mbarrier, where: int | None
-) -> TraceEvent:
-    """An event about the mbarrier object at an address."""
-    block, at = at_object(machine, warp, instruction, where)
-    made = machine.event(warp.threads[lane], instruction.number, label)
-    made.block, made.first, made.size = block, at, 8
-    return made
 
 
 def signalled(
@@ -189,24 +154,3 @@ def _leave_behind(warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
     others = LaneGroup(group.at, lanes, on=group.on, frames=group.frames, step=group.step, checked=True)
     warp.groups.append(others)
     group.on = None
-
-
-def _arrive_on(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """cp.async.mbarrier.arrive: an arrive-on when the earlier cp.async of the thread are done."""
-    where = address(compiler, instruction, instruction.operands[0])
-    extra = "noinc" not in instruction.words
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        places = list(where(warp))
-        for lane in lanes:
-            if extra:
-                label = Mbarrier(Action.PENDING, Sem.RELAXED, Scope.CTA)
-                made = made_at(machine, warp, lane, instruction, label, places[lane])
-                machine.update(made, Action.PENDING, 1)
-            issue = machine.event(warp.threads[lane], instruction.number, Issue(Family.CP_ASYNC))
-            block, at = at_object(machine, warp, instruction, places[lane])
-            signal = Signal(Action.ARRIVE, Scope.CTA, Family.CP_ASYNC)
-            signalled(machine, issue, signal, block, at, list(warp.tracks[Track.CP_ASYNC].issued[lane]))
-        return True
-
-    return step

@@ -307,25 +307,20 @@ class Scheduler:
         """An instruction that goes on to the next; False if it waits."""
         if code.refusal is not None:
             raise code.refusal
-        try:
-            if code.pure is not None:
-                code.pure(warp, lanes)
-                if code.touched:
-                    self._check_registers(warp, code)
-                return True
-            self.machine.failing.met(warp, lanes, code.instruction)
-            collective = code.collective
-            ready = collective is None or collective.gathered(warp, lanes)
-            if ready and code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
-                if collective is not None:
-                    collective.executed(self.machine, warp, lanes)
-                if code.touched:
-                    self._check_registers(warp, code)
-                return True
-        except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
-            # Operands that no assembler takes: too few, too many, of another kind.
-            opcode = code.instruction.opcode
-            raise Refused(f"{opcode} cannot be run with these operands", code.instruction.span) from error
+        if code.pure is not None:
+            code.pure(warp, lanes)
+            if code.touched:
+                self._check_registers(warp, code)
+            return True
+        self.machine.failing.met(warp, lanes, code.instruction)
+        collective = code.collective
+        ready = collective is None or collective.gathered(warp, lanes)
+        if ready and code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+            if collective is not None:
+                collective.executed(self.machine, warp, lanes)
+            if code.touched:
+                self._check_registers(warp, code)
+            return True
         if len(lanes) < len(group.lanes) and group.waits is None:
             others = [lane for lane in group.lanes if lane not in lanes]
             group.lanes = lanes

@@ -166,7 +166,7 @@ def is_generic(label: Label) -> bool:
 
 def aliased(label: Label) -> bool:
     """True if an access goes through a multimem address, which is another virtual address of the same memory."""
-    return isinstance(label, Access) and label.spelt == "multimem"
+    return isinstance(label, Access) and label.replicated
 
 
 def outlives(label: Label) -> bool:

@@ -142,7 +142,7 @@ def test_a_value_of_a_lane_that_takes_no_part_is_not_known() -> None:
         ("redux.sync.add.b32 %r10, %r0, -1;", "redux.sync.add is for .u32 and .s32"),
         ("redux.sync.and.u32 %r10, %r0, -1;", "redux.sync.and is for .b32"),
         ("redux.sync.add.f32 %f0, %f1, -1;", "redux.sync.add is for .u32 and .s32"),
-        ("redux.sync.min.abs.u32 %r10, %r0, -1;", "redux.sync.min.abs is for .f32"),
+        ("redux.sync.min.abs.u32 %r10, %r0, -1;", "redux.sync with .abs is for .f32"),
         ("match.any.sync.b32 %r10|%p1, %r0, -1;", "writes one register"),
         ("shfl.sync.idx.b32 %r10, %r0, 0, 31;", "takes d|p, a, b, c, membermask"),
         ("shfl.sync.idx.b64 %r10, %r0, 0, 31, -1;", "unknown qualifier '.b64'"),

@@ -244,7 +244,7 @@ class Naming(Follower):
         bits, unit = widths(instruction), 8 * move.unit
 
         def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> list[list[int]]:
-            terms: dict[int, list[int]] = {warp.threads[lane].number: [] for lane in lanes}
+            terms: dict[int, list[int]] = {thread.number: [] for thread in warp.threads}
             for access, n, first in _pieces(accesses, move):
                 term = self._cells.load(access.block, first, move.unit)
                 width = bits[move.slots[n]]
@@ -276,7 +276,8 @@ class Naming(Follower):
                 return False
             left: dict[tuple[int, int], list[int]] = {}
             for access, n, first in _pieces(self._since(machine, single, many), move):
-                term = given[access.thread][n]
+                row = given.get(access.thread)  # none of a lane that has exited, where the warp may not go on
+                term = self.terms.fresh() if row is None else row[n]
                 self._cells.store(access.block, first, move.unit, term)
                 left.setdefault((access.thread, access.first), []).append(term)
             if asked:

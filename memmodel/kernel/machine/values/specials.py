@@ -18,7 +18,7 @@ WORKSPACE_WORDS = {"%envreg1": 32, "%envreg2": 0}
 
 
 def special(name: str) -> Callable[[Warp], Row]:
-    """The values of a special register."""
+    """The values of a special register; a whole vector (%tid) and its fourth element are not followed."""
     if name in WORKSPACE_WORDS:
         word = uniform(WORKSPACE_START >> WORKSPACE_WORDS[name] & 0xFFFFFFFF)
         return lambda warp: word
@@ -27,4 +27,4 @@ def special(name: str) -> Callable[[Warp], Row]:
         return lambda warp: place
     if name.startswith(UNKNOWN_SPECIAL):
         return lambda warp: UNKNOWN
-    return lambda warp: warp.special[name]
+    return lambda warp: warp.special.get(name, UNKNOWN)
