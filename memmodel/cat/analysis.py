@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memmodel.base.identity import by_identity
-from memmodel.cat.syntax import Binary, Definition, Expr, Model, Name, Unary
+from memmodel.cat.syntax import Binary, Definition, Expr, Model, Name, Unary, operands_of
 
 CHOICE = "with"
 """Stands for the choice of a total order among the base names that a definition depends on."""
@@ -23,7 +23,7 @@ def base_names(model: Model) -> frozenset[str]:
 
 @by_identity(16)
 def grounds_values(model: Model) -> bool:
-    """Does some axiom keep values from supporting themselves, by a chain of reads-from and dependencies that closes?
+    """True if an axiom keeps values from supporting themselves, by a closed chain of reads-from and dependencies.
 
     Only the plain form is recognised: `acyclic` over a union that has rf, addr, data and ctrl among its parts.
     """
@@ -37,14 +37,20 @@ def grounds_values(model: Model) -> bool:
 
 def names_in(expr: Expr) -> Iterator[Name]:
     """Every name in an expression, from left to right."""
-    match expr:
-        case Name():
-            yield expr
-        case Unary():
-            yield from names_in(expr.operand)
-        case Binary():
-            yield from names_in(expr.left)
-            yield from names_in(expr.right)
+    return (name for name, _ in signed_names(expr))
+
+
+def signed_names(expr: Expr, *, positive: bool = True) -> Iterator[tuple[Name, bool]]:
+    """Every name in an expression, and whether it stands where a larger value makes the whole larger."""
+    if isinstance(expr, Name):
+        yield expr, positive
+    for number, operand in enumerate(operands_of(expr)):
+        yield from signed_names(operand, positive=positive is not is_taken_away(expr, number))
+
+
+def is_taken_away(expr: Expr, number: int) -> bool:
+    """True if the operand of that number stands under `~` or to the right of `\\`: a larger one makes less of it."""
+    return isinstance(expr, Unary | Binary) and (expr.op == "~" or (expr.op == "\\" and number == 1))
 
 
 def group_at(definitions: Sequence[Definition], first: int) -> range:

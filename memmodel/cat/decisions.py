@@ -48,10 +48,10 @@ def decisions() -> tuple[Decision, ...]:
     """All decisions of the default model."""
     others: dict[str, list[DecisionSide]] = {}
     for path in sorted((axioms_dir() / READINGS).glob("*.cat")):
-        found = [match for match in map(_READING.fullmatch, _comments(path)) if match]
-        if len(found) != 1 or path.stem != f"{found[0][1]}-{found[0][2]}":
+        matches = [match for match in map(_READING.fullmatch, _comments(path)) if match]
+        if len(matches) != 1 or path.stem != f"{matches[0][1]}-{matches[0][2]}":
             raise InternalError(f"{path.name} needs one comment `{path.stem.replace('-', ' ', 1)}. …`")
-        number, name, answer = found[0].groups()
+        number, name, answer = matches[0].groups()
         others.setdefault(number, []).append(DecisionSide(name, answer, f"{READINGS}/{path.stem}"))
     defaults = [match for match in map(_DEFAULT.fullmatch, _comments(axioms_dir() / DEFAULTS)) if match]
     if {match[1] for match in defaults} != others.keys():

@@ -21,7 +21,7 @@ class Files:
         self.home = axioms_dir()
 
     def has(self, path: Path) -> bool:
-        """Is there such a file?"""
+        """True if there is such a file."""
         return is_file(path)
 
     def real(self, path: Path) -> Path:

@@ -30,7 +30,7 @@ _ON_DISK = [True]
 
 
 def keep_models(wanted: bool) -> None:
-    """Are models looked up on disk from now on, and kept there?"""
+    """From now on, look models up on disk and keep them there, or do neither."""
     _ON_DISK[0] = wanted
 
 
@@ -43,9 +43,9 @@ class LoadedModel:
     includes: tuple[tuple[str, tuple[Path, ...], Path], ...]
 
     def holds(self) -> bool:
-        """Would loading it again give the same?"""
+        """True if loading it again would give the same."""
         try:
-            return all(look(include, places) == found for include, places, found in self.includes) and all(
+            return all(look(include, places) == path for include, places, path in self.includes) and all(
                 Source.read(path).text == text for path, text in self.files
             )
         except InputError:
@@ -85,10 +85,9 @@ def _program() -> str:
     package = Path(__file__).resolve().parent.parent
     marks = [sys.version, str(package)]
     for folder in (package, package / "base", package / "cat", package / "cat" / "text", package / "cat" / "interpret"):
-        with suppress(OSError), os.scandir(folder) as found:
-            marks += sorted(
-                f"{one.name} {one.stat().st_size} {one.stat().st_mtime_ns}" for one in found if one.name.endswith(".py")
-            )
+        with suppress(OSError), os.scandir(folder) as entries:
+            files = [entry for entry in entries if entry.name.endswith(".py")]
+            marks += sorted(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
     return "\n".join(marks)
 
 
@@ -120,18 +119,19 @@ def _from_disk(entry: _Entry | None) -> LoadedModel | None:
         with open(entry.path, "rb") as handle:
             if hasattr(os, "getuid") and os.fstat(handle.fileno()).st_uid != os.getuid():
                 return None
-            found = _reader(handle.read())
+            content = _read(handle.read())
     except (OSError, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, LookupError, ImportError):
         return None
     except (MemoryError, RecursionError):
         return None
-    match found:
+    match content:
         case (entry.text, LoadedModel() as loaded):
             return loaded
     return None
 
 
-def _reader(data: bytes) -> object:
+def _read(data: bytes) -> object:
+    """The object of a pickle that has nothing but the parts of a model. Raises UnpicklingError."""
     import io
     import pickle
     from pathlib import PosixPath, WindowsPath
@@ -141,15 +141,14 @@ def _reader(data: bytes) -> object:
     from memmodel.source import Span
 
     nodes = (*(getattr(syntax, name) for name in syntax.NODES), LoadedModel, Kind, Source, Span, PosixPath, WindowsPath)
-    known: dict[tuple[str, str], type] = {(one.__module__, one.__qualname__): one for one in nodes}
+    known: dict[tuple[str, str], type] = {(node.__module__, node.__qualname__): node for node in nodes}
 
     class ModelReader(pickle.Unpickler):
         def find_class(self, module: str, name: str) -> type:
             """A file can ask for nothing but the parts of a model."""
-            found = known.get((module, name))
-            if found is None:
+            if (module, name) not in known:
                 raise pickle.UnpicklingError(name)
-            return found
+            return known[module, name]
 
     return ModelReader(io.BytesIO(data)).load()
 

@@ -31,7 +31,7 @@ def allow_includes(folders: Sequence[str | os.PathLike[str]]) -> None:
 
 
 def settle(include: Sequence[str | os.PathLike[str]], *, kept: bool) -> None:
-    """As `allow_includes`; and are models looked up on disk from now on, and kept there? Raises InputError."""
+    """As `allow_includes`. `kept`: from now on, models are looked up on disk and kept there. Raises InputError."""
     allow_includes(include)
     keep_models(kept)
 
@@ -49,7 +49,7 @@ def shipped_models() -> list[str]:
 def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = False) -> Model:
     """The model of a shipped name (`ptx-7.5`) or of a `.cat` file. InputError if there is none or it is wrong.
 
-    `strict_names`: what its `notices` tell is an error too.
+    `strict_names`: what its `notices` say is an error too.
     """
     model = loaded(name_or_path).model
     if strict_names:
@@ -102,8 +102,8 @@ def _shipped(name: str, path: Path) -> LoadedModel:
     from memmodel.cat.loader import Loader
 
     # Its includes lie beside it, wherever the program runs.
-    found = Loader((path.parent,)).load(Files().shipped(path), path)
-    return replace(found, model=replace(found.model, name=name))
+    model = Loader((path.parent,)).load(Files().shipped(path), path)
+    return replace(model, model=replace(model.model, name=name))
 
 
 def _own(name: str) -> LoadedModel:

@@ -48,11 +48,11 @@ class Loader:
         prelude = self.disk.home / PRELUDE
         self.take(prelude, self.disk.shipped(prelude))
         path = at or Path(source.name)
-        found = self.disk.has(path)
-        if found:
+        exists = self.disk.has(path)
+        if exists:
             self.allowed.append(self.disk.real(path).parent)
         name = path.stem if source.name.endswith(".cat") else source.name
-        text = self.take(path if found else None, source, name)
+        text = self.take(path if exists else None, source, name)
         model = self.resolver.model(name, text.title or name, tuple(self.sources))
         return LoadedModel(model, tuple(self.files), tuple(self.includes))
 
@@ -93,14 +93,14 @@ class Loader:
         """The file that an include names; InputError at the include if there is none, or if it lies elsewhere."""
         beside, home = self.open[-1][0], self.disk.home
         places = (*([beside.parent] if beside is not None else []), *self.search, home, home / LIBRARY)
-        found = look(include.path, places, self.disk.has)
-        if found is not None and any(self.disk.real(found).is_relative_to(folder) for folder in self.allowed):
-            self.includes.append((include.path, places, found))
-            return found
-        if found is not None:
+        path = look(include.path, places, self.disk.has)
+        if path is not None and any(self.disk.real(path).is_relative_to(folder) for folder in self.allowed):
+            self.includes.append((include.path, places, path))
+            return path
+        if path is not None:
             hint = "an include stays below the model's own folder; --allow-include DIR opens another one"
             raise InputError(f'"{include.path}" lies elsewhere', include.span, hint)
-        known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
-        places_said = "it is looked for beside this file, then among the shipped models"
-        hint = suggestion(include.path, sorted(known), '"{}"') or places_said
+        known = {file.name for place in places for file in place.glob("*.cat")} - {PRELUDE}
+        where = "it is looked for beside this file, then among the shipped models"
+        hint = suggestion(include.path, sorted(known), '"{}"') or where
         raise InputError(f'no file "{include.path}"', include.span, hint)

@@ -1,7 +1,7 @@
 """Whether adding pairs to a base relation, or removing pairs, can make a check fail. If not, some choices are skipped.
 
 In: Model, name of a base relation. Out: for each check, which of the two can make it fail. An occurrence is positive if
-a larger relation makes the whole larger, negative if it makes the whole smaller (below `~`, or to the right of `\\`).
+a larger relation makes the whole larger, negative if it makes the whole smaller (`analysis.signed_names`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memmodel.base.identity import by_identity
-from memmodel.cat.analysis import group_at
-from memmodel.cat.syntax import Binary, Check, Definition, Expr, Model, Name, Unary
+from memmodel.cat.analysis import group_at, signed_names
+from memmodel.cat.syntax import Check, Definition, Expr, Model
 
 _Signs = tuple[int, int]
 """Masks of base names: those that occur positively, and those that occur negatively."""
@@ -20,7 +20,7 @@ LESS = frozenset((-1,))
 
 
 def effect_of_more(model: Model, name: str) -> dict[str, frozenset[int]]:
-    """For each check by name: can it stop holding when `name` grows (1), when it shrinks (-1), or either, or neither?
+    """For each check by name: whether it can stop holding when `name` grows (1), when it shrinks (-1), or both.
 
     A larger body can only hurt a check, and only help a negated one.
     """
@@ -29,10 +29,10 @@ def effect_of_more(model: Model, name: str) -> dict[str, frozenset[int]]:
 
 
 def asks_for(model: Model, name: str) -> bool | None:
-    """Is there an axiom that only more of `name` can satisfy? None if no axiom depends on it."""
+    """True if there is an axiom that only more of `name` can satisfy; None if no axiom depends on it."""
     effect = effect_of_more(model, name)
-    found = [effect[check.name] for check in model.axioms if effect[check.name]]
-    return LESS in found if found else None
+    effects = [effect[check.name] for check in model.axioms if effect[check.name]]
+    return LESS in effects if effects else None
 
 
 def least_suffices(model: Model, name: str, flags: Sequence[str]) -> bool:
@@ -56,8 +56,8 @@ class _Occurrences:
             before: list[_Signs] = []
             while before != self.signs[group.start : group.stop]:
                 before = self.signs[group.start : group.stop]
-                for one in group:
-                    self.signs[one] = self._of(definitions[one])
+                for number in group:
+                    self.signs[number] = self._of(definitions[number])
             at = group.stop
 
     def effect(self, check: Check, name: str) -> frozenset[int]:
@@ -73,24 +73,18 @@ class _Occurrences:
         if definition.order is None:
             return more, less
         first, second = self._expr(definition.order)
-        any = more | less | first | second
-        return any, any  # another choice altogether
+        either = more | less | first | second
+        return either, either  # another choice altogether
 
     def _expr(self, expr: Expr) -> _Signs:
-        if isinstance(expr, Name):
-            if expr.ref is not None:
-                return self.signs[expr.ref]
-            return self.bit.setdefault(expr.name, 1 << len(self.bit)), 0
-        if isinstance(expr, Unary):
-            more, less = self._expr(expr.operand)
-            return (less, more) if expr.op == "~" else (more, less)
-        if isinstance(expr, Binary):
-            more, less = self._expr(expr.left)
-            right, other = self._expr(expr.right)
-            if expr.op == "\\":
-                right, other = other, right
-            return more | right, less | other
-        return 0, 0
+        more = less = 0
+        for name, positive in signed_names(expr):
+            if name.ref is None:
+                grows, shrinks = self.bit.setdefault(name.name, 1 << len(self.bit)), 0
+            else:
+                grows, shrinks = self.signs[name.ref]
+            more, less = (more | grows, less | shrinks) if positive else (more | shrinks, less | grows)
+        return more, less
 
 
 _occurrences = by_identity(16)(_Occurrences)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.kinds import Kind
-from memmodel.cat.interpret.values import Opaque, Orders, TagValue, Typed, Value, describe, elements, set_of
-from memmodel.cat.syntax import Binary, Empty, Name, Unary
+from memmodel.cat.interpret.values import Opaque, Orders, TagValue, Typed, Value, describe, elements, set_of, turned
+from memmodel.cat.syntax import Binary, Empty, Name
 from memmodel.cat.text import tree
 from memmodel.errors import InputError
 from memmodel.source import Span
@@ -109,8 +109,7 @@ def primitive(expander: Expander, name: str, call: tree.Application, arguments: 
         count = f"{arity} argument{'s' * (arity != 1)}"
         raise InputError(f"`{name}` takes {count}, not {len(arguments)}", span, wanted)
     if name in ("domain", "range"):
-        inner = _kernel(expander, name, arguments, call, Kind.RELATION)
-        return Typed(Unary(name, inner.expr, Kind.SET, span), inner.height + 1, inner.size + 1)
+        return turned(name, _of_kind(expander, name, arguments, call, Kind.RELATION), span)
     if name == "as_transitive":
         return arguments[0]
     if expander.trials:
@@ -118,7 +117,7 @@ def primitive(expander: Expander, name: str, call: tree.Application, arguments: 
     if name == "linearisations":
         return _linearisations(expander, arguments, call)
     if name in ("partition", "classes-loc"):
-        over = _kernel(expander, name, arguments, call, Kind.SET)
+        over = _of_kind(expander, name, arguments, call, Kind.SET)
         if expander.void(over):
             return Typed(Empty(Kind.EITHER, span))
         return expander.sample.classes(over, span) if expander.sample else Opaque(_OPAQUE["classes"])
@@ -136,19 +135,19 @@ def primitive(expander: Expander, name: str, call: tree.Application, arguments: 
     raise Static(f"`{name}` is not supported", call.head.span, reason)
 
 
-def _kernel(
+def _of_kind(
     expander: Expander, name: str, arguments: tuple[Value, ...], call: tree.Application, kind: Kind, at: int = 0
 ) -> Typed:
     """An argument that has to be a set or a relation."""
-    given, term = arguments[at], call.arguments[min(at, len(call.arguments) - 1)]
-    if not isinstance(given, Typed):
-        raise Static(f"`{name}` takes a {kind.value}; this is {describe(given)}", term.span)
-    return expander.want(given, kind, f"`{name}` takes a {kind.value}", term)
+    argument, term = arguments[at], call.arguments[min(at, len(call.arguments) - 1)]
+    if not isinstance(argument, Typed):
+        raise Static(f"`{name}` takes a {kind.value}; this is {describe(argument)}", term.span)
+    return expander.want(argument, kind, f"`{name}` takes a {kind.value}", term)
 
 
 def _linearisations(expander: Expander, arguments: tuple[Value, ...], call: tree.Application) -> Value:
-    over = _kernel(expander, "linearisations", arguments, call, Kind.SET)
-    extends = _kernel(expander, "linearisations", arguments, call, Kind.RELATION, 1)
+    over = _of_kind(expander, "linearisations", arguments, call, Kind.SET)
+    extends = _of_kind(expander, "linearisations", arguments, call, Kind.RELATION, 1)
     while isinstance(union := over.expr, Binary) and union.op == "|":
         sides = [side for side in (union.left, union.right) if not expander.void(over._replace(expr=side))]
         if len(sides) != 1:
@@ -159,22 +158,18 @@ def _linearisations(expander: Expander, arguments: tuple[Value, ...], call: tree
     return expander.sample.linearisations(over, extends, call.span) if expander.sample else Orders(over, extends)
 
 
-def _of_tags(expander: Expander, name: str, given: Value, span: Span) -> Value:
+def _of_tags(expander: Expander, name: str, argument: Value, span: Span) -> Value:
     """`tag2events` and its like: the base name that a tag stands for."""
-    tags = elements(given)
+    tags = elements(argument)
     if tags is None or not all(isinstance(tag, TagValue) for tag in tags):
-        raise Static(f"`{name}` takes a tag; this is {describe(given)}", span)
-    found: Typed | None = None
+        raise Static(f"`{name}` takes a tag; this is {describe(argument)}", span)
+    union: Value | None = None
     for tag in tags:
         assert isinstance(tag, TagValue)
-        one = _of_tag(expander, name, tag.name, span)
-        if found is not None:
-            mark = tree.Nothing(span)
-            joined = expander.infix(tree.Infix("|", mark, mark, span, span), found, one)
-            assert isinstance(joined, Typed)
-            one = joined
-        found = one
-    return found or Typed(Empty(Kind.EITHER, span))
+        value = _of_tag(expander, name, tag.name, span)
+        mark = tree.Nothing(span)
+        union = value if union is None else expander.infix(tree.Infix("|", mark, mark, span, span), union, value)
+    return union or Typed(Empty(Kind.EITHER, span))
 
 
 def _of_tag(expander: Expander, name: str, tag: str, span: Span) -> Typed:

@@ -63,10 +63,10 @@ class Resolver(Definer):
         """Names mean from here on what they mean in a world."""
         self.world = world
         self.foreign.clear()
-        own = {name: binding for name, binding in world.own.items() if name in self.base}
-        for name, binding in own.items():
-            value = self.value(binding.body, self.base)
-            self.scope = {**self.scope, name: entry(value, binding.span)}
+        for name, binding in world.own.items():
+            if name in self.base:
+                value = self.value(binding.body, self.base)
+                self.scope = {**self.scope, name: entry(value, binding.span)}
 
     def model(self, name: str, title: str, sources: tuple[Source, ...]) -> Model:
         """What has been gathered. Coherence is total where a model does not ask for it or speaks of final writes."""
@@ -155,10 +155,10 @@ class Resolver(Definer):
         self.scope = outside
 
     def call(self, call: tree.CallStatement) -> None:
-        found = self.lookup(call.procedure, self.scope)
-        if not isinstance(found, Routine):
-            raise InputError(f"`{call.procedure.name}` is {describe(found)}, not a procedure", call.procedure.span)
-        names = found.procedure.parameters
+        routine = self.lookup(call.procedure, self.scope)
+        if not isinstance(routine, Routine):
+            raise InputError(f"`{call.procedure.name}` is {describe(routine)}, not a procedure", call.procedure.span)
+        names = routine.procedure.parameters
         arguments = tuple(self.value(argument, self.scope) for argument in call.arguments)
         if len(arguments) == 1 and isinstance(arguments[0], TupleValue) and len(names) != 1:
             arguments = arguments[0].items
@@ -170,17 +170,17 @@ class Resolver(Definer):
             raise InputError("the model is too large once its procedures are expanded", call.span)
         bound = {name: entry(argument) for name, argument in zip(names, arguments, strict=True)}
         self.calling.append(call.name or "")
-        self.apart(found.procedure.statements, {**found.scope, found.procedure.name: found, **bound})
+        self.apart(routine.procedure.statements, {**routine.scope, routine.procedure.name: routine, **bound})
         self.calling.pop()
 
     def forall(self, statement: tree.Forall) -> None:
-        items = elements(self.value(statement.over, self.scope))
-        if items is None:
+        members = elements(self.value(statement.over, self.scope))
+        if members is None:
             message = "`forall` takes a set that is listed; its elements are not known when a model loads"
             raise Static(message, statement.over.span)
         self.calling.append("")
-        for item in items:
-            self.apart(statement.statements, {**self.scope, statement.name: entry(item)})
+        for member in members:
+            self.apart(statement.statements, {**self.scope, statement.name: entry(member)})
         self.calling.pop()
 
     def show(self, shown: tree.Show) -> None:
@@ -220,19 +220,16 @@ class Resolver(Definer):
         """A `let` with the bindings that override its own. They see the names that are known where it stands."""
         bindings, doc = [], let.doc
         for binding in let.bindings:
-            other = self.overrides.get(binding.name)
-            if other is None:
+            if binding.name not in self.overrides:
                 bindings.append(binding)
                 continue
-            if (other[0].parameters is None) is not (binding.parameters is None) or len(
-                other[0].parameters or ()
-            ) != len(binding.parameters or ()):
-                raise InputError(
-                    f"`{binding.name}` is overridden with other parameters", other[0].span, f"it is {binding.span.text}"
-                )
+            override, override_doc = self.overrides[binding.name]
+            if _arity(override) != _arity(binding):
+                message = f"`{binding.name}` is overridden with other parameters"
+                raise InputError(message, override.span, f"it is {binding.span.text}")
             self.overridden.append(binding.name)
-            bindings.append(other[0])
-            doc = other[1] or doc
+            bindings.append(override)
+            doc = override_doc or doc
         return tree.Let(tuple(bindings), let.recursive, doc)
 
     # ---- definitions ---------------------------------------------------------------------------------------------
@@ -249,14 +246,14 @@ class Resolver(Definer):
             value = self.value(binding.body, self.scope)
             if self.computed(binding, value):
                 continue
-            for name, found in self.bound(binding, value).items():
-                if isinstance(found, Macro) and found.typed.expr.kind is not Kind.EITHER:
-                    found = self.define(name, found.typed, None, let.doc, binding.span)
-                new[name] = found
+            for name, meaning in self.bound(binding, value).items():
+                if isinstance(meaning, Macro) and meaning.typed.expr.kind is not Kind.EITHER:
+                    meaning = self.define(name, meaning.typed, None, let.doc, binding.span)
+                new[name] = meaning
         self.scope = {**self.scope, **new}
 
     def computed(self, binding: tree.Binding, value: Value) -> bool:
-        """Is this a dependency that the model works out of register events, which the engine does not have?"""
+        """True for a dependency that the model works out of register events, which the engine does not have."""
         if not self.own_dependencies or binding.name not in DEPENDENCIES or not isinstance(value, Typed):
             return False
         if self.rests_on(value.expr, DEPENDENCIES):
@@ -266,7 +263,7 @@ class Resolver(Definer):
         return True
 
     def rests_on(self, expr: Expr, names: tuple[str, ...]) -> bool:
-        """Does an expression depend on one of these base names?"""
+        """True if an expression depends on one of these base names."""
         todo, seen = [expr], set[int]()
         while todo:
             for name in names_in(todo.pop()):
@@ -310,3 +307,8 @@ class Resolver(Definer):
             self.notices.append(Notice(f"two checks are called `{name}`", test.span, hint))
         name = self.unused(name)
         self.checks[name] = Check(name, test.test, expr, test.negated, test.flag, test.doc, test.span)
+
+
+def _arity(binding: tree.Binding) -> int | None:
+    """How many parameters a binding has; None if it is no function."""
+    return None if binding.parameters is None else len(binding.parameters)

@@ -6,6 +6,7 @@ an engine never looks names up by spelling. `as`-names of checks are the axiom n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from memmodel.base.kinds import Kind
@@ -53,6 +54,26 @@ class Unary:
 
 
 Expr = Name | Empty | Binary | Unary
+
+
+def operands_of(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside an expression, from left to right."""
+    match expr:
+        case Unary():
+            return (expr.operand,)
+        case Binary():
+            return expr.left, expr.right
+    return ()
+
+
+def rebuilt(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """An expression with each of its operands changed."""
+    match expr:
+        case Unary():
+            return replace(expr, operand=change(expr.operand))
+        case Binary():
+            return replace(expr, left=change(expr.left), right=change(expr.right))
+    return expr
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What the operators of cat do to sets of events and relations between events, in whatever form these are kept.
 
-In: nothing. Out: `Algebra`, which the evaluator is given. An operation gets values of the kinds that cat's rules of
+In: nothing. Out: `Algebra`, over which the evaluator works. An operation gets values of the kinds that cat's rules of
 kinds allow: sets for `identity` and `product`, two values of one kind for `union`, and so on.
 """
 

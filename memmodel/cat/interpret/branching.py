@@ -41,13 +41,12 @@ T = TypeVar("T")
 
 def attempt(expander: Expander, term: tree.Try, scope: Scope) -> Value:
     """`try first with second`: the second if the first means nothing."""
-    count, depth, groups = len(expander.definitions), expander.depth, expander.groups
+    before = expander.progress()
     expander.tries += 1
     try:
         return expander.value(term.first, scope)
     except InputError:
-        del expander.definitions[count:]
-        expander.depth, expander.groups = depth, groups
+        expander.go_back(before)
     finally:
         expander.tries -= 1
     return expander.value(term.second, scope)
@@ -57,13 +56,13 @@ def clause(
     expander: Expander, subject: tree.Term, clauses: tuple[tuple[str | None, T], ...], span: Span, scope: Scope
 ) -> T:
     """What a `match` on a tag chooses."""
-    found = expander.value(subject, scope)
-    if not isinstance(found, TagValue):
-        raise Static(f"`match` takes a tag or a set; `{shortened(subject.span)}` is {describe(found)}", subject.span)
+    tag = expander.value(subject, scope)
+    if not isinstance(tag, TagValue):
+        raise Static(f"`match` takes a tag or a set; `{shortened(subject.span)}` is {describe(tag)}", subject.span)
     for name, body in clauses:
-        if name in (found.name, None):
+        if name in (tag.name, None):
             return body
-    raise InputError(f"no clause for `'{found.name}`", span, "|| _ -> …")
+    raise InputError(f"no clause for `'{tag.name}`", span, "|| _ -> …")
 
 
 def match_set(expander: Expander, term: tree.MatchSet, scope: Scope) -> Value:
@@ -100,7 +99,7 @@ def conditional(expander: Expander, term: tree.Conditional, scope: Scope) -> Val
 
 
 def compared(expander: Expander, condition: tree.Comparison, left: Value, right: Value) -> bool | Typed:
-    """Does the condition hold? For sets of events and relations: something that is empty where it does."""
+    """True if the condition holds. Of sets of events and relations: something that is empty where it holds."""
     op, first, second = condition.op, elements(left), elements(right)
     if op == "in":
         if second is None:
@@ -122,14 +121,14 @@ def compared(expander: Expander, condition: tree.Comparison, left: Value, right:
 
 
 def asked_for(condition: tree.Condition) -> bool:
-    """Is a variant asked for? None is."""
+    """True if a condition on variants holds, of which none is asked for."""
     match condition:
         case tree.Logical("not", (inner,)):
             return not asked_for(inner)
         case tree.Logical("&&", operands):
-            return all(asked_for(one) for one in operands)
+            return all(map(asked_for, operands))
         case tree.Logical(_, operands):
-            return any(asked_for(one) for one in operands)
+            return any(map(asked_for, operands))
         case _:
             return False
 

@@ -13,15 +13,15 @@ meaning; what it makes of these it makes of all, since cat can neither compare n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 
 from memmodel.base.kinds import Kind
 from memmodel.cat.interpret.expand import Expander
 from memmodel.cat.interpret.values import Orders, Typed, Value, describe, elements
 from memmodel.cat.primitives import Sample, Static
-from memmodel.cat.syntax import Binary, Empty, Expr, Name, Unary
+from memmodel.cat.syntax import Binary, Empty, Expr, Name, operands_of, rebuilt
 from memmodel.cat.text import tree
 
 _SAMPLES = ((0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 2))
@@ -49,75 +49,73 @@ def order_name(number: int) -> str:
     return f"set {number}/0"
 
 
-def choose(expander: Expander, given: tree.With) -> Chosen:
-    """What `with` chooses. Raises InputError for a set that it cannot choose from."""
+def choose(expander: Expander, term: tree.Term) -> Chosen:
+    """What `with` chooses from a set. Raises InputError for a set that it cannot choose from."""
     try:
-        found = expander.value(given.body, expander.scope)
+        value = expander.value(term, expander.scope)
     except Static as error:
-        chosen = _sampled(expander, given)
+        chosen = _sampled(expander, term)
         if chosen is None:
             raise Static(error.message, error.span, error.hint) from error
         return chosen
-    if isinstance(found, Orders):
-        return Chosen(Typed(Name(order_name(0), Kind.RELATION)), ((found.over, found.extends),))
-    items = elements(found)
-    if items is None:
-        raise Static(f"`with` chooses from a set of relations; this is {describe(found)}", given.body.span, _HINT)
-    if not items:
+    if isinstance(value, Orders):
+        return Chosen(Typed(Name(order_name(0), Kind.RELATION)), ((value.over, value.extends),))
+    members = elements(value)
+    if members is None:
+        raise Static(f"`with` chooses from a set of relations; this is {describe(value)}", term.span, _HINT)
+    if not members:
         return Chosen(None)
-    if len(items) > 1:
-        raise Static(f"`with` would have to choose among {len(items)} given relations", given.body.span, _HINT)
-    return Chosen(_relation(expander, given, items[0]))
+    if len(members) > 1:
+        raise Static(f"`with` would have to choose among {len(members)} given relations", term.span, _HINT)
+    return Chosen(_relation(expander, term, members[0]))
 
 
-def _relation(expander: Expander, given: tree.With, item: Value) -> Typed:
-    if not isinstance(item, Typed):
-        raise Static(f"`with` chooses a relation; the set has {describe(item)}", given.body.span, _HINT)
-    return expander.want(item, Kind.RELATION, "`with` chooses a relation", given.body)
+def _relation(expander: Expander, term: tree.Term, member: Value) -> Typed:
+    if not isinstance(member, Typed):
+        raise Static(f"`with` chooses a relation; the set has {describe(member)}", term.span, _HINT)
+    return expander.want(member, Kind.RELATION, "`with` chooses a relation", term)
 
 
 # ---- sets that have to be built to be understood ---------------------------------------------------------------------
 
 
-def _sampled(expander: Expander, given: tree.With) -> Chosen | None:
+def _sampled(expander: Expander, term: tree.Term) -> Chosen | None:
     """What a set chooses that is made of orders; None if it is no such set."""
-    depth = expander.depth = 0
-    built = [(Sample(*size), _SAMPLES[n]) for n, size in enumerate(_SAMPLES)]
-    values = []
-    for sample, _ in built:
+    expander.depth = 0
+    samples = [Sample(*size) for size in _SAMPLES]
+    built: list[list[Expr]] = []
+    for sample in samples:
         expander.sample, before = sample, len(expander.definitions)
         try:
-            items = elements(expander.value(given.body, expander.scope))
+            with expander.forgetting():
+                members = elements(expander.value(term, expander.scope))
+                clean = len(expander.definitions) == before
         except Static:
             return None
         finally:
-            expander.sample, expander.depth = None, depth
-            clean = len(expander.definitions) == before
-            del expander.definitions[before:]
-        if items is None or not clean or not all(isinstance(item, Typed) for item in items):
+            expander.sample = None
+        if members is None or not clean or not all(isinstance(member, Typed) for member in members):
             return None
-        values.append([_relation(expander, given, item).expr for item in items])
-    last = built[-1][0]
+        built.append([_relation(expander, term, member).expr for member in members])
+    last = samples[-1]
     if last.partitioned is not None and last.extended is not None:
-        return _of_locations(built, values)
+        return _of_locations(samples, built, last.partitioned, last.extended)
     if last.partitioned is None and last.asked:
-        return _of_orders(built, values)
+        return _of_orders(samples, built)
     return None
 
 
-def _of_locations(built: list[tuple[Sample, tuple[int, int]]], values: list[list[Expr]]) -> Chosen | None:
-    """Every union of one order for each location?"""
-    for (sample, (locations, orders)), found in zip(built, values, strict=True):
-        if sample.asked or sample.partitioned != built[-1][0].partitioned:
+def _of_locations(samples: list[Sample], built: list[list[Expr]], over: Typed, extends: Typed) -> Chosen | None:
+    """The choice of one order for each location, if every sample gave every union of such orders."""
+    for sample, members in zip(samples, built, strict=True):
+        if sample.asked or sample.partitioned != over:
             return None
         expected = {
-            frozenset(f"{n}/{chosen}" for n, chosen in enumerate(one))
-            for one in product(range(orders), repeat=locations)
+            frozenset(f"{location}/{order}" for location, order in enumerate(orders))
+            for orders in product(range(sample.orders), repeat=sample.locations)
         }
-        if len(found) != len(expected) or {_united(expr) for expr in found} != expected:
+        if len(members) != len(expected) or {_united(expr) for expr in members} != expected:
             return None
-    over, extends = built[-1][0].partitioned, built[-1][0].extended
-    assert over is not None and extends is not None
     return Chosen(Typed(Empty(Kind.RELATION)), located=(over, extends))
 
 
@@ -134,58 +132,36 @@ def _united(expr: Expr) -> frozenset[str] | None:
     return None
 
 
-def _of_orders(built: list[tuple[Sample, tuple[int, int]]], values: list[list[Expr]]) -> Chosen | None:
-    """One relation for each choice of orders, made of all of them alike?"""
-    single = next(found for (_, (_, orders)), found in zip(built, values, strict=True) if orders == 1)
-    asked = built[-1][0].asked
-    if len(single) != 1 or any(sample.asked != asked for sample, _ in built):
+def _of_orders(samples: list[Sample], built: list[list[Expr]]) -> Chosen | None:
+    """The choice of some orders, if every sample gave one relation for each choice, made of all orders alike."""
+    single = next(members for sample, members in zip(samples, built, strict=True) if sample.orders == 1)
+    asked = samples[-1].asked
+    if len(single) != 1 or any(sample.asked != asked for sample in samples):
         return None
-    for (_, (_, orders)), found in zip(built, values, strict=True):
+    for sample, members in zip(samples, built, strict=True):
         expected = [
-            substituted(single[0], lambda name, one=one: _renamed(name, one))  # type: ignore[misc]
-            for one in product(range(orders), repeat=len(asked))
+            _with_orders(single[0], dict(enumerate(orders)))
+            for orders in product(range(sample.orders), repeat=len(asked))
         ]
-        if len(found) != len(expected) or set(found) != set(expected):
+        if len(members) != len(expected) or set(members) != set(expected):
             return None
     return Chosen(Typed(single[0], _height(single[0]), _size(single[0])), tuple(asked))
 
 
-def _renamed(name: Name, chosen: Iterable[int]) -> Expr:
-    for number, one in enumerate(chosen):
-        if name.name == order_name(number):
-            return Name(f"set {number}/{one}", name.kind, None, name.span)
-    return name
+def _with_orders(expr: Expr, orders: Mapping[int, int]) -> Expr:
+    """An expression with these orders in place of the first of each set."""
+    names = {order_name(number): f"set {number}/{order}" for number, order in orders.items()}
+    return substituted(expr, lambda name: replace(name, name=names.get(name.name, name.name)))
 
 
 def substituted(expr: Expr, change: Callable[[Name], Expr]) -> Expr:
     """An expression with its names changed."""
-    match expr:
-        case Name():
-            return change(expr)
-        case Unary():
-            return Unary(expr.op, substituted(expr.operand, change), expr.kind, expr.span)
-        case Binary():
-            left, right = substituted(expr.left, change), substituted(expr.right, change)
-            return Binary(expr.op, left, right, expr.kind, expr.span)
-        case _:
-            return expr
+    return change(expr) if isinstance(expr, Name) else rebuilt(expr, lambda operand: substituted(operand, change))
 
 
 def _height(expr: Expr) -> int:
-    match expr:
-        case Unary():
-            return 1 + _height(expr.operand)
-        case Binary():
-            return 1 + max(_height(expr.left), _height(expr.right))
-        case _:
-            return 1
+    return 1 + max(map(_height, operands_of(expr)), default=0)
 
 
 def _size(expr: Expr) -> int:
-    match expr:
-        case Unary():
-            return 1 + _size(expr.operand)
-        case Binary():
-            return 1 + _size(expr.left) + _size(expr.right)
-        case _:
-            return 1
+    return 1 + sum(map(_size, operands_of(expr)))

@@ -6,14 +6,13 @@ monotone, so that it has a least fixpoint; and what has to hold of a chosen rela
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from memmodel.base.kinds import Kind
+from memmodel.cat.analysis import is_taken_away, names_in
 from memmodel.cat.interpret.choice import choose, order_name, substituted
 from memmodel.cat.interpret.expand import Expander
 from memmodel.cat.interpret.values import Entry, Macro, NamedValue, Scope, Typed, as_kind, is_void, joined, turned
 from memmodel.cat.primitives import Static
-from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Name, Unary
+from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Name, operands_of, rebuilt
 from memmodel.cat.text import tree
 from memmodel.errors import InputError
 from memmodel.source import Span
@@ -75,28 +74,23 @@ class Definer(Expander):
                 typed._replace(expr=as_kind(typed.expr, kind)) if typed.expr.kind is Kind.EITHER else typed
                 for typed, kind in zip(bodies, kinds, strict=True)
             ]
-            found = [typed.expr.kind for typed in bodies]
-            if found == kinds:
-                if Kind.EITHER not in found:
+            defined = [typed.expr.kind for typed in bodies]
+            if defined == kinds:
+                if Kind.EITHER not in defined:
                     return own, bodies
-                found[found.index(Kind.EITHER)] = Kind.RELATION
-            for binding, before, after in zip(bindings, kinds, found, strict=True):
+                defined[defined.index(Kind.EITHER)] = Kind.RELATION
+            for binding, before, after in zip(bindings, kinds, defined, strict=True):
                 if before is not Kind.EITHER and after is not before:
                     message = f"`{binding.name}` is used as a {before.value} but defined as a {after.value}"
                     raise InputError(message, binding.span)
-            kinds = found
+            kinds = defined
 
     def without_voids(self, expr: Expr, names: range) -> Expr:
         """A recursive body in which nothing is taken away from what is empty in every execution."""
         match expr:
             case Binary(op="\\", left=left) if not _speaks_of(left, names) and is_void(left, self.definitions):
                 return Empty(expr.kind, expr.span)
-            case Binary():
-                left, right = (self.without_voids(one, names) for one in (expr.left, expr.right))
-                return replace(expr, left=left, right=right)
-            case Unary():
-                return replace(expr, operand=self.without_voids(expr.operand, names))
-        return expr
+        return rebuilt(expr, lambda operand: self.without_voids(operand, names))
 
     def local_recursion(self, term: tree.Local, scope: Scope) -> Scope:
         """`let rec … in`: its relations become definitions of the model."""
@@ -109,28 +103,25 @@ class Definer(Expander):
 
     # ---- choices -------------------------------------------------------------------------------------------------
 
-    def choosing(self, given: tree.With) -> None:
+    def choosing(self, choice: tree.With) -> None:
         """`with name from set`: the name, and what has to hold of it."""
-        chosen = choose(self, given)
+        self.scope = {**self.scope, choice.name: self.chosen_value(choice.name, choice.body, choice.span)}
+
+    def chosen_value(self, name: str, body: tree.Term, span: Span) -> Entry:
+        """What a name stands for that is chosen from a set."""
+        chosen = choose(self, body)
         if chosen.value is None:
-            self.demand(f"{given.name}-exists", "there is nothing to choose from", Typed(Empty(Kind.SET)), negated=True)
-            self.scope = {**self.scope, given.name: Macro(Typed(Empty(Kind.RELATION)), given.span)}
-            return
+            self.demand(f"{name}-exists", "there is nothing to choose from", Typed(Empty(Kind.SET)), negated=True)
+            return Macro(Typed(Empty(Kind.RELATION)), span)
         if chosen.located is not None:
-            value = self.located(given, *chosen.located)
-        else:
-            names: dict[str, Name] = {}
-            for number, (over, extends) in enumerate(chosen.orders):
-                simple = chosen.value.expr == Name(order_name(number), Kind.RELATION)
-                name = given.name if simple else f"{given.name}-order-{number + 1}"
-                names[order_name(number)] = self.ordered(name, over, extends, given.span)
-                if simple:
-                    value = NamedValue(Kind.RELATION, names[order_name(number)].ref, over.height + 1, given.span)
-                    self.scope = {**self.scope, given.name: value}
-                    return
-            expr = substituted(chosen.value.expr, lambda name: names.get(name.name, name))
-            value = self.define(given.name, chosen.value._replace(expr=expr), None, "", given.span)
-        self.scope = {**self.scope, given.name: value}
+            return self.located(name, *chosen.located, span)
+        orders: dict[str, Name] = {}
+        for number, (over, extends) in enumerate(chosen.orders):
+            if chosen.value.expr == Name(order_name(number), Kind.RELATION):
+                return NamedValue(Kind.RELATION, self.ordered(name, over, extends, span).ref, over.height + 1, span)
+            orders[order_name(number)] = self.ordered(f"{name}-order-{number + 1}", over, extends, span)
+        expr = substituted(chosen.value.expr, lambda order: orders.get(order.name, order))
+        return self.define(name, chosen.value._replace(expr=expr), None, "", span)
 
     def ordered(self, name: str, over: Typed, extends: Typed, span: Span) -> Name:
         """Some total order on a set that contains a relation."""
@@ -142,30 +133,30 @@ class Definer(Expander):
             self.demand(f"{name}-extends", "it contains what it has to contain", missing)
         return order
 
-    def located(self, given: tree.With, over: Typed, extends: Typed) -> NamedValue:
+    def located(self, name: str, over: Typed, extends: Typed, span: Span) -> NamedValue:
         """A total order on the events of a set that access one location, for each location."""
-        name, loc = given.name, Typed(Name("loc", Kind.RELATION))
+        loc = Typed(Name("loc", Kind.RELATION))
         pairs = joined("*", over, over)
         if not self.within_writes(over.expr):
-            order = self.ordered(f"{name}-order", over, joined("&", extends, loc), given.span)
-            return self.define(name, joined("&", Typed(order, over.height + 1), loc), None, "", given.span)
+            order = self.ordered(f"{name}-order", over, joined("&", extends, loc), span)
+            return self.define(name, joined("&", Typed(order, over.height + 1), loc), None, "", span)
         co = Typed(Name("co", Kind.RELATION))
         body = co if self.followed(over.expr) == Name("W", Kind.SET) else joined("&", co, pairs)
-        value = self.define(name, body, None, "", given.span)
-        mine = Typed(Name(name, Kind.RELATION, value.ref), value.height + 1)
-        self.demand(f"{name}-total", "the events of one location have one order", unordered(over, mine))
+        value = self.define(name, body, None, "", span)
+        chosen = Typed(Name(name, Kind.RELATION, value.ref), value.height + 1)
+        self.demand(f"{name}-total", "the events of one location have one order", unordered(over, chosen))
         if body is co:
             self.total = True
         known = dict(self.foreign)
-        initial = self.term(tree.Ref("co0", given.span), self.base)
+        initial = self.term(tree.Ref("co0", span), self.base)
         self.foreign = known  # the model has not spoken of it
         if self.followed(extends.expr) != initial.expr and not self.void(extends):
-            missing = joined("\\", joined("&", joined("&", pairs, loc), extends), mine)
+            missing = joined("\\", joined("&", joined("&", pairs, loc), extends), chosen)
             self.demand(f"{name}-extends", "it contains what it has to contain", missing)
         return value
 
     def within_writes(self, expr: Expr) -> bool:
-        """Are all events of a set writes, as far as its definition tells?"""
+        """True if all events of a set are writes, as far as its definition tells."""
         match self.followed(expr):
             case Name(name):
                 return name in ("W", "IW")
@@ -210,25 +201,14 @@ def unordered(over: Typed, order: Typed) -> Typed:
 
 
 def _speaks_of(expr: Expr, names: range) -> bool:
-    match expr:
-        case Name(ref=int(ref)):
-            return ref in names
-        case Unary():
-            return _speaks_of(expr.operand, names)
-        case Binary():
-            return _speaks_of(expr.left, names) or _speaks_of(expr.right, names)
-    return False
+    return any(name.ref in names for name in names_in(expr) if name.ref is not None)
 
 
-def _require_monotone(expr: Expr, names: range, negated: bool = False) -> None:
+def _require_monotone(expr: Expr, names: range, *, taken_away: bool = False) -> None:
     """No name of the group under `~` or on the right of `\\`: otherwise there may be no least fixpoint."""
-    match expr:
-        case Name(ref=int(ref)) if negated and ref in names:
-            message = f"`{expr.name}` is recursive here and may not stand under `~` or on the right of `\\`"
-            hint = "a `let rec` is a least fixpoint: a larger operand must give a larger result"
-            raise InputError(message, expr.span, hint)
-        case Unary():
-            _require_monotone(expr.operand, names, negated or expr.op == "~")
-        case Binary():
-            _require_monotone(expr.left, names, negated)
-            _require_monotone(expr.right, names, negated or expr.op == "\\")
+    if isinstance(expr, Name) and taken_away and expr.ref is not None and expr.ref in names:
+        message = f"`{expr.name}` is recursive here and may not stand under `~` or on the right of `\\`"
+        hint = "a `let rec` is a least fixpoint: a larger operand must give a larger result"
+        raise InputError(message, expr.span, hint)
+    for number, operand in enumerate(operands_of(expr)):
+        _require_monotone(operand, names, taken_away=taken_away or is_taken_away(expr, number))

@@ -32,15 +32,17 @@ from memmodel.cat.interpret.values import (
     elements,
     entry,
     is_void,
+    joined,
     mentioned,
     set_of,
     shortened,
     steps,
+    turned,
 )
 from memmodel.cat.interpret.world import World
 from memmodel.cat.names import BASE_NAMES
 from memmodel.cat.primitives import PRIMITIVES, Sample, Static, primitive
-from memmodel.cat.syntax import Binary, Definition, Empty, Name, Notice, Unary
+from memmodel.cat.syntax import Definition, Empty, Name, Notice
 from memmodel.cat.text import tree
 from memmodel.errors import InputError, nearest
 from memmodel.source import Span
@@ -86,11 +88,11 @@ class Expander(ABC):
         if self.work > MAX_WORK or self.depth > MAX_CALLS:
             raise InputError("the model is too large once its functions are expanded", term.span)
         self.depth += 1
-        found = self.evaluated(term, scope)
+        value = self.evaluated(term, scope)
         self.depth -= 1
-        if isinstance(found, Typed) and (found.height > MAX_HEIGHT or found.size > MAX_SIZE):
+        if isinstance(value, Typed) and (value.height > MAX_HEIGHT or value.size > MAX_SIZE):
             raise InputError("expression too large once names and functions are followed", term.span)
-        return found
+        return value
 
     def evaluated(self, term: tree.Term, scope: Scope) -> Value:
         match term:
@@ -109,9 +111,9 @@ class Expander(ABC):
             case tree.Tag():
                 return self.tag(term)
             case tree.Tuple():
-                return TupleValue(tuple(self.value(item, scope) for item in term.items))
+                return TupleValue(tuple(self.value(member, scope) for member in term.items))
             case tree.Collection():
-                return set_of((self.value(item, scope) for item in term.items), term.span)
+                return set_of((self.value(member, scope) for member in term.items), term.span)
             case tree.Lambda():
                 return FunctionValue("fun", term.parameters, term.body, scope, term.span, True)
             case tree.Try():
@@ -125,73 +127,80 @@ class Expander(ABC):
 
     def term(self, term: tree.Term, scope: Scope) -> Typed:
         """A term that is a set or a relation. Raises InputError for anything else."""
-        found = self.value(term, scope)
-        if isinstance(found, Typed):
-            return found
+        value = self.value(term, scope)
+        if isinstance(value, Typed):
+            return value
         hint = "only sets of events and relations have operators"
-        if isinstance(found, FunctionValue):
-            hint = f"call it: {found.name}({', '.join(found.parameters)})"
-        elif isinstance(found, Orders | Opaque):
+        if isinstance(value, FunctionValue):
+            hint = f"call it: {value.name}({', '.join(value.parameters)})"
+        elif isinstance(value, Orders | Opaque):
             hint = "with name from …"
-        raise Static(f"`{shortened(term.span)}` is {describe(found)}", term.span, hint)
+        raise Static(f"`{shortened(term.span)}` is {describe(value)}", term.span, hint)
+
+    def progress(self) -> tuple[int, int, int]:
+        """How far the definitions, the depth and the groups are, for `go_back`."""
+        return len(self.definitions), self.depth, self.groups
+
+    def go_back(self, progress: tuple[int, int, int]) -> None:
+        """Forget what was defined since then."""
+        count, self.depth, self.groups = progress
+        del self.definitions[count:]
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
         """What is defined inside is forgotten, and so is how deep it went when it fails."""
-        count, depth, groups = len(self.definitions), self.depth, self.groups
+        before = self.progress()
         try:
             yield
         finally:
-            del self.definitions[count:]
-            self.depth, self.groups = depth, groups
+            self.go_back(before)
 
     # ---- names ---------------------------------------------------------------------------------------------------
 
     def lookup(self, ref: tree.Ref, scope: Scope) -> Entry:
         """What a name stands for; see `cat.world` for names that no model defines. InputError if for nothing."""
-        found = scope.get(ref.name) or self.from_elsewhere(ref)
-        if found is not None:
-            return found
+        known = scope.get(ref.name) or self.from_elsewhere(ref)
+        if known is not None:
+            return known
         near = nearest(ref.name, (*scope, *PRIMITIVES))
-        known = scope.get(near) if near else None
         hint = "`memmodel names` lists the base names"
         if near:
-            hint = f"did you mean `{near}`{_where(known, ref.span)}?"
+            hint = f"did you mean `{near}`{_where(scope.get(near), ref.span)}?"
         raise InputError(f"unknown name `{ref.name}`", ref.span, hint)
 
     def from_elsewhere(self, ref: tree.Ref) -> Entry | None:
         """A name of another tool or architecture; None if it has no meaning and may not be empty."""
         if ref.name not in self.foreign:
-            binding = self.world.binding(ref.name)
-            found: Entry | None = None
-            if binding is None:
-                if ref.name in PRIMITIVES:
-                    found = Primitive(ref.name)
-            elif binding.parameters is not None:
-                found = FunctionValue(ref.name, binding.parameters, binding.body, self.base, binding.span, True)
-            else:
-                found = entry(self.value(binding.body, self.base), binding.span)
-            self.foreign[ref.name] = found
-        found = self.foreign[ref.name]
-        nothing = isinstance(found, Macro) and isinstance(found.typed.expr, Empty)
-        if not nothing and found is not None:
-            return found
+            self.foreign[ref.name] = self.foreign_entry(ref.name)
+        known = self.foreign[ref.name]
+        nothing = isinstance(known, Macro) and isinstance(known.typed.expr, Empty)
+        if not nothing and known is not None:
+            return known
         if not nothing and ref.name not in self.absent and not self.world.may_be_empty(ref.name, self.scope):
             return None
         if self.tries:
             return None
         self.absent.setdefault(ref.name, ref.span)
-        return found or Macro(Typed(Empty(Kind.EITHER, ref.span)))
+        return known or Macro(Typed(Empty(Kind.EITHER, ref.span)))
+
+    def foreign_entry(self, name: str) -> Entry | None:
+        """What a name stands for that the model does not define: in the world of the model, or as a primitive."""
+        binding = self.world.binding(name)
+        if binding is None:
+            return Primitive(name) if name in PRIMITIVES else None
+        if binding.parameters is not None:
+            return FunctionValue(name, binding.parameters, binding.body, self.base, binding.span, True)
+        return entry(self.value(binding.body, self.base), binding.span)
 
     def ref(self, ref: tree.Ref, scope: Scope) -> Value:
-        found = self.lookup(ref, scope)
-        if isinstance(found, Macro):
-            return found.typed
-        if isinstance(found, NamedValue):
-            if ref.name == "emptyset" and found.ref is None:
+        known = self.lookup(ref, scope)
+        if isinstance(known, Macro):
+            return known.typed
+        if isinstance(known, NamedValue):
+            if ref.name == "emptyset" and known.ref is None:
                 return Typed(Empty(Kind.SET, ref.span))
-            return Typed(Name(ref.name, found.kind, found.ref, ref.span), found.height + 1)
-        return found
+            return Typed(Name(ref.name, known.kind, known.ref, ref.span), known.height + 1)
+        return known
 
     def tag(self, tag: tree.Tag) -> Value:
         if tag.name not in self.tags:
@@ -201,15 +210,11 @@ class Expander(ABC):
     # ---- operators -----------------------------------------------------------------------------------------------
 
     def affix(self, term: tree.Affix, inner: Typed) -> Typed:
-        if term.op == "~":
-            kind = inner.expr.kind
-        elif term.op == "[]":
+        if term.op == "[]":
             inner = self.want(inner, Kind.SET, "`[ ]` is the identity on a set", term.operand)
-            kind = Kind.RELATION
-        else:
+        elif term.op != "~":
             inner = self.want(inner, Kind.RELATION, f"`{term.op}` applies to a relation", term.operand)
-            kind = Kind.RELATION
-        return Typed(Unary(term.op, inner.expr, kind, term.span), inner.height + 1, inner.size + 1)
+        return turned(term.op, inner, term.span)
 
     def infix(self, term: tree.Infix, left: Value, right: Value) -> Value:
         if term.op == "++":
@@ -217,29 +222,28 @@ class Expander(ABC):
         if not isinstance(left, Typed) or not isinstance(right, Typed):
             return self.combined(term, left, right)
         if term.op == ";":
-            kind, wanted, rule = Kind.RELATION, Kind.RELATION, "`;` joins two relations"
+            wanted, rule = Kind.RELATION, "`;` joins two relations"
         elif term.op == "*":
-            kind, wanted, rule = Kind.RELATION, Kind.SET, "`*` between operands pairs two sets"
+            wanted, rule = Kind.SET, "`*` between operands pairs two sets"
         else:
-            kind = wanted = left.expr.kind if left.expr.kind is not Kind.EITHER else right.expr.kind
+            wanted = left.expr.kind if left.expr.kind is not Kind.EITHER else right.expr.kind
             rule = f"`{term.op}` takes two sets or two relations"
-            if right.expr.kind not in (kind, Kind.EITHER):
+            if right.expr.kind not in (wanted, Kind.EITHER):
                 message = f"{rule}; left side {self.words(left, term.left)}, right side {self.words(right, term.right)}"
-                raise InputError(message, term.mark, _repair(kind))
+                raise InputError(message, term.mark, _repair(wanted))
         if term.op == "&" and {_base(left), _base(right)} == {"R", "W"}:
             message = "`R & W` is empty: an atomic operation of PTX has a read and a write"
             self.notices.append(Notice(message, term.span, "RMW has both; rmw relates them"))
         left = self.want(left, wanted, f"{rule}; left side", term.left, term.op)
         right = self.want(right, wanted, f"{rule}; right side", term.right, term.op)
-        size = left.size + right.size + 1
-        return Typed(Binary(term.op, left.expr, right.expr, kind, term.span), max(left.height, right.height) + 1, size)
+        return joined(term.op, left, right, term.span)
 
     def added(self, term: tree.Infix, left: Value, right: Value) -> Value:
         """`element ++ set`."""
-        items = elements(right)
-        if items is None:
+        members = elements(right)
+        if members is None:
             raise Static(f"`++` adds to a set that is listed; right side is {describe(right)}", term.mark)
-        return set_of((left, *items), term.span)
+        return set_of((left, *members), term.span)
 
     def combined(self, term: tree.Infix, left: Value, right: Value) -> Value:
         """Operators between sets of sets, or of tags."""
@@ -251,7 +255,7 @@ class Expander(ABC):
             raise Static(message, term.mark, "only sets of events and relations have all operators")
         if term.op == "|":
             return set_of((*first, *second), term.span)
-        return set_of((item for item in first if (item in second) is (term.op == "&")), term.span)
+        return set_of((member for member in first if (member in second) is (term.op == "&")), term.span)
 
     def want(self, typed: Typed, kind: Kind, rule: str, term: tree.Term, op: str = "") -> Typed:
         """`typed` as an expression of that kind. Raises InputError if it is of the other."""
@@ -269,22 +273,22 @@ class Expander(ABC):
         return f"`{shortened(term.span)}` is a {typed.expr.kind.value}"
 
     def void(self, value: Value) -> bool:
-        """Is this a set or relation that is empty in every execution, as far as its definition tells?"""
+        """True for a set or relation that is empty in every execution, as far as its definition tells."""
         return isinstance(value, Typed) and is_void(value.expr, self.definitions)
 
     # ---- functions -----------------------------------------------------------------------------------------------
 
     def application(self, call: tree.Application, scope: Scope) -> Value:
         head = call.head
-        found: Value | Entry = self.lookup(head, scope) if isinstance(head, tree.Ref) else self.head(call, scope)
-        if isinstance(found, Primitive):
-            arguments = tuple(self.value(argument, scope) for argument in call.arguments)
-            if len(arguments) == 1 and isinstance(arguments[0], TupleValue):
-                arguments = arguments[0].items
-            return primitive(self, found.name, call, arguments)
-        if not isinstance(found, FunctionValue):
-            return self.no_function(call, found)
-        return self.apply(found, tuple(self.value(argument, scope) for argument in call.arguments), call)
+        applied: Value | Entry = self.lookup(head, scope) if isinstance(head, tree.Ref) else self.head(call, scope)
+        if not isinstance(applied, Primitive | FunctionValue):
+            return self.no_function(call, applied)
+        arguments = tuple(self.value(argument, scope) for argument in call.arguments)
+        if isinstance(applied, FunctionValue):
+            return self.apply(applied, arguments, call)
+        if len(arguments) == 1 and isinstance(arguments[0], TupleValue):
+            arguments = arguments[0].items
+        return primitive(self, applied.name, call, arguments)
 
     def head(self, call: tree.Application, scope: Scope) -> Value:
         """What is applied, where it is not a name."""
@@ -292,18 +296,18 @@ class Expander(ABC):
         while isinstance(spine, tree.Application):
             spine = spine.head
         if isinstance(spine, tree.Ref) and not isinstance(call.head, tree.Ref):
-            found = self.lookup(spine, scope)
-            if isinstance(found, NamedValue) or (isinstance(found, Macro) and not self.trials):
+            known = self.lookup(spine, scope)
+            if isinstance(known, NamedValue) or (isinstance(known, Macro) and not self.trials):
                 text = shortened(last.span)
                 raise InputError(f"an operator is missing before `{text}`", last.span, "one of | ; & \\ *")
         return self.value(call.head, scope)
 
-    def no_function(self, call: tree.Application, found: Value | Entry) -> Value:
-        if self.trials and isinstance(found, Macro | Typed):
+    def no_function(self, call: tree.Application, applied: Value | Entry) -> Value:
+        if self.trials and isinstance(applied, Macro | Typed):
             return Typed(Empty(Kind.EITHER, call.span))
         name, first = shortened(call.head.span), call.arguments[0].span.text.split()
         hint = f"put an operator between `{name}` and `{first[0][:SHOWN] if first else '('}`: | ; & \\ *"
-        raise InputError(f"`{name}` is {describe(found)}, not a function", call.head.span, hint)
+        raise InputError(f"`{name}` is {describe(applied)}, not a function", call.head.span, hint)
 
     def apply(self, function: FunctionValue, arguments: tuple[Value, ...], call: tree.Application) -> Value:
         """The body of a function with its parameters bound."""
@@ -364,15 +368,16 @@ class Expander(ABC):
 
     def functions(self, bindings: tuple[tree.Binding, ...], scope: dict[str, Entry]) -> dict[str, Entry]:
         """Functions that may call one another; they are added to the scope."""
-        found: dict[str, Entry] = {}
-        for binding in bindings:
-            if binding.parameters is not None:
-                named = FunctionValue(binding.name, binding.parameters, binding.body, scope, binding.span, True)
-                scope[binding.name] = found[binding.name] = named
+        functions: dict[str, Entry] = {
+            binding.name: FunctionValue(binding.name, binding.parameters, binding.body, scope, binding.span, True)
+            for binding in bindings
+            if binding.parameters is not None
+        }
+        scope.update(functions)
         for binding in bindings:
             if binding.parameters is not None:
                 self.function(binding, scope, recursive=True)
-        return found
+        return functions
 
     def bound(self, binding: tree.Binding, value: Value) -> dict[str, Entry]:
         """The names of a binding that is not a function. Raises InputError if they ask for another tuple."""
@@ -384,7 +389,7 @@ class Expander(ABC):
             count = len(binding.pattern)
             message = f"patterns of {count} names take a tuple of {count}; this is {describe(value)}"
             raise InputError(message, binding.span)
-        return {name: entry(item, binding.span) for name, item in zip(binding.pattern, value.items, strict=True)}
+        return {name: entry(part, binding.span) for name, part in zip(binding.pattern, value.items, strict=True)}
 
 
 def _base(typed: Typed) -> str:
@@ -398,15 +403,15 @@ def _repair(kind: Kind) -> str:
     return "domain(r) and range(r) are the sets at the ends of a relation r"
 
 
-def _where(found: Entry | None, seen: Span) -> str:
+def _where(known: Entry | None, seen: Span) -> str:
     """` (set, defined at line 22)`, for a hint."""
     span: Span | None = None
-    if isinstance(found, NamedValue | Macro | FunctionValue):
-        span = found.span
-    what = "function" if found is None else describe(found).split(" ", 1)[1]
-    if isinstance(found, Macro) and span is None:
+    if isinstance(known, NamedValue | Macro | FunctionValue):
+        span = known.span
+    what = "function" if known is None else describe(known).split(" ", 1)[1]
+    if isinstance(known, Macro) and span is None:
         return " (parameter)"
     if span is None:
-        return f" ({what}, a base name)" if isinstance(found, NamedValue) else f" ({what})"
+        return f" ({what}, a base name)" if isinstance(known, NamedValue) else f" ({what})"
     place = f"line {span.line}" if span.source is seen.source else f"{span.source.name}:{span.line}"
     return f" ({what}, defined at {place})"

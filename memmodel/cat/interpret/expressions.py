@@ -56,10 +56,10 @@ class ExpressionParser(TokenReader):
     # ---- bindings ------------------------------------------------------------------------------------------------
 
     def bindings(self, word: str) -> tuple[Binding, ...]:
-        found = [self.binding(word)]
+        bindings = [self.binding(word)]
         while self.accept("and"):
-            found.append(self.binding("and"))
-        return tuple(found)
+            bindings.append(self.binding("and"))
+        return tuple(bindings)
 
     def binding(self, word: str) -> Binding:
         start = self.next
@@ -69,11 +69,8 @@ class ExpressionParser(TokenReader):
         if self.next.sort is not Lexeme.NAME:
             self.fail(f"`{word}` needs a name, found {describe(self.next)}", hint=f"{word} name = …")
         name = self.take()
-        if self.at(","):
-            more = [name.text]
-            while self.accept(","):
-                more.append(self.parameter())
-            return self.pattern(word, tuple(more), start)
+        if self.accept(","):
+            return self.pattern(word, (name.text, *self.separated(self.parameter)), start)
         parameters: tuple[str, ...] | None = None
         if self.at("("):
             parameters = self.formals()
@@ -91,9 +88,8 @@ class ExpressionParser(TokenReader):
         return Binding("", None, self.expression(), span, names)
 
     def equals(self, word: str, name: str) -> None:
-        if not self.accept("="):
-            hint = f"{word} {name} = …"
-            self.fail(f"missing `=` in `{word} {name}`, found {describe(self.next)}", hint=hint)
+        message = f"missing `=` in `{word} {name}`, found {describe(self.next)}"
+        self.expect("=", message, hint=f"{word} {name} = …")
 
     def parameter(self) -> str:
         if self.next.sort is Lexeme.NAME and self.next.text == "_":
@@ -121,16 +117,13 @@ class ExpressionParser(TokenReader):
         token = self.next
         if token.sort is Lexeme.WORD and token.text in _CONSTRUCTS:
             self.deeper(token)
-            found = self.construct(self.take())
+            term = self.construct(self.take())
             self.depth -= 1
-            return found
+            return term
         left = self.operators()
-        if not tuples or not self.at(","):
+        if not tuples or not self.accept(","):
             return left
-        items = [left]
-        while self.accept(","):
-            items.append(self.operators())
-        return Tuple(tuple(items), self.since(token.start))
+        return Tuple((left, *self.separated(self.operators)), self.since(token.start))
 
     def construct(self, token: CatToken) -> Term:
         """`let`, `fun`, `try`, `if` or `match`, already taken."""
@@ -139,13 +132,11 @@ class ExpressionParser(TokenReader):
                 return self.local(token)
             case "fun":
                 parameters = self.formals() if self.at("(") else (self.parameter(),)
-                if not self.accept("->"):
-                    self.fail(f"`fun` needs `->`, found {describe(self.next)}", hint="fun x -> …")
+                self.expect("->", f"`fun` needs `->`, found {describe(self.next)}", hint="fun x -> …")
                 return Lambda(parameters, self.expression(), self.since(token.start))
             case "try":
                 first = self.expression()
-                if not self.accept("with"):
-                    self.fail("`try` needs `with`", token, "try … with …")
+                self.expect("with", "`try` needs `with`", token, "try … with …")
                 return Try(first, self.expression(), self.since(token.start))
             case "if":
                 condition = self.condition()
@@ -161,16 +152,14 @@ class ExpressionParser(TokenReader):
         """`let … in body`, its `let` already taken."""
         recursive = self.accept("rec")
         bindings = self.bindings("let rec" if recursive else "let")
-        if not self.accept("in"):
-            self.fail("a `let` inside an expression needs `in`", token, "let name = … in …")
+        self.expect("in", "a `let` inside an expression needs `in`", token, "let name = … in …")
         body = self.expression()
         return Local(bindings, body, recursive, self.since(token.start))
 
     def match(self, token: CatToken) -> Term:
         """`match` on a tag or on a set, its `match` already taken."""
         subject = self.expression()
-        if not self.accept("with"):
-            self.fail("`match` needs `with`", token, "match … with || … end")
+        self.expect("with", "`match` needs `with`", token, "match … with || … end")
         tags: list[tuple[str | None, Term]] = []
         empty: Term | None = None
         other: tuple[str, str, str | None, Term] | None = None
@@ -203,15 +192,14 @@ class ExpressionParser(TokenReader):
         first = self.parameter()
         if self.accept("|"):
             before, first = first, self.parameter()
-        if not self.accept("++"):
-            self.fail(f"expected a clause of `match`, found {describe(self.next)}", hint="|| element ++ rest -> …")
+        message = f"expected a clause of `match`, found {describe(self.next)}"
+        self.expect("++", message, hint="|| element ++ rest -> …")
         rest = self.parameter()
         self.arrow()
         return first, rest, before, self.expression()
 
     def arrow(self) -> None:
-        if not self.accept("->"):
-            self.fail(f"a clause needs `->`, found {describe(self.next)}")
+        self.expect("->", f"a clause needs `->`, found {describe(self.next)}")
 
     # ---- conditions ----------------------------------------------------------------------------------------------
 
@@ -239,35 +227,35 @@ class ExpressionParser(TokenReader):
         return token.text == "(" and (after.sort is Lexeme.STRING or after.text == "not")
 
     def alternatives(self) -> Condition:
-        found, start = self.both(), self.next.start
+        condition, start = self.both(), self.next.start
         while self.accept("||"):
-            found = Logical("||", (found, self.both()), self.since(start))
-        return found
+            condition = Logical("||", (condition, self.both()), self.since(start))
+        return condition
 
     def both(self) -> Condition:
-        found, start = self.variant(), self.next.start
+        condition, start = self.variant(), self.next.start
         while self.at("&") and self.after().text == "&":
             self.take(), self.take()
-            found = Logical("&&", (found, self.variant()), self.since(start))
-        return found
+            condition = Logical("&&", (condition, self.variant()), self.since(start))
+        return condition
 
     def variant(self) -> Condition:
         token = self.take()
         self.deeper(token)
-        found: Condition
+        condition: Condition
         if token.sort is Lexeme.STRING:
-            found = VariantIs(token.text, self.span(token))
+            condition = VariantIs(token.text, self.span(token))
         elif token.text == "variant":
-            found = self.variant()
+            condition = self.variant()
         elif token.text == "not":
-            found = Logical("not", (self.variant(),), self.since(token.start))
+            condition = Logical("not", (self.variant(),), self.since(token.start))
         elif token.text == "(":
-            found = self.alternatives()
+            condition = self.alternatives()
             self.close(token)
         else:
             self.fail(f"expected the name of a variant, found {describe(token)}", token, '"name"')
         self.depth -= 1
-        return found
+        return condition
 
     # ---- operators -----------------------------------------------------------------------------------------------
 
@@ -351,8 +339,7 @@ class ExpressionParser(TokenReader):
                 return Affix("[]", inner, self.since(token.start))
         if token.text == "begin" and token.sort is Lexeme.WORD:
             inner = self.expression()
-            if not self.accept("end"):
-                self.fail("`begin` is never closed", token, "close it with `end`")
+            self.expect("end", "`begin` is never closed", token, "close it with `end`")
             return inner
         if token.sort is Lexeme.WORD and token.text in _CONSTRUCTS[1:]:
             self.fail(f"`{token.text}` inside an expression stands in parentheses", token, f"({token.text} …)")
@@ -372,9 +359,7 @@ class ExpressionParser(TokenReader):
         """`{}` or `{a, b}`; the brace is taken."""
         if self.accept("}"):
             return Nothing(self.since(opening.start))
-        items = [self.operators()]
-        while self.accept(","):
-            items.append(self.operators())
+        items = self.separated(self.operators)
         self.close(opening)
         return Collection(tuple(items), self.since(opening.start))
 

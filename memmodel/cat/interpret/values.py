@@ -7,11 +7,11 @@ tuples, tags, sets of these) is known and used up when a model loads, so that no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from memmodel.base.kinds import Kind
-from memmodel.cat.syntax import Binary, Definition, Empty, Expr, Name, Unary
+from memmodel.cat.syntax import Binary, Definition, Empty, Expr, Name, Unary, rebuilt
 from memmodel.cat.text import tree
 from memmodel.source import Span
 
@@ -107,6 +107,9 @@ class Opaque:
     what: str
 
 
+NO_SPAN: Span = None  # type: ignore[assignment]
+"""The span of an expression that no text has."""
+
 SHOWN = 40
 """So much of a term is repeated in a message."""
 
@@ -166,13 +169,15 @@ def describe(value: Value | Entry) -> str:
 
 
 def is_void(expr: Expr, definitions: list[Definition]) -> bool:
-    """Is a set or relation empty in every execution, as far as its definition tells?"""
+    """True if a set or relation is empty in every execution, as far as its definition tells."""
     known: dict[int, bool] = {}
 
     def follow(ref: int) -> bool:
         if ref not in known:
             group = definitions[ref].group
-            members = [n for n, one in enumerate(definitions) if n == ref or (group is not None and one.group == group)]
+            members = [ref]
+            if group is not None:
+                members = [number for number, definition in enumerate(definitions) if definition.group == group]
             known.update(dict.fromkeys(members, True))  # a least fixpoint begins empty
             while group is not None and not all(void(definitions[n].body) or not known[n] for n in members):
                 known.update({n: known[n] and void(definitions[n].body) for n in members})
@@ -203,17 +208,17 @@ def is_void(expr: Expr, definitions: list[Definition]) -> bool:
 
 
 def steps(term: object, parameters: Iterable[str]) -> bool:
-    """Does a term work on more than sets and relations, or call a parameter?"""
+    """True if a term works on more than sets and relations, or calls a parameter."""
     match term:
         case tree.Lambda() | tree.Try() | tree.Conditional() | tree.MatchTag() | tree.MatchSet():
             return True
         case tree.Tag() | tree.Tuple() | tree.Collection() | tree.Infix(op="++") | tree.Local(recursive=True):
             return True
         case tree.Application(head=tree.Ref(name)):
-            return name in parameters or any(steps(one, parameters) for one in term.arguments)
+            return name in parameters or any(steps(argument, parameters) for argument in term.arguments)
         case tree.Application():
             return True
-    return any(steps(one, parameters) for one in parts(term))
+    return any(steps(part, parameters) for part in parts(term))
 
 
 def parts(term: object) -> Iterable[object]:
@@ -221,7 +226,7 @@ def parts(term: object) -> Iterable[object]:
     for field in getattr(term, "__dataclass_fields__", ()):
         part = getattr(term, field)
         if isinstance(part, tuple):
-            yield from (one for one in part if hasattr(one, "__dataclass_fields__"))
+            yield from (element for element in part if hasattr(element, "__dataclass_fields__"))
         elif hasattr(part, "__dataclass_fields__") and not isinstance(part, Span):
             yield part
 
@@ -232,10 +237,10 @@ def mentioned(term: object) -> tuple[list[tree.Ref], set[str]]:
     bound: set[str] = set()
     todo: list[object] = [term]
     while todo:
-        one = todo.pop()
-        match one:
+        inner = todo.pop()
+        match inner:
             case tree.Ref():
-                used.append(one)
+                used.append(inner)
             case tree.Try(second=second):
                 todo.append(second)
                 continue
@@ -245,34 +250,26 @@ def mentioned(term: object) -> tuple[list[tree.Ref], set[str]]:
                 bound.update(parameters)
             case tree.MatchSet(element=element, rest=rest, before=before):
                 bound.update((element, rest, *([before] if before else [])))
-        todo.extend(parts(one))
+        todo.extend(parts(inner))
     return used, bound
 
 
-def joined(op: str, left: Typed, right: Typed) -> Typed:
+def joined(op: str, left: Typed, right: Typed, span: Span = NO_SPAN) -> Typed:
     """Two expressions with an operator between them."""
     kind = Kind.RELATION if op in ("*", ";") else left.expr.kind
-    expr = Binary(op, left.expr, right.expr, kind)
+    expr = Binary(op, left.expr, right.expr, kind, span)
     return Typed(expr, max(left.height, right.height) + 1, left.size + right.size + 1)
 
 
-def turned(op: str, inner: Typed) -> Typed:
-    """A relation with an operator after it, or its `domain`."""
-    kind = Kind.SET if op == "domain" else Kind.RELATION
-    return Typed(Unary(op, inner.expr, kind), inner.height + 1, inner.size + 1)
+def turned(op: str, inner: Typed, span: Span = NO_SPAN) -> Typed:
+    """An expression with an operator before or after it, or around it as `[]`, `domain` and `range`."""
+    kind = Kind.SET if op in ("domain", "range") else inner.expr.kind if op == "~" else Kind.RELATION
+    return Typed(Unary(op, inner.expr, kind, span), inner.height + 1, inner.size + 1)
 
 
 def as_kind(expr: Expr, kind: Kind) -> Expr:
     """An expression of either kind, all of it, as one of that kind."""
-    match expr:
-        case Empty():
-            return Empty(kind, expr.span)
-        case Name():
-            return Name(expr.name, kind, expr.ref, expr.span)
-        case Unary():
-            return Unary(expr.op, as_kind(expr.operand, kind), kind, expr.span)
-        case Binary():
-            return Binary(expr.op, as_kind(expr.left, kind), as_kind(expr.right, kind), kind, expr.span)
+    return replace(rebuilt(expr, lambda operand: as_kind(operand, kind)), kind=kind)
 
 
 def shortened(span: Span) -> str:

@@ -35,7 +35,7 @@ _ARCHITECTURES = (
     ("vmm", r"\bvmm\b"),
     ("c", r"\bc\b|c11|c\+\+"),
 )
-"""What a heading says of the architecture; the first that is found counts."""
+"""What a heading says of the architecture; the first that matches counts."""
 
 _TYPO = 0.85
 """A name that is so like a known one is a mistake."""
@@ -45,8 +45,8 @@ class World:
     """The names of one architecture and those of all."""
 
     def __init__(self, heading: str = "") -> None:
-        found = (name for name, words in _ARCHITECTURES if re.search(words, heading, re.IGNORECASE))
-        self.architecture = next(found, "")
+        named = (name for name, words in _ARCHITECTURES if re.search(words, heading, re.IGNORECASE))
+        self.architecture = next(named, "")
         self.own: Mapping[str, tree.Binding] = {}
         if self.architecture and (axioms_dir() / NAMES / f"{self.architecture}.cat").is_file():
             self.own = _names(self.architecture)
@@ -56,7 +56,7 @@ class World:
         return self.own.get(name) or _names("any").get(name)
 
     def may_be_empty(self, name: str, known: Iterable[str]) -> bool:
-        """Is it a set that some architecture may have? Such names begin with a capital letter."""
+        """True for a set that some architecture may have. Such names begin with a capital letter."""
         if not name[0].isupper() or self.architecture == "ptx":
             return False
         return len(name) < 4 or not difflib.get_close_matches(name, list(known), n=1, cutoff=_TYPO)
@@ -65,9 +65,9 @@ class World:
 @cache
 def _names(file: str) -> Mapping[str, tree.Binding]:
     path = axioms_dir() / NAMES / f"{file}.cat"
-    found: dict[str, tree.Binding] = {}
+    bindings: dict[str, tree.Binding] = {}
     for statement in parse(Source(f"axioms/{NAMES}/{file}.cat", Source.read(path).text)).statements:
         if not isinstance(statement, tree.Let):
             raise InternalError(f"{path.name} has something other than definitions")
-        found.update({binding.name: binding for binding in statement.bindings})
-    return found
+        bindings.update({binding.name: binding for binding in statement.bindings})
+    return bindings

@@ -86,20 +86,20 @@ def tokenize(source: Source) -> tuple[list[CatToken], list[Comment]]:
     tokens: list[CatToken] = []
     comments: list[Comment] = []
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
+        match = _TOKEN.match(text, position)
+        if match is None:
             raise _stray(source, position)
-        sort, end = found.lastgroup, found.end()
+        sort, end = match.lastgroup, match.end()
         if sort == "line":
             first = True
         elif sort == "comment":
-            comments.append(Comment(found.group().lstrip("/#").strip(), position, end, first))
+            comments.append(Comment(match.group().lstrip("/#").strip(), position, end, first))
         elif sort == "open":
-            end = _comment_end(source, position, found.group())
+            end = _comment_end(source, position, match.group())
             comments.append(Comment(_flat(text[position + 2 : end - 2]), position, end, first))
             first = first and "\n" not in text[position:end]
         elif sort != "space":
-            tokens.append(CatToken(*_classify(sort, found.group()), position, end, first))
+            tokens.append(CatToken(*_classify(sort, match.group()), position, end, first))
             first = False
         position = end
     tokens.append(CatToken(Lexeme.END, "", len(text), len(text), True))
@@ -123,10 +123,10 @@ def _comment_end(source: Source, start: int, opening: str) -> int:
             return end + 2
         raise InputError("comment is never closed", source.span(start, start + 2), "close it with `*/`")
     depth = 1
-    for found in _NESTING.finditer(source.text, start + 2):
-        depth += 1 if found.group() == "(*" else -1
+    for bracket in _NESTING.finditer(source.text, start + 2):
+        depth += 1 if bracket.group() == "(*" else -1
         if depth == 0:
-            return found.end()
+            return bracket.end()
     raise InputError("comment is never closed", source.span(start, start + 2), "close it with `*)`; comments nest")
 
 

@@ -82,10 +82,10 @@ class _Parser(ExpressionParser):
 
     def statements(self, *ends: str) -> tuple[Statement, ...]:
         """Statements up to one of these words, or to the end of the file."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         while self.next.sort is not Lexeme.END and not self.ended(ends):
-            found += self.statement()
-        return tuple(found)
+            statements += self.statement()
+        return tuple(statements)
 
     def ended(self, ends: tuple[str, ...]) -> bool:
         return self.next.text in ends and self.next.sort in (Lexeme.WORD, Lexeme.NAME, Lexeme.MARK)
@@ -102,9 +102,9 @@ class _Parser(ExpressionParser):
         if token.sort is not Lexeme.WORD:
             self.no_statement(token)
         self.deeper(token)
-        found = self.worded(token)
+        statements = self.worded(token)
         self.depth -= 1
-        return found
+        return statements
 
     def worded(self, token: CatToken) -> list[Statement]:
         """A statement that begins with a keyword."""
@@ -121,7 +121,8 @@ class _Parser(ExpressionParser):
                 return [Include(path.text, self.span(path))]
             case "unshow":
                 self.take()
-                return [Unshow(name.text, self.span(name)) for name in self.separated("a name to hide")]
+                names = self.separated(lambda: self.name("a name to hide"))
+                return [Unshow(name.text, self.span(name)) for name in names]
             case "with":
                 self.take()
                 name = self.name("a name after `with`")
@@ -143,19 +144,19 @@ class _Parser(ExpressionParser):
                 self.no_statement(token)
 
     def overrides(self) -> bool:
-        """Does `override let` come next? The word is a name anywhere else."""
+        """True if `override let` comes next; the word is a name anywhere else."""
         after = self.after()
         return self.next.sort is Lexeme.NAME and self.next.text == OVERRIDE and after.text == "let"
 
     def checks(self) -> bool:
-        """Does a check begin here with `~` or with `assert`?"""
+        """True if a check begins here with `~` or with `assert`."""
         token, after = self.next, self.after()
         if token.text == "~" and token.sort is Lexeme.MARK:
             return after.text in CHECK_WORDS
         return token.text == "assert" and token.sort is Lexeme.NAME and after.text in ("~", *CHECK_WORDS)
 
     def ignored(self) -> bool:
-        """Does a statement begin here that a model does without?"""
+        """True if a statement begins here that a model does without."""
         token, after = self.next, self.after()
         if token.sort is Lexeme.WORD:
             return token.text in ("instructions", "debug")
@@ -206,18 +207,17 @@ class _Parser(ExpressionParser):
 
     def show(self) -> list[Statement]:
         self.take()
-        shown: list[Statement] = []
-        while True:
-            start = self.next.start
-            body = self.operators()
-            if self.accept("as"):
-                shown.append(Show(body, self.name("a name after `as`").text, True))
-            elif isinstance(body, Ref):
-                shown.append(Show(body, body.name, False))
-            else:
-                raise InputError("an expression that is shown needs a name", self.since(start), "show … as name")
-            if not self.accept(","):
-                return shown
+        return [*self.separated(self.shown)]
+
+    def shown(self) -> Show:
+        """One expression that pictures draw, with its name."""
+        start = self.next.start
+        body = self.operators()
+        if self.accept("as"):
+            return Show(body, self.name("a name after `as`").text, True)
+        if isinstance(body, Ref):
+            return Show(body, body.name, False)
+        raise InputError("an expression that is shown needs a name", self.since(start), "show … as name")
 
     def check(self) -> Test:
         """A check; `undefined_unless` and `assert` report where what follows them does not hold."""
@@ -255,75 +255,77 @@ class _Parser(ExpressionParser):
         return CallStatement(Ref(name.text, self.span(name)), arguments, alias, self.since(token.start))
 
     def forall(self, token: CatToken) -> Forall:
+        form = "forall name in set do … end"
         name = self.name("a name after `forall`")
-        if not self.accept("in"):
-            self.fail("`forall` needs `in`", token, "forall name in set do … end")
+        self.expect("in", "`forall` needs `in`", token, form)
         with self.stopping("do"):
             over = self.expression()
-        self.word("do", token, "forall name in set do … end")
+        self.word("do", token, form)
         statements = self.statements("end")
-        self.word("end", token, "forall name in set do … end")
+        self.word("end", token, form)
         return Forall(name.text, over, statements, self.span(token))
 
     def branch(self, token: CatToken) -> Branch:
+        form = 'if "name" … else … end'
         if not self.begins_variant():
-            self.fail("this `if` needs the name of a variant", token, 'if "name" … else … end')
+            self.fail("this `if` needs the name of a variant", token, form)
         condition = self.alternatives()
         first = self.statements("else", "end")
         second: tuple[Statement, ...] = ()
         if self.next.text == "else":
             self.take()
             second = self.statements("end")
-        self.word("end", token, 'if "name" … else … end')
+        self.word("end", token, form)
         return Branch(condition, first, second)
 
     def cases(self, token: CatToken) -> MatchStatement:
+        form = "match tag with || 'name -> … end"
         subject = self.expression()
-        if not self.accept("with"):
-            self.fail("`match` needs `with`", token, "match tag with || 'name -> … end")
-        clauses: list[tuple[str | None, tuple[Statement, ...]]] = []
+        self.expect("with", "`match` needs `with`", token, form)
         self.accept("||")
-        while True:
-            clause = self.take()
-            if clause.sort is not Lexeme.TAG and clause.text != "_":
-                self.fail(f"expected a tag, found {describe(clause)}", clause, "|| 'name -> …")
-            self.arrow()
-            clauses.append((clause.text if clause.sort is Lexeme.TAG else None, self.statements("||", "end")))
-            if not self.accept("||"):
-                break
-        self.word("end", token, "match tag with || 'name -> … end")
+        clauses = self.separated(self.clause, "||")
+        self.word("end", token, form)
         return MatchStatement(subject, tuple(clauses), self.span(token))
+
+    def clause(self) -> tuple[str | None, tuple[Statement, ...]]:
+        """`'tag -> statements`, or `_ -> statements` for any other tag."""
+        token = self.take()
+        if token.sort is not Lexeme.TAG and token.text != "_":
+            self.fail(f"expected a tag, found {describe(token)}", token, "|| 'name -> …")
+        self.arrow()
+        return token.text if token.sort is Lexeme.TAG else None, self.statements("||", "end")
 
     def enum(self, token: CatToken) -> Enum:
         name = self.name("a name after `enum`")
         self.equals("enum", name.text)
         self.accept("||")
-        tags: list[str] = []
-        while True:
+
+        def tag() -> str:
             if self.next.sort is not Lexeme.TAG:
                 self.fail(f"expected a tag, found {describe(self.next)}", hint=f"enum {name.text} = 'a || 'b")
-            tags.append(self.take().text)
-            if not self.accept("||"):
-                return Enum(name.text, tuple(tags), self.since(token.start))
+            return self.take().text
+
+        return Enum(name.text, tuple(self.separated(tag, "||")), self.since(token.start))
 
     # ---- comments ------------------------------------------------------------------------------------------------
 
     def doc(self, start: int) -> str:
         """The comments that end on the line above a statement (or, without any, the one that ends its last line)."""
         text, end = self.source.text, self.tokens[self.index - 1].end
-        found: list[str] = []
-        here = bisect_left(self.comment_starts, start) - 1
-        while here >= 0 and self.comments[here].first and not _parted(text[self.comments[here].end : start]):
-            start = self.comments[here].start
-            found.insert(0, self.comments[here].text)
-            here -= 1
-        if not any(found):
-            here = bisect_left(self.comment_starts, end)
-            if here < len(self.comments) and not text[end : self.comments[here].start].strip(" \t"):
-                found = [self.comments[here].text]
-        return " ".join(part for part in found if part)
+        above: list[str] = []
+        number = bisect_left(self.comment_starts, start) - 1
+        while number >= 0 and self.comments[number].first and not _parted(text[self.comments[number].end : start]):
+            start = self.comments[number].start
+            above.insert(0, self.comments[number].text)
+            number -= 1
+        if any(above):
+            return " ".join(part for part in above if part)
+        behind = bisect_left(self.comment_starts, end)
+        if behind < len(self.comments) and not text[end : self.comments[behind].start].strip(" \t"):
+            return self.comments[behind].text
+        return ""
 
 
 def _parted(gap: str) -> bool:
-    """Does more than a line break stand between two pieces of text?"""
+    """True if more than a line break stands between two pieces of text."""
     return bool(gap.strip()) or gap.count("\n") > 1

@@ -5,13 +5,15 @@ In: Source. Out: `TokenReader`, on which the parsers of expressions and statemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from memmodel.cat.text.lexer import STATEMENT_WORDS, CatToken, Lexeme, tokenize
 from memmodel.errors import InputError, suggestion
 from memmodel.source import Source, Span
+
+Read = TypeVar("Read")
 
 MAX_DEPTH = 150
 """Operators and brackets inside one another. The longest published definition needs about 20."""
@@ -88,11 +90,17 @@ class TokenReader:
             self.fail(f"expected {what}, found {describe(token)}")
         return self.take()
 
-    def separated(self, what: str) -> list[CatToken]:
-        names = [self.name(what)]
-        while self.accept(","):
-            names.append(self.name(what))
-        return names
+    def separated(self, read: Callable[[], Read], mark: str = ",") -> list[Read]:
+        """What `read` reads here, and behind each mark that follows."""
+        parts = [read()]
+        while self.accept(mark):
+            parts.append(read())
+        return parts
+
+    def expect(self, text: str, message: str, token: CatToken | None = None, hint: str | None = None) -> None:
+        """Take a keyword or operator. Raises InputError with the message, at `token` or here, if it is another one."""
+        if not self.accept(text):
+            self.fail(message, token, hint)
 
     def close(self, opening: CatToken) -> None:
         """Take the bracket that closes `opening`."""

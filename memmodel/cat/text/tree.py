@@ -108,7 +108,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class VariantIs:
-    """`"name"` as a condition: is this variant of the model asked for?"""
+    """`"name"` as a condition: true if this variant of the model is asked for."""
 
     name: str
     span: Span
