@@ -12,7 +12,6 @@ from memmodel.base.labels import Fence, ProxyFence
 from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
-from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
 from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.calls import ASSERTION, CallPlan, call_plans
@@ -117,7 +116,7 @@ def compile_function(
         if not any(isinstance(op, MultiplyInRegisters) for op in code.ops):
             used = {slot for operand in code.instruction.operands for slot in registers(operand)}
             code.touched = tuple(used & watched)
-            code.written = tuple(set(written(code.instruction)) & watched)
+            code.written = tuple(set(lowered(code.instruction).writes) & watched)
     return codes, compiler.slots
 
 
@@ -149,7 +148,7 @@ def begins(instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
 
 def _assumed(instruction: PtxInstruction) -> Code:
     """An instruction that is taken to leave unknown values in its first operand and to do nothing else."""
-    slots = written(instruction)
+    slots = lowered(instruction).writes
 
     def step(warp: Warp, lanes: Lanes) -> None:
         for slot in slots:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import random
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.isa.lowered import body_of
+from memmodel.isa.lowered import body_of, lowered
 from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.kernel.flow.detours import Detour, detour
-from memmodel.kernel.flow.registers import written
 from memmodel.kernel.flow.rounds import looked_at
 from memmodel.kernel.flow.timeouts import TimeOuts
 from memmodel.kernel.launch import Launch
@@ -280,7 +279,7 @@ class Scheduler:
         if unsure and (code.pure is None or code.touched):
             self.machine.unknown("what this predicate decides", code.instruction)
         if unsure:
-            forgetting(written(code.instruction))(warp, unsure)
+            forgetting(lowered(code.instruction).writes)(warp, unsure)
         return [lane for lane in group.lanes if values[lane] == wanted]
 
     def _either(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> None:

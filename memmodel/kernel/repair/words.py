@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from memmodel.kernel.flow.registers import written
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
@@ -173,7 +173,7 @@ def _numbers(
 def _number(operand: Operand, body: tuple[PtxInstruction, ...]) -> int | None:
     """A number that is written out, or moved into the register by the only instruction that writes it."""
     if isinstance(operand, Register):
-        writes = [instruction for instruction in body if operand.slot in written(instruction)]
+        writes = [instruction for instruction in body if operand.slot in lowered(instruction).writes]
         moved = len(writes) == 1 and writes[0].words[0] == "mov" and writes[0].guard is None
         operand = writes[0].operands[1] if moved else operand
     return operand.value if isinstance(operand, Imm) else None

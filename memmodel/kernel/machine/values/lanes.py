@@ -127,7 +127,7 @@ def copied(slot: int, get: Get) -> Step:
     return step
 
 
-def forgetting(slots: list[int]) -> Step:
+def forgetting(slots: Sequence[int]) -> Step:
     """Registers that receive something unknown."""
 
     def step(warp: Warp, lanes: Lanes) -> None:

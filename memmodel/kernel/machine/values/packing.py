@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memmodel.kernel.flow.registers import written
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Step
@@ -29,7 +29,7 @@ def with_bits(interpreter: Interpreter, step: Step) -> Step:
     left = [(slot, widths[slot], known_bits(expr, widths[slot])) for slot, expr in results.items()]
     leaves = {leaf for expr in results.values() for leaf in leaves_of(expr) if not isinstance(leaf, Const)}
     sources = [(leaf, interpreter.value(leaf), interpreter.register(leaf)) for leaf in leaves]
-    slots = written(interpreter.instruction)
+    slots = lowered(interpreter.instruction).writes
 
     def change(warp: Warp, lanes: Lanes) -> None:
         rows = [(leaf, list(get(warp)), slot) for leaf, get, slot in sources]
@@ -45,7 +45,7 @@ def with_bits(interpreter: Interpreter, step: Step) -> Step:
 
 def cleared_first(instruction: PtxInstruction, step: Blocking) -> Blocking:
     """One that does more than compute; it may find out bits itself."""
-    slots = written(instruction)
+    slots = lowered(instruction).writes
 
     def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         warp.clear(slots, lanes)
