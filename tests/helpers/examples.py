@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+from datetime import date
 from secrets import randbelow
 from typing import Any
 
@@ -19,6 +20,9 @@ if TIMES != 1:
     os.environ.setdefault("MEMMODEL_SEED", str(1 + randbelow(10**6)))  # the workers of xdist inherit it
 SEED = int(os.environ.get("MEMMODEL_SEED", "0"))
 """0: the same examples every time."""
+
+SAMPLE = os.environ.setdefault("MEMMODEL_SAMPLE", date.today().isoformat())
+"""Chooses a sample of what is too much for every run, where each member is known to pass: another one each day."""
 
 settings.register_profile(
     "memmodel",
