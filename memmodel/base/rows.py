@@ -298,3 +298,15 @@ def _closure_of_cycles(rows: Sequence[int]) -> Rows:
         for event in part:
             closed[event] = reached
     return closed
+
+
+def total_order(over: int, before: Sequence[int], ranks: Sequence[int]) -> Rows:
+    """A strict total order on a set: after what is `before` a member, where that has no cycle; lower ranks first."""
+    rows = [0] * len(before)
+    waiting = sorted(bits(over), key=ranks.__getitem__)
+    while waiting:
+        remaining = sum(1 << member for member in waiting)
+        first = next((member for member in waiting if not before[member] & remaining), waiting[0])
+        waiting.remove(first)
+        rows[first] = remaining & ~(1 << first)
+    return rows

@@ -31,6 +31,10 @@ class Program:
     labels: Mapping[str, int]
     initial: Mapping[str, int]
 
+    def ops(self, index: int) -> list[Op]:
+        """The ops of instruction number `index`."""
+        return [step.op for step in self.steps if step.index == index]
+
     def target(self, label: str | None) -> int:
         """The step that a jump to a label leads to."""
         return len(self.steps) if label is None else self.labels[label]

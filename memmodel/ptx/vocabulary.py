@@ -30,6 +30,20 @@ class Sem(WordList):
     ACQ_REL = "acq_rel"
     SC = "sc"
 
+    def orders(self, other: Sem) -> bool:
+        """True if an operation with these semantics orders all that one with the others orders."""
+        return other in _ORDERED[self]
+
+
+_ORDERED = {
+    Sem.WEAK: (Sem.WEAK,),
+    Sem.RELAXED: (Sem.WEAK, Sem.RELAXED),
+    Sem.ACQUIRE: (Sem.WEAK, Sem.RELAXED, Sem.ACQUIRE),
+    Sem.RELEASE: (Sem.WEAK, Sem.RELAXED, Sem.RELEASE),
+    Sem.ACQ_REL: (Sem.WEAK, Sem.RELAXED, Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL),
+    Sem.SC: tuple(Sem),
+}
+
 
 class Proxy(WordList):
     """The method of an access ("Proxies"). READ_ONLY: ld.global.nc, which the model leaves to the texture path."""
@@ -168,3 +182,7 @@ class Place:
         if scope is Scope.CLUSTER:
             return self.cluster_id == other.cluster_id
         return self.cta_id == other.cta_id
+
+    def common_scope(self, other: Place) -> Scope:
+        """The least scope that reaches the other place from here, and here from there."""
+        return next(scope for scope in Scope if self.shares(scope, other) and other.shares(scope, self))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import and_, or_
 
 from memmodel.base.kinds import Kind
-from memmodel.base.rows import Rows, bits, closure, compose, inverse, pairs_of, range_of
+from memmodel.base.rows import Rows, bits, closure, compose, inverse, pairs_of, range_of, total_order
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution
 from memmodel.errors import InternalError
@@ -105,16 +105,8 @@ class PlainEvaluator:
     def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
         assert definition.order is not None
-        left = bits(self._mask(self.value(definition.body)))
-        after = self._inverse(self._rows(self.value(definition.order)))
-        rows = [0] * self.count
-        left.sort(key=ranks.__getitem__)
-        while left:
-            remaining = sum(1 << one for one in left)
-            one = next((one for one in left if not after[one] & remaining), left[0])
-            left.remove(one)
-            rows[one] = remaining & ~(1 << one)
-        return rows
+        before = self._inverse(self._rows(self.value(definition.order)))
+        return total_order(self._mask(self.value(definition.body)), before, ranks)
 
     def _fixpoint(self, group: Sequence[int]) -> None:
         """`let rec … and …`: from empty values, evaluate all bodies again until nothing changes."""

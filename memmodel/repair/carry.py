@@ -36,7 +36,6 @@ from memmodel.ptx.vocabulary import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
-from memmodel.repair.searching.quick import quick_of
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
 from memmodel.why.values import Values
@@ -206,7 +205,7 @@ def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:
         if was == now:
             continue
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
-        ops = [step.op for step in new.programs[thread].steps if step.index == at]
+        ops = new.programs[thread].ops(at)
         if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
             hidden = [op for op in ops if isinstance(op, Assign) and is_hidden(op.register)]
             if not all(isinstance(op, Emit) or op in hidden for op in ops):
@@ -215,9 +214,8 @@ def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:
             return Delta((thread, at), inserted=labels, hidden=bool(hidden))
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:
             return None
-        steps = [step.op for step in old.programs[thread].steps if step.index == at]
         alike = frozenset((Window.GENERIC, Window.DATA) if _all_data(old) else ())
-        pairs = list(_relabelled(steps, ops, alike))
+        pairs = list(_relabelled(old.programs[thread].ops(at), ops, alike))
         if any(pair is None for pair in pairs):
             return None
         return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
@@ -313,13 +311,10 @@ def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
 
 def survives(against: Against, execution: Execution) -> bool:
     """True if the execution, carried into a changed text, is consistent and still shows the finding."""
-    model, ground = against.model, against.witness.ground
-    if ground is None:
-        return False
-    quick = quick_of(model)
-    if not quick.chooses:
-        return any(quick.still_bad(execution, against.flag) for execution in _ordered(execution))
-    return any(_still_bad(against, Values(model, execution, ground.ranks)) for execution in _ordered(execution))
+    ground = against.witness.ground
+    return ground is not None and any(
+        _still_bad(against, Values(against.model, ordered, ground.ranks)) for ordered in _ordered(execution)
+    )
 
 
 def _ordered(execution: Execution) -> Iterator[Execution]:

@@ -8,6 +8,7 @@ has to leave the SM or the cluster for it (docs/repair.md has the table and its 
 from __future__ import annotations
 
 from memmodel.isa.row import Spelling
+from memmodel.repair.spellings import scope_of, semantics
 
 SCOPE_COST = {"cta": 5.0, "cluster": 30.0, "gpu": 500.0, "gl": 500.0, "sys": 1500.0}
 SEM_FACTOR = {"weak": 0.0, "relaxed": 0.05, "volatile": 0.05, "acquire": 0.4, "release": 0.6, "acq_rel": 1.0, "sc": 1.5}
@@ -33,19 +34,5 @@ def cost(spelling: Spelling) -> float:
         return TCGEN05_FENCE
     if head == "membar":
         return SCOPE_COST[words.get("level", "sys")] * SEM_FACTOR["sc"]
-    sem = words.get("sem") or ("acq_rel" if head == "fence" else _default_sem(spelling))
-    scope = words.get("scope") or ("sys" if sem == "volatile" else _default_scope(head))
-    if "restrict" in words:
-        scope = "cta"
-    return OTHER + SCOPE_COST[scope] * SEM_FACTOR.get(sem, 1.0)
-
-
-def _default_sem(spelling: Spelling) -> str:
-    head = spelling.head
-    if "mbarrier" in head or head.startswith("barrier.cluster"):
-        return "release" if "arrive" in head else "acquire" if "wait" in head else "weak"
-    return "relaxed" if head in ("atom", "red") else "weak"
-
-
-def _default_scope(head: str) -> str:
-    return "gpu" if head in ("atom", "red") else "cluster" if head.startswith("barrier.cluster") else "cta"
+    scope = "cta" if "restrict" in words else scope_of(spelling)
+    return OTHER + SCOPE_COST[scope] * SEM_FACTOR.get(semantics(spelling), 1.0)

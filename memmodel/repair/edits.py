@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memmodel.litmus.syntax import Instruction
-from memmodel.source import Source
+from memmodel.litmus.syntax import Instruction, Thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,30 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join(pieces) + text[done:]
 
 
-def whole(source: Source, item: Instruction) -> tuple[int, int]:
+def place(thread: Thread, item: Instruction) -> str:
+    """An instruction of a thread, in words."""
+    return f"{thread.name}, line {item.span.line}"
+
+
+def respelled(
+    thread: Thread,
+    item: Instruction,
+    mnemonic: str,
+    cost: float,
+    group: tuple[object, ...],
+    *,
+    what: str = "",
+    level: int = 0,
+) -> Edit:
+    """The change that gives an instruction another mnemonic. `what`: what else is said of it."""
+    span = item.mnemonic_span
+    what = f"{place(thread, item)}: {item.mnemonic} -> {mnemonic}{what}"
+    return Edit(span.start, span.end, mnemonic, what, cost, group, level)
+
+
+def whole(item: Instruction) -> tuple[int, int]:
     """The characters of an instruction with its `;`, and its line if nothing else stands there."""
-    text = source.text
+    text = item.span.source.text
     start, end = item.span.start, text.index(";", item.span.end) + 1
     line = text.rfind("\n", 0, start) + 1
     after = text.find("\n", end)

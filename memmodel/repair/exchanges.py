@@ -15,7 +15,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import OTHER, WAIT
-from memmodel.repair.edits import Edit
+from memmodel.repair.edits import Edit, place
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.lines import commit
 
@@ -106,7 +106,7 @@ def waits_of_rounds(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edi
 
 
 def _word(thread: Thread, item: Instruction, text: str, price: float, group: tuple[object, ...]) -> Edit:
-    what = f"{thread.name}, line {item.span.line}: {item.mnemonic} -> {text.split(' ')[0]}"
+    what = f"{place(thread, item)}: {item.mnemonic} -> {text.split(' ')[0]}"
     return Edit(item.mnemonic_span.start, item.span.end, text, what, price, group)
 
 

@@ -13,7 +13,7 @@ from itertools import product
 from memmodel.base.labels import Access, Fence, Label, Mark, ProxyFence
 from memmodel.concrete.execution import Execution
 from memmodel.litmus.constants import instructions
-from memmodel.ptx.vocabulary import Scope, Sem
+from memmodel.ptx.vocabulary import Sem
 from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE, THREADS
@@ -79,7 +79,7 @@ def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit 
         return None
     seat, other_seat = seats
     assert seat is not None and other_seat is not None
-    scope = next(scope for scope in Scope if seat.shares(scope, other_seat) and other_seat.shares(scope, seat))
+    scope = seat.common_scope(other_seat)
     chosen: set[Edit] = set()
     for number, event in zip((change.at, change.other), ends, strict=True):
         assert isinstance(event.label, Access)
@@ -256,9 +256,7 @@ def _does(execution: Execution, alteration: Alteration, change: Change) -> bool:
 
 def _reaches(value: object, wanted: object) -> bool:
     """True if the value of a field is the wanted one or stronger."""
-    if isinstance(wanted, Sem):
-        return value is wanted or (value is Sem.ACQ_REL and wanted in (Sem.ACQUIRE, Sem.RELEASE)) or value is Sem.SC
-    return value == wanted
+    return value.orders(wanted) if isinstance(value, Sem) and isinstance(wanted, Sem) else value == wanted
 
 
 def _stands_for(execution: Execution, inserted: Inserted, wanted: Inserted) -> bool:

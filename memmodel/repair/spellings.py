@@ -14,24 +14,9 @@ from memmodel.isa.row import Spelling
 from memmodel.litmus.syntax import Instruction, LitmusTest
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Emit
+from memmodel.ptx.vocabulary import Scope, Sem
 
-SCOPES = ("cta", "cluster", "gpu", "sys")
-WEAKER = {
-    "sc": ("acq_rel", "acquire", "release"),
-    "acq_rel": ("acquire", "release", "relaxed"),
-    "acquire": ("relaxed",),
-    "release": ("relaxed",),
-    "volatile": ("relaxed",),
-    "relaxed": ("weak",),
-}
-STRONGER = {
-    "weak": ("relaxed", "acquire", "release"),
-    "relaxed": ("acquire", "release", "acq_rel"),
-    "acquire": ("acq_rel", "sc"),
-    "release": ("acq_rel", "sc"),
-    "acq_rel": ("sc",),
-    "volatile": ("acquire", "release"),
-}
+SCOPES = tuple(scope.name.lower() for scope in Scope)
 PROXY_SPACES = ("global", "shared::cta", "shared::cluster")
 LEVELS = ("cta", "gl", "sys")
 
@@ -43,7 +28,7 @@ def spelled(spelling: Spelling, words: dict[str, str]) -> str:
 
 def is_fence(lowered: LoweredTest, thread: int, index: int) -> bool:
     """True if instruction number `index` of a thread is only a fence, so that it may be dropped."""
-    ops = [step.op for step in lowered.programs[thread].steps if step.index == index]
+    ops = lowered.programs[thread].ops(index)
     return bool(ops) and all(
         isinstance(op, Emit)
         and (
@@ -60,7 +45,7 @@ def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spellin
     words = dict(spelling.words)
     for changed in (
         *_scopes(spelling, words, down=True),
-        *_sems(spelling, words, WEAKER),
+        *_sems(spelling, words, down=True),
         *_fence_forms(spelling, words),
     ):
         yield from _legal(item, test, spelling, changed)
@@ -84,11 +69,11 @@ def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterat
     """Mnemonics that order more, with their spellings; a scope that is not in the instruction is one of `scopes`."""
     read = read_instruction(item, test)
     words = dict(read.words)
-    changed = [*_scopes(read, words, down=False, among=scopes), *_sems(read, words, STRONGER, scopes)]
+    changed = [*_scopes(read, words, down=False, among=scopes), *_sems(read, words, down=False, among=scopes)]
     changed += _written_out(read, words, scopes)
     if "restrict" in words and read.head == "fence":
         plain = {name: word for name, word in words.items() if name != "restrict"}
-        changed += [plain, *({**plain, "sem": sem} for sem in STRONGER.get(words.get("sem", ""), ()))]
+        changed += [plain, *({**plain, "sem": sem} for sem in _other_sems(words["sem"], down=False))]
     if read.head == "fence.proxy.async" and "space" in words:
         changed.append({name: word for name, word in words.items() if name != "space"})
     if words.get("read") and "wait_group" in read.head:
@@ -121,9 +106,8 @@ def apart(item: Instruction, test: LitmusTest) -> tuple[str, str, Spelling] | No
     """The semantics of a release or an acquire of the cluster, its relaxed mnemonic and spelling; None for others."""
     spelling = read_instruction(item, test)
     words = dict(spelling.words)
-    sem = words.get("sem") or _unwritten(spelling.head)
-    scope = words.get("scope") or ("cluster" if spelling.head.startswith("barrier.cluster") else "cta")
-    if sem not in RESTRICTED or scope != "cluster" or spelling.head.startswith("fence"):
+    sem = semantics(spelling)
+    if sem not in RESTRICTED or scope_of(spelling) != "cluster" or spelling.head.startswith("fence"):
         return None
     relaxed = next(_legal(item, test, spelling, {**words, "sem": "relaxed"}), None)
     return None if relaxed is None else (sem, *relaxed)
@@ -163,27 +147,20 @@ def _written_out(spelling: Spelling, words: dict[str, str], among: frozenset[str
     """Wider scopes of an operation on an mbarrier object that names none, which is then .cta."""
     slots = {slot.name for slot in spelling.row.slots}
     if "mbarrier" in spelling.head and {"sem", "scope"} <= slots and not {"sem", "scope"} & words.keys():
-        yield from (
-            {**words, "sem": _unwritten(spelling.head), "scope": scope} for scope in SCOPES[1:] if scope in among
-        )
+        yield from ({**words, "sem": semantics(spelling), "scope": scope} for scope in SCOPES[1:] if scope in among)
 
 
 def _sems(
-    spelling: Spelling,
-    words: dict[str, str],
-    order: dict[str, tuple[str, ...]],
-    among: frozenset[str] = frozenset(SCOPES),
+    spelling: Spelling, words: dict[str, str], *, down: bool, among: frozenset[str] = frozenset(SCOPES)
 ) -> Iterator[dict[str, str]]:
     slot = next((slot for slot in spelling.row.slots if slot.name == "sem"), None)
     if slot is None:
         return
-    sem = words.get("sem") or _unwritten(spelling.head)
+    sem = semantics(spelling)
     now = words.get("scope") or ("sys" if sem == "volatile" else "")
-    up = order is STRONGER
-    scopes = [
-        scope for scope in SCOPES if scope == now or (scope in among and (not now or (up and _reaches(scope, now))))
-    ]
-    for other in order.get(sem, ()):
+    wider = () if down else SCOPES[SCOPES.index(now) + 1 :] if now else SCOPES
+    scopes = [scope for scope in SCOPES if scope == now or (scope in among and (not now or scope in wider))]
+    for other in _other_sems(sem, down=down):
         if other not in slot.words:
             continue
         if other == "weak":
@@ -192,19 +169,36 @@ def _sems(
             yield from ({**words, "sem": other, "scope": scope} for scope in scopes)
 
 
-def _reaches(scope: str, other: str) -> bool:
-    return SCOPES.index(scope) > SCOPES.index(other)
+def _other_sems(sem: str, *, down: bool) -> tuple[str, ...]:
+    """The semantics that order less, or more. What is volatile is relaxed, and of the scope .sys."""
+    if sem == "volatile":
+        return ("relaxed",) if down else ("acquire", "release")
+    mine = Sem(sem)
+    return tuple(
+        other.value for other in Sem if other is not mine and (mine.orders(other) if down else other.orders(mine))
+    )
 
 
-def _unwritten(head: str) -> str:
-    """The semantics of a spelling that names none."""
+def semantics(spelling: Spelling) -> str:
+    """The semantics of an instruction, also of one that names none."""
+    sem, head = spelling.words.get("sem"), spelling.head
+    if sem is not None:
+        return sem
     if head == "fence":
         return "acq_rel"
-    if "arrive" in head:
-        return "release"
-    if "wait" in head:
-        return "acquire"
+    if "mbarrier" in head or head.startswith("barrier.cluster"):
+        return "release" if "arrive" in head else "acquire" if "wait" in head else "weak"
     return "relaxed" if head in ("atom", "red") else "weak"
+
+
+def scope_of(spelling: Spelling) -> str:
+    """The scope of an instruction, also of one that names none."""
+    scope, head = spelling.words.get("scope"), spelling.head
+    if scope is not None:
+        return scope
+    if semantics(spelling) == "volatile":
+        return "sys"
+    return "gpu" if head in ("atom", "red") else "cluster" if head.startswith("barrier.cluster") else "cta"
 
 
 def _fence_forms(spelling: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:

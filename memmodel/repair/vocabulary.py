@@ -17,10 +17,10 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.ptx.operands import Imm, Mem
 from memmodel.repair.costs import cost
-from memmodel.repair.edits import Edit, whole
+from memmodel.repair.edits import Edit, place, respelled
 from memmodel.repair.exchanges import alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
-from memmodel.repair.insertion.gaps import gaps
+from memmodel.repair.insertion.gaps import gaps, moved
 from memmodel.repair.insertion.lines import Lines, widths
 from memmodel.repair.spellings import is_fence, other_spaces, wider
 
@@ -45,12 +45,7 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
             edits += _spellings(test, thread, item, (number, index), scopes)
         for gap in gaps(lowered, number):
             for line in lines.at(gap):
-                group = (number, gap.index, line.name)
-                implied = frozenset((number, gap.index, other) for other in line.implied)
-                what = f"{_at(thread, gap.item)}: {line.name} {gap.where}"
-                start, text = gap.put(test.source, line.text)
-                price = line.price + LINE
-                edits.append(Edit(start, start, text, what, price, group, 0, implied, line.length, line.rank))
+                edits.append(gap.insertion(line.text, line.name, line.price + LINE, line.rank, implied=line.implied))
     return [*edits, *alike_waits(lowered, edits), *waits_of_rounds(lowered, edits)]
 
 
@@ -60,14 +55,8 @@ def _spellings(
     now = cost(read_instruction(item, test))
     options = sorted(((cost(spelling), mnemonic) for mnemonic, spelling in wider(item, test, scopes)))
     for level, (price, mnemonic) in enumerate(options):
-        span = item.mnemonic_span
-        what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
         added = max(price - now, 0.0) + NUMBER
-        yield Edit(span.start, span.end, mnemonic, what, added, (*at, "spelling"), level)
-
-
-def _at(thread: Thread, item: Instruction) -> str:
-    return f"{thread.name}, line {item.span.line}"
+        yield respelled(thread, item, mnemonic, added, (*at, "spelling"), level=level)
 
 
 # ---- changes that may also allow more --------------------------------------------------------------------------------
@@ -87,13 +76,13 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
             edits += _expected(thread, item, at, sizes)
             edits += _names(test, thread, item, at)
             if _movable(lowered, number, index):
-                edits += _moves(lowered, number, body, index)
+                edits += _moves(lowered, number, item, index)
     return [*edits, *alike(lowered, edits), *exchanges(lowered)]
 
 
 def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
     head = item.mnemonic
-    for place, operand in enumerate(item.operands):
+    for number, operand in enumerate(item.operands):
         if not isinstance(operand, Imm) or operand.span is None:
             continue
         value = operand.value
@@ -106,10 +95,10 @@ def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list
             others = [size for size in sizes if size != value]
         elif head.startswith(("mbarrier.init", "mbarrier.arrive", "bar.", "barrier.cta", "barrier.sync")):
             step = 32 if head.startswith("bar") else 1
-            others = [number for number in (value - step, value + step, value + 2 * step) if number > 0 and place > 0]
+            others = [count for count in (value - step, value + step, value + 2 * step) if count > 0 and number > 0]
         for other in others:
-            what = f"{_at(thread, item)}: {value} -> {other} in {item.mnemonic}"
-            yield Edit(operand.span.start, operand.span.end, str(other), what, NUMBER, (*at, "number", place))
+            what = f"{place(thread, item)}: {value} -> {other} in {item.mnemonic}"
+            yield Edit(operand.span.start, operand.span.end, str(other), what, NUMBER, (*at, "number", number))
 
 
 def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
@@ -120,7 +109,7 @@ def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tupl
     waits = (instruction.operands[2:3] for instruction in body if "wait.parity" in instruction.mnemonic)
     if isinstance(value, Imm) and value.value in (0, 1) and value.span is not None and (register,) in waits:
         other = 1 - value.value
-        what = f"{_at(thread, item)}: {value.value} -> {other} in {item.mnemonic}, for a parity"
+        what = f"{place(thread, item)}: {value.value} -> {other} in {item.mnemonic}, for a parity"
         yield Edit(value.span.start, value.span.end, str(other), what, NUMBER, (*at, "number", 1))
 
 
@@ -147,7 +136,7 @@ def _expected(thread: Thread, item: Instruction, at: tuple[int, int], sizes: lis
     start, end = item.mnemonic_span.start, item.span.end
     operands = item.span.text[item.mnemonic_span.end - item.span.start :]
     for size in sizes:
-        what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic} of {size} bytes"
+        what = f"{place(thread, item)}: {item.mnemonic} -> {mnemonic} of {size} bytes"
         yield Edit(start, end, f"{mnemonic}{operands}, {size}", what, NUMBER, (*at, "expected"))
 
 
@@ -183,24 +172,21 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
     """Another state space of a proxy fence, another tensor map to acquire, an atomic in place of a reduction."""
     span = item.mnemonic_span
     for mnemonic in other_spaces(item, test):
-        what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
-        yield Edit(span.start, span.end, mnemonic, what, NUMBER, (*at, "space"))
+        yield respelled(thread, item, mnemonic, NUMBER, (*at, "space"))
     if item.mnemonic.startswith("fence.proxy.tensormap") and item.operands:
-        place = item.operands[0]
         for variable in test.variables:
-            if variable.maps and isinstance(place, Mem) and f"[{variable.name}]" not in item.span.text:
+            if variable.maps and isinstance(item.operands[0], Mem) and f"[{variable.name}]" not in item.span.text:
                 start = test.source.text.index("[", span.end)
                 end = test.source.text.index("]", start) + 1
-                what = f"{_at(thread, item)}: [{variable.name}] in {item.mnemonic}"
+                what = f"{place(thread, item)}: [{variable.name}] in {item.mnemonic}"
                 yield Edit(start, end, f"[{variable.name}]", what, NUMBER, (*at, "name"))
     if item.mnemonic.startswith("mbarrier.arrive") and "drop" not in item.mnemonic:
         mnemonic = item.mnemonic.replace("arrive", "arrive_drop", 1)
-        what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
-        yield Edit(span.start, span.end, mnemonic, what, NUMBER, (*at, "number"))
+        yield respelled(thread, item, mnemonic, NUMBER, (*at, "number"))
     if item.parts[0] == "red" and "async" not in item.parts:
         mnemonic = "atom" + item.mnemonic.removeprefix("red")
         start = test.source.text.index("[", span.end)
-        what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}, which heads an acquire pattern"
+        what = f"{place(thread, item)}: {item.mnemonic} -> {mnemonic}, which heads an acquire pattern"
         yield Edit(span.start, start, f"{mnemonic} _, ", what, NUMBER, (*at, "name"))
 
 
@@ -209,7 +195,7 @@ MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
 
 def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
     """True if an instruction only synchronizes and returns no value."""
-    ops = [step.op for step in lowered.programs[number].steps if step.index == index]
+    ops = lowered.programs[number].ops(index)
     kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op))]
     arrives = all(
         isinstance(op, OnObject) and op.label.action in (Action.ARRIVE, Action.EXPECT_TX) and op.register is None
@@ -223,17 +209,9 @@ def _signals_only(op: Op) -> bool:
     return isinstance(op, IssueAsync) and all(isinstance(part, SignalPart) for part in op.parts)
 
 
-def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: int) -> Iterator[Edit]:
-    test, thread, moved = lowered.test, lowered.test.threads[number], body[index]
-    source = test.source
-    start, end = whole(source, moved)
-    line = moved.span.text + ";"
+def _moves(lowered: LoweredTest, number: int, item: Instruction, index: int) -> Iterator[Edit]:
     openings = [gap for gap in gaps(lowered, number) if gap.index not in (index, index + 1)]
     earlier, later = ([gap for gap in openings if (gap.index < index) is side] for side in (True, False))
     for gap in (*earlier[-NEAR:], *later[:NEAR]):
-        if gap.last and is_fence(lowered, number, index):
-            continue
-        what = f"{_at(thread, moved)}: move {moved.mnemonic} {gap.where} (line {gap.item.span.line})"
-        at, text = gap.put(source, line)
-        put = Edit(at, at, text, what, 0.0, (number, gap.index, f"moved {line}"), adds=1)
-        yield Edit(start, end, "", what, MOVE, (number, index, "move"), adds=-1, more=(put,))
+        if not (gap.last and is_fence(lowered, number, index)):
+            yield moved(lowered.test.threads[number], item, index, gap, MOVE)

@@ -10,19 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memmodel import api
+from memmodel.ptx.vocabulary import Sem
 from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import SCOPES, Form, Vocabulary
 
-WEAKER_WORD = {
-    "relaxed": ("weak",),
-    "acquire": ("relaxed", "weak"),
-    "release": ("relaxed", "weak"),
-    "acq_rel": ("acquire", "release", "relaxed"),
-    "sc": ("acq_rel", "acquire", "release"),
-}
+_SEMS = {sem.value: sem for sem in Sem}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,7 @@ def weaker(form: Form, other: Form | None) -> bool:
     less, narrow = _parts(other)
     if sem == less:
         return scope is not None and narrow is not None and SCOPES.index(narrow) < SCOPES.index(scope)
-    return less in WEAKER_WORD.get(sem, ()) and (narrow == scope or narrow is None)
+    return _SEMS.keys() >= {sem, less} and _SEMS[sem].orders(_SEMS[less]) and (narrow == scope or narrow is None)
 
 
 def _parts(form: Form) -> tuple[str, str | None]:

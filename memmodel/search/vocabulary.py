@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memmodel.errors import InputError, nearest
+from memmodel.ptx.vocabulary import Scope
 
-SCOPES = ("cta", "cluster", "gpu", "sys")
+SCOPES = tuple(scope.name.lower() for scope in Scope)
 
 GLOBAL, TILE, SHARED, TENSOR, OBJECT = "g", "G", "s", "t", "b"
 """Classes of places: a word or a 16-byte tile in global memory, a tile in shared memory, tensor memory, an mbarrier."""

@@ -157,16 +157,9 @@ class Changes:
 
     def _scope(self, link: Between, first: int | None = None) -> Scope:
         """The least scope that takes in both ends, or another event in place of the first."""
-        first_place, second_place = (
-            self.events[link.first if first is None else first].point.seat,
-            self.events[link.second].point.seat,
-        )
-        assert first_place is not None and second_place is not None
-        return next(
-            scope
-            for scope in Scope
-            if first_place.shares(scope, second_place) and second_place.shares(scope, first_place)
-        )
+        seat, other = (self.events[n].point.seat for n in (link.first if first is None else first, link.second))
+        assert seat is not None and other is not None
+        return seat.common_scope(other)
 
     # ---- fences ------------------------------------------------------------------------------------------------
 

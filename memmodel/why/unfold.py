@@ -147,7 +147,6 @@ class Unfolding:
         if definition.group is None:
             chain = self.chain(definition.body, a, b, values)
         else:
-            values.rows(name)
             chain = self._recursive(name.ref, a, b)
         if definition.name in self.stops:
             return (Link(a, b, definition.name, self.merged(chain), clause_of(definition)),)
@@ -155,10 +154,9 @@ class Unfolding:
 
     def _recursive(self, ref: int, a: int, b: int) -> Chain:
         if ref not in self._stages:
-            self.values.value(Name(self.values.definitions[ref].name, self.values.definitions[ref].kind, ref))
-            self._stages[ref] = [self.values.with_values(stage) for stage in self.values.approximants(ref)]
+            self._stages[ref] = list(self.values.stages(ref))
         for before, after in pairwise(self._stages[ref]):
-            value = after.values[ref]
+            value = after.defined(ref)
             if not isinstance(value, int) and value[a] >> b & 1:
                 return self.chain(self.values.definitions[ref].body, a, b, before)
         raise InternalError("a pair of a fixpoint that no stage has")

@@ -1,117 +1,118 @@
 """What the names and expressions of a model are on one execution, worked out as they are asked for.
 
-In: a model, an execution. Out: `Values`, the referee's algebra with a memory, so that one pair of events can be traced.
+In: a model, an execution. Out: `Values`. Settled here: what a `let rec` is on the way to its fixpoint, so that one pair
+of events in it can be traced.
 """
 
 from __future__ import annotations
 
-from memmodel.base.rows import Rows
-from memmodel.cat.syntax import Check, Expr, Model, Name
+from collections.abc import Iterator, Mapping
+
+from memmodel.base.identity import by_identity
+from memmodel.base.rows import Rows, inverse, total_order
+from memmodel.cat.evaluate.evaluator import Evaluator
+from memmodel.cat.evaluate.graph import Node, graph_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, reported, rows_of
+from memmodel.cat.syntax import Check, Expr, Model
 from memmodel.concrete.execution import Execution
-from memmodel.referee.evaluate import PlainEvaluator, Ranks, Value
+from memmodel.referee.evaluate import Ranks
 
 
-class Values(PlainEvaluator):
-    """Definitions and expressions on demand."""
+class RankedRows(RowAlgebra):
+    """The base sets and relations of an execution, and the total orders that the model chooses in it."""
 
-    def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
-        super().__init__(model, execution, ranks)
+    def __init__(self, execution: Execution, ranks: Ranks) -> None:
+        super().__init__(len(execution.events))
+        self._execution, self._ranks = execution, ranks
+
+    def base(self, node: Node) -> Value:
+        return self._execution.set(node.name) if node.is_set else self._execution.relation(node.name)
+
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        ranks = self._ranks.get(node.place, [0] * self.count)
+        return total_order(mask_of(over), inverse(rows_of(extends)), ranks)
+
+
+class ModelNodes:
+    """The expressions of a model as nodes of one graph. `last`: the number of the last definition of each name."""
+
+    def __init__(self, model: Model) -> None:
+        self.definitions = graph_of(model.definitions)
+        self.last = {definition.name: number for number, definition in enumerate(model.definitions)}
+        self._known: dict[int, tuple[Expr, int]] = {}  # the expression stays, so that no other one gets its identity
+
+    def node(self, expr: Expr) -> int:
+        """The node of an expression of the model."""
+        if id(expr) not in self._known:
+            self._known[id(expr)] = expr, self.definitions.node(expr)
+        return self._known[id(expr)][1]
+
+
+_nodes_of = by_identity(16)(ModelNodes)
+
+
+class Values:
+    """Definitions and expressions on demand. `stage`: values of some nodes, in place of what they are."""
+
+    def __init__(
+        self, model: Model, execution: Execution, ranks: Ranks, stage: Mapping[int, Value] | None = None
+    ) -> None:
         self.model = model
-        self._known: dict[int, tuple[Expr, Value]] = {}  # the expression stays, so that no other one gets its identity
-        self._index: dict[str, int] = {}
-        self._first = list(range(len(model.definitions)))
-        for number, definition in enumerate(model.definitions):
-            self._index[definition.name] = number
-            if number and definition.group is not None and definition.group == model.definitions[number - 1].group:
-                self._first[number] = self._first[number - 1]
+        self.definitions = model.definitions
+        self.execution = execution
+        self.ranks = ranks
+        self.count = len(execution.events)
+        self._nodes = _nodes_of(model)
+        self._rows = RankedRows(execution, ranks)
+        self._evaluator = Evaluator(self._nodes.definitions.graph, self._rows, (stage or {}).get)
 
     def value(self, expr: Expr) -> Value:
-        """As the referee, but only once; while a `let rec` is worked out, its parts are not kept."""
-        if isinstance(expr, Name):
-            known = None if expr.ref is None else self.values.get(expr.ref)
-            return self._name(expr) if known is None else known
-        key = id(expr)
-        if key in self._known:
-            return self._known[key][1]
-        value = super().value(expr)
-        if not self._working:
-            self._known[key] = expr, value
-        return value
-
-    def _compose(self, left: Rows, right: Rows) -> Rows:
-        composed = []
-        for row in left:
-            reached = 0
-            while row:
-                low = row & -row
-                reached |= right[low.bit_length() - 1]
-                row ^= low
-            composed.append(reached)
-        return composed
-
-    _working = 0
-
-    def _name(self, name: Name) -> Value:
-        if name.ref is not None and name.ref not in self.values:
-            first = self._first[name.ref]
-            recursive = self.definitions[first].group is not None
-            self._working += recursive
-            self.defined(first)
-            self._working -= recursive
-        return super()._name(name)
+        """The set or relation that an expression denotes."""
+        return self._evaluator.value(self._nodes.node(expr))
 
     def rows(self, expr: Expr) -> Rows:
         """A relation."""
-        return self._rows(self.value(expr))
+        return rows_of(self.value(expr))
 
-    def named(self, name: str) -> Value:
-        """The model's last definition of a name, else a base name. KeyError if there is none."""
-        if name in self._index:
-            number = self._index[name]
-            definition = self.definitions[number]
-            return self.value(Name(name, definition.kind, number))
-        try:
-            return self.execution.relation(name)
-        except KeyError:
-            return self.execution.set(name)
+    def defined(self, number: int) -> Value:
+        """The value of a definition."""
+        return self._evaluator.value(self._nodes.definitions.defined[number])
 
     def relation(self, name: str) -> Rows | None:
-        """A relation by its name; None if there is none."""
+        """The model's last definition of a name, else a base relation; None if there is no such relation."""
+        number = self.index(name)
         try:
-            value = self.named(name)
+            value = self.execution.relation(name) if number is None else self.defined(number)
         except KeyError:
             return None
         return None if isinstance(value, int) else value
 
     def index(self, name: str) -> int | None:
         """The number of the model's last definition of a name."""
-        return self._index.get(name)
+        return self._nodes.last.get(name)
+
+    def holds(self, check: Check) -> bool:
+        """True if what the check says is true of this execution."""
+        return self._rows.fails(check.test, self.value(check.body)) is check.negated
+
+    def reported(self, check: Check) -> list[tuple[int, int]]:
+        """The pairs that a flag speaks of if it is raised."""
+        return reported(check, self.value(check.body))
 
     def violated(self) -> Check | None:
         """The first axiom that the execution breaks."""
         return next((check for check in self.model.axioms if not self.holds(check)), None)
 
-    def approximants(self, ref: int) -> list[dict[int, Value]]:
-        """The values of a `let rec` from empty ones to the fixpoint."""
-        first = self._first[ref]
-        members = [number for number in range(first, len(self.definitions)) if self._first[number] == first]
-        final = {number: self.values[number] for number in members}
-        none: Value = 0
-        stage: dict[int, Value] = {
-            number: (none if isinstance(self.values[number], int) else [0] * self.count) for number in members
-        }
-        stages = [stage]
-        self._working += 1
-        while stage != final:
-            self.values |= stage
-            stage = {number: super(Values, self).value(self.definitions[number].body) for number in members}
-            stages.append(stage)
-        self._working -= 1
-        self.values |= final
-        return stages
-
-    def with_values(self, values: dict[int, Value]) -> Values:
-        """The same execution, with other values for some definitions."""
-        other = Values(self.model, self.execution, self.ranks)
-        other.values = {**self.values, **values}
-        return other
+    def stages(self, number: int) -> Iterator[Values]:
+        """The same execution, with a definition and its `let rec` as they are from empty values to the fixpoint."""
+        nodes, defined = self._evaluator.nodes, self._nodes.definitions.defined
+        recursion = nodes[defined[number]].operands[0]
+        members = [node for node in dict.fromkeys(defined) if nodes[node].operands == (recursion,)]
+        final = self._evaluator.members(recursion)
+        stage = tuple(self._rows.empty(isinstance(value, int)) for value in final)
+        while True:
+            values = {node: stage[nodes[node].place] for node in members if nodes[node].op == "member"}
+            yield Values(self.model, self.execution, self.ranks, values)
+            if stage == final:
+                return
+            stage = self._evaluator.bodies(recursion, stage)

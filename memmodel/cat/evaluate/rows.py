@@ -8,6 +8,7 @@ from operator import and_, or_
 from memmodel.base import rows
 from memmodel.base.rows import Rows, bits
 from memmodel.cat.evaluate.algebra import Algebra
+from memmodel.cat.syntax import Check
 from memmodel.errors import InternalError
 
 Value = int | Rows
@@ -116,3 +117,21 @@ class RowAlgebra(Algebra[Value]):
         if any(row >> a & 1 for a, row in enumerate(value)):
             return True
         return test == "acyclic" and any(len(part) > 1 for part in rows.components(value))
+
+
+def reported(check: Check, value: Value) -> list[tuple[int, int]]:
+    """The pairs that a raised flag speaks of: of a negated check those that break it, otherwise none.
+
+    An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
+    """
+    if not check.negated:
+        return []
+    if isinstance(value, int):
+        return [(event, event) for event in bits(value)]
+    pairs = rows.pairs_of(value)
+    if check.test == "empty":
+        return pairs
+    if check.test == "irreflexive":
+        return [(a, b) for a, b in pairs if a == b]
+    reach = rows.closure(value)
+    return [(a, b) for a, b in pairs if reach[b] >> a & 1]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memmodel.base.rows import Rows, bits, pairs_of
+from memmodel.base.rows import Rows
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, reported, rows_of
 from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.errors import InputError
@@ -64,7 +64,7 @@ class Flags:
             self._evaluator.left = [*left[at:], *self._asked]
             value = self._evaluator.value(left[at])
             if self._rows.fails(check.test, value) is check.negated:
-                raised[check.name] = self._reported(check, value)
+                raised[check.name] = reported(check, value)
             del value
             self._evaluator.left = [*left[at + 1 :], *self._asked]
             self._evaluator.forget()
@@ -76,22 +76,6 @@ class Flags:
 
     def _node(self, check: Check) -> int:
         return self._graph.node(check.body, self._defined)
-
-    def _reported(self, check: Check, value: Value) -> list[tuple[int, int]]:
-        """The pairs that a raised flag speaks of: of a negated check those that break it, otherwise none.
-
-        An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
-        """
-        if not check.negated:
-            return []
-        if isinstance(value, int):
-            return [(event, event) for event in bits(value)]
-        if check.test == "empty":
-            return pairs_of(value)
-        if check.test == "irreflexive":
-            return [(a, b) for a, b in pairs_of(value) if a == b]
-        reach = self._rows.closure(value)
-        return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]
 
     def relation(self, name: str) -> Rows | None:
         """A relation that the model defines under that name."""

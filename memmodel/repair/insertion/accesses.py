@@ -16,8 +16,8 @@ from memmodel.litmus.syntax import Instruction, Label, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.operands import Mem, Sym, TensorOperand, registers_in
 from memmodel.repair.costs import MOVED_ACCESS
-from memmodel.repair.edits import Edit, whole
-from memmodel.repair.insertion.gaps import gaps, waiting
+from memmodel.repair.edits import Edit
+from memmodel.repair.insertion.gaps import gaps, moved, waiting
 
 ACCESSES = ("ld", "st", "atom", "red")
 ORDERED = ("release", "acquire", "acq_rel", "sc", "async", "bulk")
@@ -44,10 +44,7 @@ def moved_accesses(lowered: LoweredTest) -> list[Edit]:
 
 
 def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Iterator[Edit]:
-    source, items = lowered.test.source, list(instructions(thread))
-    moved = items[index]
-    start, end = whole(source, moved)
-    line = moved.span.text + ";"
+    items = list(instructions(thread))
     labels, spins = _labels(thread), waiting(lowered, number)
     for gap in gaps(lowered, number):
         low, high = (gap.index, index) if gap.index < index else (index + 1, gap.index)
@@ -59,15 +56,10 @@ def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Ite
             continue
         if any(at in labels.values() and at not in spins for at in passed):
             continue
-        if not all(_passes(moved, items[at], spins=at in spins) for at in over):
+        if not all(_passes(items[index], items[at], spins=at in spins) for at in over):
             continue
-        if not any(SYNCHRONIZES.search(items[at].mnemonic) for at in over):
-            continue
-        where = f"{gap.where} (line {gap.item.span.line})"
-        what = f"{thread.name}, line {moved.span.line}: move {moved.mnemonic} {where}"
-        at, text = gap.put(source, line)
-        put = Edit(at, at, text, what, 0.0, (number, gap.index, f"moved {line}"), adds=1)
-        yield Edit(start, end, "", what, MOVED_ACCESS, (number, index, "move"), adds=-1, more=(put,))
+        if any(SYNCHRONIZES.search(items[at].mnemonic) for at in over):
+            yield moved(thread, items[index], index, gap, MOVED_ACCESS)
 
 
 def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:

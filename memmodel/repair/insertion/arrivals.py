@@ -37,32 +37,32 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
         for gap in openings:
             if not gap.past or not isinstance(gap.past[-1], Emit):
                 edits += _on_objects(lowered, thread, gap, counts)
-                edits += _commits(lowered, thread, gap, counts)
+                edits += _commits(gap, counts)
             if not any(counts.values()):
-                edits += _new_object(lowered, thread, gap)
+                edits += _new_object(lowered, gap)
         for line, price in _missed(lowered, number):
-            edits += (_edit(lowered, thread, gap, line, price, line.replace("\n", " ")) for gap in openings)
+            edits += (gap.insertion(line, line.replace("\n", " "), price, ARRIVALS) for gap in openings)
     return edits
 
 
 def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
     for name, line, scope in _arrives(lowered, thread, counts):
         price = OTHER + SCOPE_COST[scope] * SEM_FACTOR["release"] + OTHER
-        yield _edit(lowered, thread, gap, line, price, line)
+        yield gap.insertion(line, line, price, ARRIVALS)
         more = counts[name]
         if more is not None:
-            yield _edit(lowered, thread, gap, line, price + OTHER, f"{line} with {more.what}", more)
+            yield gap.insertion(line, f"{line} with {more.what}", price + OTHER, ARRIVALS, more=(more,))
 
 
-def _commits(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
+def _commits(gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
     """tcgen05.commit on objects on which others arrive as well."""
     for name, more in counts.items():
         line = _commit(gap, name)
         if more is not None and line is not None:
-            yield _edit(lowered, thread, gap, f"{line};", WAIT + 2 * OTHER, f"{line} with {more.what}", more)
+            yield gap.insertion(f"{line};", f"{line} with {more.what}", WAIT + 2 * OTHER, ARRIVALS, more=(more,))
 
 
-def _new_object(lowered: LoweredTest, thread: Thread, gap: Opening) -> Iterator[Edit]:
+def _new_object(lowered: LoweredTest, gap: Opening) -> Iterator[Edit]:
     """An object for a commit, and a wait for it, where the test has none."""
     test = lowered.test
     name = fresh(test.source.text, "done")
@@ -76,7 +76,7 @@ def _new_object(lowered: LoweredTest, thread: Thread, gap: Opening) -> Iterator[
     what, price = f"{line} and a wait for it, with a new {said},", 2 * WAIT + OTHER
     if not is_after(gap.ahead[0]):
         text, what, price = f"{text}\n{AFTER};", f"{what} and {AFTER}", price + TCGEN05_FENCE
-    yield _edit(lowered, thread, gap, text, price, what, declared)
+    yield gap.insertion(text, what, price, ARRIVALS, more=(declared,))
 
 
 def _commit(gap: Opening, name: str) -> str | None:
@@ -151,10 +151,3 @@ def _barriers(lowered: LoweredTest, number: int) -> Iterator[tuple[str, bool]]:
     for step in lowered.programs[number].steps:
         if isinstance(step.op, AtBarrier) and items[step.index].mnemonic.startswith(("bar.sync", "barrier.")):
             yield items[step.index].span.text, items[step.index].mnemonic.startswith("barrier.cluster")
-
-
-def _edit(lowered: LoweredTest, thread: Thread, gap: Opening, line: str, price: float, what: str, *more: Edit) -> Edit:
-    said = f"{thread.name}, line {gap.item.span.line}: {what} {gap.where}"
-    start, text = gap.put(lowered.test.source, line)
-    group = (gap.thread, gap.index, what)
-    return Edit(start, start, text, said, price, group, adds=line.count(";"), rank=ARRIVALS, more=more)

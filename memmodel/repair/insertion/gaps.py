@@ -6,7 +6,7 @@ waits. What order it needs stands before the loop or after it, and in the loop i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from memmodel.concrete.loops import find_loops
@@ -14,6 +14,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, Label, Thread
 from memmodel.program.lowered import LoweredTest, Program
 from memmodel.program.ops import Assign, Jump, Op
+from memmodel.repair.edits import Edit, place, whole
 from memmodel.source import Source
 
 
@@ -22,10 +23,11 @@ class Opening:
     """A place before instruction `index` of a thread; `last`: after it, at the end of the thread.
 
     `start`: where in the text; `label`: before that label, which begins a loop. `past`, `ahead`: the operations of the
-    thread before and after the gap.
+    thread before and after the gap. `name`: of the thread.
     """
 
     thread: int
+    name: str
     index: int
     item: Instruction
     start: int
@@ -41,17 +43,36 @@ class Opening:
             return f"after {self.item.mnemonic}"
         return f"before {self.item.mnemonic}" if not self.label else f"before the loop of {self.item.mnemonic}"
 
-    def put(self, source: Source, line: str) -> tuple[int, str]:
+    def insertion(
+        self,
+        line: str,
+        called: str,
+        cost: float,
+        rank: int,
+        *,
+        name: str = "",
+        implied: Iterable[str] = (),
+        more: tuple[Edit, ...] = (),
+    ) -> Edit:
+        """The change that puts lines here. `called`: in words; `name`, `implied`: in its group and in those implied."""
+        start, text = self.put(line)
+        what = f"{self.name}, line {self.item.span.line}: {called} {self.where}"
+        group = (self.thread, self.index, name or called)
+        implies = frozenset((self.thread, self.index, other) for other in implied)
+        return Edit(start, start, text, what, cost, group, 0, implies, line.count(";"), rank, more)
+
+    def put(self, line: str) -> tuple[int, str]:
         """Where in the text to put what, so that the lines stand there; labels are not indented."""
-        begin = source.text.rfind("\n", 0, self.item.span.start) + 1
-        indent = source.text[begin : self.item.span.start]
+        text = self.item.span.source.text
+        begin = text.rfind("\n", 0, self.item.span.start) + 1
+        indent = text[begin : self.item.span.start]
         if indent.strip():
             return self.start, f" {line}" if self.last else f"{line} "
         lines = [part if part.endswith(":") else indent + part for part in line.split("\n")]
-        text = "\n".join(lines)
+        block = "\n".join(lines)
         if self.last:
-            return self.start, f"\n{text}"
-        return (self.start if self.label else begin), f"{text}\n"
+            return self.start, f"\n{block}"
+        return (self.start if self.label else begin), f"{block}\n"
 
 
 def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
@@ -76,12 +97,22 @@ def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
             elif head != index:
                 continue
         past, ahead = _around(program, rounds, index)
-        openings.append(Opening(number, index, item, start, past, ahead, label))
+        openings.append(Opening(number, thread.name, index, item, start, past, ahead, label))
     if openings:
         everything = tuple(step.op for step in program.steps)
         end = source.text.index(";", items[-1].span.end) + 1
-        openings.append(Opening(number, len(items), items[-1], end, everything, (), last=True))
+        openings.append(Opening(number, thread.name, len(items), items[-1], end, everything, (), last=True))
     return openings
+
+
+def moved(thread: Thread, item: Instruction, index: int, gap: Opening, cost: float) -> Edit:
+    """The change that moves instruction `index` of a thread to a gap."""
+    start, end = whole(item)
+    line = item.span.text + ";"
+    what = f"{place(thread, item)}: move {item.mnemonic} {gap.where} (line {gap.item.span.line})"
+    at, text = gap.put(line)
+    put = Edit(at, at, text, what, 0.0, (gap.thread, gap.index, f"moved {line}"), adds=1)
+    return Edit(start, end, "", what, cost, (gap.thread, index, "move"), adds=-1, more=(put,))
 
 
 def waiting(lowered: LoweredTest, number: int) -> set[int]:
@@ -91,8 +122,7 @@ def waiting(lowered: LoweredTest, number: int) -> set[int]:
 
 def visible(lowered: LoweredTest, number: int, index: int) -> bool:
     """True if an instruction does more than compute."""
-    ops = [step.op for step in lowered.programs[number].steps if step.index == index]
-    return any(not isinstance(op, Assign | Jump) for op in ops)
+    return any(not isinstance(op, Assign | Jump) for op in lowered.programs[number].ops(index))
 
 
 def _loops(program: Program) -> tuple[set[int], dict[int, int], list[tuple[int, int]]]:

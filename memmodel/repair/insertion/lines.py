@@ -52,11 +52,6 @@ class Addition:
     rank: int
     implied: tuple[str, ...] = ()
 
-    @property
-    def length(self) -> int:
-        """How many instructions it is."""
-        return self.text.count(";")
-
 
 class Lines:
     """The lines that a test may lack."""
@@ -232,10 +227,7 @@ _GROUPED = (
 
 def widths(places: list[Place]) -> list[str]:
     """The scopes that just include two threads of the test; .cta for a test of one thread."""
-    scopes = {
-        next(scope for scope in Scope if place.shares(scope, other) and other.shares(scope, place))
-        for place, other in combinations(places, 2)
-    }
+    scopes = {place.common_scope(other) for place, other in combinations(places, 2)}
     return [scope.name.lower() for scope in sorted(scopes or {Scope.CTA})]
 
 
@@ -288,7 +280,7 @@ def _as_strong(op: Op, sem: Sem, scope: str) -> bool:
     """True if the operation is a fence that makes one with `sem` and `scope` beside it redundant."""
     if not (isinstance(op, Emit) and isinstance(op.label, Fence) and op.label.covers is None):
         return False
-    return _orders(op.label.sem, sem) and op.label.scope >= Scope[scope.upper()]
+    return op.label.sem.orders(sem) and op.label.scope >= Scope[scope.upper()]
 
 
 def _is_proxy_fence(op: Op, proxy: Proxy | None) -> bool:
@@ -300,15 +292,10 @@ def _is_proxy_fence(op: Op, proxy: Proxy | None) -> bool:
 def _weaker(sem: Sem, scope: str) -> tuple[str, ...]:
     """The names of the fences that add nothing beside one."""
     scopes = list(SCOPE_COST)
-    sems = [weaker.value for weaker in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC) if _orders(sem, weaker)]
+    sems = [weaker.value for weaker in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC) if sem.orders(weaker)]
     names = [f"fence.{word}.{narrow}" for narrow in scopes[: scopes.index(scope) + 1] for word in sems]
     restricted = [text for word, text in RESTRICTED.items() if word in sems and scope != "cta"]
     return (*(name for name in names if name != f"fence.{sem.value}.{scope}"), *restricted)
-
-
-def _orders(sem: Sem, other: Sem) -> bool:
-    """True if a fence with the first semantics orders at least what one with the second orders."""
-    return sem in (other, Sem.SC) or (sem is Sem.ACQ_REL and other in (Sem.ACQUIRE, Sem.RELEASE))
 
 
 def fresh(text: str, name: str) -> str:

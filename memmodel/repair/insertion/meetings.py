@@ -97,7 +97,7 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     seams = _seam(lowered, from_place, after=True), _seam(lowered, to_place, after=False)
     if None not in seams:
         for what, cost in dict.fromkeys(((relaxed, price - RELEASES * (relaxed != line)), barrier)):
-            yield from _meeting(lowered, seams, what, cost)  # type: ignore[arg-type]
+            yield _meeting(seams, what, cost)  # type: ignore[arg-type]
     after = [gap for gap in gaps(lowered, from_place[0]) if gap.index > from_place[1]]
     begin = next((gap for gap in after if not (gap.ahead and _in_between(gap.ahead[0]))), None)
     before = [gap for gap in gaps(lowered, to_place[0]) if gap.index <= to_place[1] and not gap.last]
@@ -109,14 +109,14 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     if begin is None or end is None:
         return
     for gap in dict.fromkeys((begin, after[-1])):  # soon, or once the thread has done all that others wait for
-        yield from _meeting(lowered, (gap, end), line, price)
+        yield _meeting((gap, end), line, price)
 
 
-def _meeting(lowered: LoweredTest, places: tuple[Opening, Opening], line: str, price: float) -> Iterator[Edit]:
-    inserted = [_edit(lowered, place, line, price) for place in places]
+def _meeting(places: tuple[Opening, Opening], line: str, price: float) -> Edit:
+    inserted = [place.insertion(line, " ".join(line.split()), price, LAST, name=line) for place in places]
     edit, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
     group = (*edit.group, *other.group)
-    yield replace(edit, what=f"{edit.what}; {other.what}", cost=edit.cost + other.cost, group=group, more=(other,))
+    return replace(edit, what=f"{edit.what}; {other.what}", cost=edit.cost + other.cost, group=group, more=(other,))
 
 
 def _seam(lowered: LoweredTest, at: tuple[int, int], *, after: bool) -> Opening | None:
@@ -136,14 +136,6 @@ def _seam(lowered: LoweredTest, at: tuple[int, int], *, after: bool) -> Opening 
 def _in_between(op: Op) -> bool:
     """True if an operation may stand between an access and the barrier: a fence, a commit or a wait for a group."""
     return isinstance(op, WaitForGroups | CommitGroup) or (isinstance(op, Emit) and isinstance(op.label, FENCES))
-
-
-def _edit(lowered: LoweredTest, gap: Opening, line: str, price: float) -> Edit:
-    thread = lowered.test.threads[gap.thread]
-    what = f"{thread.name}, line {gap.item.span.line}: {' '.join(line.split())} {gap.where}"
-    start, text = gap.put(lowered.test.source, line)
-    group = (gap.thread, gap.index, line)
-    return Edit(start, start, text, what, price, group, adds=line.count(";"), rank=LAST)
 
 
 def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:

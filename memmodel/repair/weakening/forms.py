@@ -7,6 +7,7 @@ here: what the forms are, and in which words it is said that one is enough.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from memmodel.isa.lower import read_instruction
 from memmodel.isa.row import Spelling
@@ -14,7 +15,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, cost
-from memmodel.repair.edits import Edit, whole
+from memmodel.repair.edits import Edit, place, respelled, whole
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrowest
 
@@ -30,17 +31,15 @@ def sites(lowered: LoweredTest) -> list[list[Edit]]:
         for index, item in enumerate(instructions(thread)):
             now = cost(read_instruction(item, test))
             site: list[Edit] = []
-            where = f"{thread.name}, line {item.span.line}"
             group = (number, index)
             if is_fence(lowered, number, index):
-                start, end = whole(test.source, item)
-                site.append(Edit(start, end, "", f"{where}: drop {item.mnemonic}: {NOT_NEEDED}", -now, group))
+                what = f"{place(thread, item)}: drop {item.mnemonic}: {NOT_NEEDED}"
+                site.append(Edit(*whole(item), "", what, -now, group))
             for mnemonic, spelling in narrowest(item, test):
                 saved = now - cost(spelling)
                 if saved > 0:
-                    span = item.mnemonic_span
-                    what = f"{where}: {item.mnemonic} -> {mnemonic}: {_why(read_instruction(item, test), spelling)}"
-                    site.append(Edit(span.start, span.end, mnemonic, what, -saved, group))
+                    why = f": {_why(read_instruction(item, test), spelling)}"
+                    site.append(respelled(thread, item, mnemonic, -saved, group, what=why))
             site += _apart(lowered, number, index, item, now)
             if site:
                 sites.append(sorted(site, key=lambda edit: edit.cost))
@@ -77,9 +76,7 @@ def _apart(lowered: LoweredTest, number: int, index: int, item: Instruction, now
     saved = now - cost(spelling) - OTHER - SCOPE_COST["cta"] * SEM_FACTOR[sem]
     if gap is None or saved <= 0:
         return
-    span = item.mnemonic_span
-    where = f"{thread.name}, line {item.span.line}"
-    what = f"{where}: {item.mnemonic} -> {mnemonic}, with {fence} {gap.where}: {ONLY_SHARED}"
-    start, text = gap.put(test.source, f"{fence};")
-    line = Edit(start, start, text, what, 0.0, (number, gap.index, fence))
-    yield Edit(span.start, span.end, mnemonic, what, -saved, (number, index), more=(line,))
+    what = f", with {fence} {gap.where}: {ONLY_SHARED}"
+    edit = respelled(thread, item, mnemonic, -saved, (number, index), what=what)
+    start, text = gap.put(f"{fence};")
+    yield replace(edit, more=(Edit(start, start, text, edit.what, 0.0, (number, gap.index, fence)),))

@@ -20,16 +20,6 @@ from memmodel.why.alter import Alteration, alter, combined
 Forms = tuple[int, ...]
 """For each site the number of its form: 0 is the cheapest; the last is the text as it stands."""
 
-WEAKER = {
-    Sem.WEAK: frozenset(Sem),
-    Sem.RELAXED: frozenset(Sem) - {Sem.WEAK},
-    Sem.ACQUIRE: frozenset((Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC)),
-    Sem.RELEASE: frozenset((Sem.RELEASE, Sem.ACQ_REL, Sem.SC)),
-    Sem.ACQ_REL: frozenset((Sem.ACQ_REL, Sem.SC)),
-    Sem.SC: frozenset((Sem.SC,)),
-}
-"""The semantics that order all that one does."""
-
 
 class Raised:
     """The forms of the sites of a text. `legal`: is the base a test?"""
@@ -135,5 +125,5 @@ def _field(name: str, less: object, more: object) -> bool:
     if less == more or (name in ("covers", "half") and more is None) or (name == "scope" and less is None):
         return True
     if isinstance(less, Sem) and isinstance(more, Sem):
-        return more in WEAKER[less]
+        return more.orders(less)
     return name == "scope" and isinstance(less, int) and isinstance(more, int) and less <= more

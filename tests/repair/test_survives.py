@@ -1,18 +1,27 @@
-"""What is soon said of a carried execution is what plain evaluation says of it (`repair.searching.quick`)."""
+"""What is said of an execution that was carried into a changed text is what the referee says of it."""
 
 import pytest
 from helpers.places import ROOT
 
 from memmodel import api
+from memmodel.answer import HANG
 from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
+from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.repair import carry
 from memmodel.repair.fix import fix
 from memmodel.repair.judge import Against
 from memmodel.repair.searching import trials
-from memmodel.why.values import Values
 
 LITMUS = ROOT / "litmus"
+
+
+def still_bad(judged: Evaluation, flag: str | None) -> bool:
+    if not judged.consistent:
+        return False
+    if flag == HANG:  # where something is undefined, it is no hang
+        return not any(raised.startswith("undefined") for raised in judged.flags)
+    return flag is None or flag in judged.flags
 
 
 @pytest.mark.parametrize(
@@ -24,8 +33,8 @@ def test_both_say_the_same_of_every_execution_that_is_asked_about(name: str, mon
     def both(against: Against, execution: Execution) -> bool:
         soon, ground = carry.survives(against, execution), against.witness.ground
         assert ground is not None
-        values = (Values(against.model, one, ground.ranks) for one in carry._ordered(execution))
-        assert soon is any(carry._still_bad(against, one) for one in values)
+        judged = (evaluate(against.model, one, ground.ranks) for one in carry._ordered(execution))
+        assert soon is any(still_bad(one, against.flag) for one in judged)
         told.add(soon)
         return soon
 
