@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa.lowered import LoweredInstruction, body_of
+from memmodel.kernel.flow.paths import reached
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -98,10 +99,4 @@ def _is_followed(does: LoweredInstruction) -> bool:
 def _after(entry: PtxFunction, at: int) -> set[int]:
     """The instructions that a thread may reach after an instruction."""
     body = body_of(entry)
-    waiting, after = [at], set[int]()
-    while waiting:
-        for later in body[waiting.pop()].follows:
-            if later < len(body) and later not in after:
-                after.add(later)
-                waiting.append(later)
-    return after
+    return reached(body, body[at].follows, lambda does: True)

@@ -1,9 +1,11 @@
 """Paths through instructions without effect: where they lead, and what they write.
 
-In: instructions. Out: `failing`, `doomed`, `comes_back`.
+In: instructions. Out: `reached`, `failing`, `doomed`, `comes_back`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 from memmodel.isa.lowered import Body, LoweredInstruction, body_of
 from memmodel.kernel.flow.known_values import Known, State, following
@@ -14,6 +16,17 @@ MAX_STATES = 20_000
 
 PRINTS = "vprintf"
 """The function of the system that prints; it touches no memory of the kernel."""
+
+
+def reached(body: Body, starts: Iterable[int], passes: Callable[[LoweredInstruction], bool]) -> set[int]:
+    """The instructions that paths from some instructions come to; a path ends at one for which `passes` is false."""
+    waiting, seen = list(starts), set[int]()
+    while waiting:
+        at = waiting.pop()
+        if at < len(body) and at not in seen:
+            seen.add(at)
+            waiting += body[at].follows if passes(body[at]) else ()
+    return seen
 
 
 def doomed(body: Body, at: int) -> int | None:
@@ -44,16 +57,13 @@ def _harmless(does: LoweredInstruction) -> bool:
 def comes_back(entry: PtxFunction, at: int) -> bool:
     """True if a thread may come to an instruction again."""
     body = body_of(entry)
-    waiting, seen = [at + 1], set[int]()
-    while waiting:
-        place = waiting.pop()
-        if place in seen or place >= len(body):
-            continue
-        seen.add(place)
-        if body[place].jumps_by_table or body[place].calls:
-            return True  # not followed
-        waiting += body[place].follows
-    return at in seen
+    later = reached(body, [at + 1], _followed)
+    return at in later or not all(_followed(body[place]) for place in later)
+
+
+def _followed(does: LoweredInstruction) -> bool:
+    """True if it is known where an instruction leads, without a look at values and at other functions."""
+    return not (does.jumps_by_table or does.calls)
 
 
 def failing(

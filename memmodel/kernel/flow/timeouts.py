@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memmodel.isa.lowered import Body, LoweredInstruction, body_of
-from memmodel.kernel.flow.paths import doomed
+from memmodel.kernel.flow.paths import doomed, reached
 from memmodel.kernel.flow.polling import time_outs
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.ptx.operands import Special
@@ -91,13 +91,7 @@ def _polls(does: LoweredInstruction) -> bool:
 
 def _around(body: Body, start: int) -> set[int]:
     """The instructions without effect that are reached from a place, and the first with an effect."""
-    waiting, reached = [start], set[int]()
-    while waiting:
-        at = waiting.pop()
-        if at < len(body) and at not in reached:
-            reached.add(at)
-            waiting += body[at].follows if body[at].without_effect else ()
-    return reached
+    return reached(body, [start], lambda does: does.without_effect)
 
 
 def _dependent(body: Body, inside: set[int], start: Iterable[int]) -> set[int]:

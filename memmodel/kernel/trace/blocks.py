@@ -54,12 +54,10 @@ class Block:
 
     def write(self, at: int, content: bytes) -> None:
         """Known bytes at an offset. What is stored in very large memory is not remembered."""
-        if self.known is None:
-            if self.size > REMEMBERED:
-                return
-            self.data, self.known = bytearray(self.size), bytearray(self.size)
-        self.data[at : at + len(content)] = content
-        self.known[at : at + len(content)] = b"\1" * len(content)
+        known = self._room() if self.known is None else self.known
+        if known is not None:
+            self.data[at : at + len(content)] = content
+            known[at : at + len(content)] = b"\1" * len(content)
 
     def forget(self, at: int, size: int) -> None:
         """Bytes that are no longer known."""
@@ -70,9 +68,13 @@ class Block:
         if source.known is None:
             self.forget(at, size)
             return
-        if self.known is None:
-            if self.size > REMEMBERED:
-                return
+        known = self._room() if self.known is None else self.known
+        if known is not None:
+            self.data[at : at + size] = source.data[begin : begin + size]
+            known[at : at + size] = source.known[begin : begin + size]
+
+    def _room(self) -> bytearray | None:
+        """Room for contents, of which none is known yet; None if the memory is too large."""
+        if self.size <= REMEMBERED:
             self.data, self.known = bytearray(self.size), bytearray(self.size)
-        self.data[at : at + size] = source.data[begin : begin + size]
-        self.known[at : at + size] = source.known[begin : begin + size]
+        return self.known
