@@ -7,7 +7,7 @@ here: one bad file (or a crashed worker) costs its own entry and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -19,7 +19,7 @@ from memmodel.base.oneline import shown
 from memmodel.base.resources import cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
-from memmodel.errors import InputError, TooLarge
+from memmodel.errors import InputError, TooLarge, exhausted
 from memmodel.lint.published import known_difference
 from memmodel.report.expect import FAILS, HOLDS, word_for
 from memmodel.report.report import Report, Status
@@ -183,27 +183,10 @@ def preload(models: Iterable[str]) -> None:
 # ---- running them --------------------------------------------------------------------------------------------
 
 
-class Running:
-    """A worklist under way: its entries file by file, in the order of the plan; rows without a file come first."""
-
-    def __init__(self, work: Worklist, settings: Settings, jobs: int = 1) -> None:
-        self._missing = work.missing
-        begin = partial(cat.settle, settings.include, kept=settings.kept)
-        self._workers = Workers(work.jobs, jobs, partial(run_job, settings=settings), died, begin)
-
-    def groups(self) -> Iterator[list[Entry]]:
-        """The entries of each file, as they come."""
-        yield from ([entry] for entry in self._missing)
-        yield from self._workers.results()
-
-    def done(self) -> Iterator[list[Entry]]:
-        """After `groups` was broken off: what was ready but had to wait for its turn."""
-        return self._workers.done()
-
-
-def run(work: Worklist, settings: Settings, jobs: int = 1) -> Iterator[list[Entry]]:
-    """The entries of each file of a worklist."""
-    return Running(work, settings, jobs).groups()
+def workers(work: Worklist, settings: Settings, jobs: int = 1) -> Workers[Job, list[Entry]]:
+    """The files of a worklist under way: the entries of each, in the order of the plan."""
+    begin = partial(cat.settle, settings.include, kept=settings.kept)
+    return Workers(work.jobs, jobs, partial(run_job, settings=settings), died, begin)
 
 
 def run_job(job: Job, settings: Settings) -> list[Entry]:
@@ -280,8 +263,7 @@ def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> l
     except InputError as error:
         return [Entry(path, model, Outcome.BAD, message=error.render(), span=error.span)]
     except (MemoryError, RecursionError) as error:
-        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
-        return [Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {what}")]
+        return [Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {exhausted(error)}")]
     except Exception as error:  # a bug of ours in one test must not hide the results of the others
         message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
         return [Entry(path, model, Outcome.INTERNAL, message=message)]

@@ -51,6 +51,11 @@ class InternalError(Exception):
     """memmodel contradicted itself: a bug of ours, never the user's."""
 
 
+def exhausted(error: MemoryError | RecursionError) -> str:
+    """What ran out, in words."""
+    return "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+
+
 def render(word: str, message: str, span: Span | None, hint: str | None, *, show_line: bool = True) -> str:
     """One diagnostic as text: place, word (`error` or `warning`), message, source line, caret, hint."""
     if span is None:

@@ -58,11 +58,19 @@ class Workers(Generic[J, R]):
                 abandon(pool)
                 raise
 
-    def done(self) -> Iterator[R]:
-        """After `results` was broken off: what was ready but had to wait for its turn."""
-        for future in self._futures[self._given :]:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                yield future.result()
+    def each(self, take: Callable[[R], None]) -> KeyboardInterrupt | None:
+        """Give each result to `take`, as they come. A signal ends the work; it is returned when `take` has got what was
+        ready but had to wait for its turn.
+        """
+        try:
+            for result in self.results():
+                take(result)
+        except KeyboardInterrupt as signal:
+            for future in self._futures[self._given :]:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    take(future.result())
+            return signal
+        return None
 
     def _result(self, job: J, future: Future[R]) -> R:
         from concurrent.futures.process import BrokenProcessPool

@@ -38,7 +38,7 @@ def defaults(start: Path | None = None) -> Mapping[str, Mapping[str, object]]:
     path = _find(start or Path.cwd())
     if path is None:
         return {}
-    found: dict[str, dict[str, object]] = {}
+    values: dict[str, dict[str, object]] = {}
     for key, value in _table(path).items():
         if key not in _OPTIONS:
             hint = suggestion(key, _OPTIONS) or f"known: {', '.join(_OPTIONS)}"
@@ -47,11 +47,11 @@ def defaults(start: Path | None = None) -> Mapping[str, Mapping[str, object]]:
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise InputError(f"{path}: [tool.memmodel] {key} has a value of another kind", hint=_EXAMPLES[key])
         for command in commands:
-            given = _beside(path, key, value)
+            default = _beside(path, key, value)
             if key == "model" and command in _SEVERAL:
-                given = [given]
-            found.setdefault(command, {})[_PARAMETER.get(key, key)] = given
-    return found
+                default = [default]
+            values.setdefault(command, {})[_PARAMETER.get(key, key)] = default
+    return values
 
 
 _EXAMPLES = {
@@ -69,7 +69,7 @@ _EXAMPLES = {
 def _beside(path: Path, key: str, value: object) -> object:
     """Paths as seen from where the command runs; everything else as it is."""
     if key == "suite" and isinstance(value, list):
-        return [os.path.relpath(path.parent / str(item)) for item in value]
+        return [os.path.relpath(path.parent / str(folder)) for folder in value]
     if key == "model" and str(value).endswith(".cat"):
         place = path.parent / str(value)
         if not place.resolve().is_relative_to(path.parent.resolve()):

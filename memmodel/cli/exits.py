@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import ParamSpec, TextIO
 
 from memmodel.base.codes import Exit as Exit
 from memmodel.base.codes import worst as worst
-from memmodel.errors import InputError, TooLarge
+from memmodel.errors import InputError, TooLarge, exhausted
 
 P = ParamSpec("P")
 
@@ -64,8 +65,7 @@ def _code_of(error: BaseException) -> int:
         complain(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
         return Exit.BAD_INPUT
     if isinstance(error, (MemoryError, RecursionError)):
-        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
-        complain(f"undecided: {what}")
+        complain(f"undecided: {exhausted(error)}")
         return Exit.UNDECIDED
     complain(f"internal error: {type(error).__name__}: {error}; please report it (MEMMODEL_TRACEBACK=1 shows where)")
     if os.environ.get("MEMMODEL_TRACEBACK") == "1":
@@ -132,6 +132,21 @@ def give(text: str) -> None:
 
         text = escaped(text)
     _put(text, sys.stdout)
+
+
+def write_out(path: str, text: str) -> None:
+    """Data in a file, or on stdout where the path is `-`. Raises InputError, OSError."""
+    from memmodel.output import STANDARD_OUTPUT, write_text
+
+    if path == STANDARD_OUTPUT:
+        give(text)
+    else:
+        write_text(path, text)
+
+
+def write_json(path: str, data: object) -> None:
+    """JSON in a file, or on stdout where the path is `-`. Raises InputError, OSError."""
+    write_out(path, json.dumps(data, indent=1) + "\n")
 
 
 def _put(text: str, stream: TextIO | None) -> None:

@@ -11,21 +11,16 @@ from functools import partial
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Running, Settings, Worklist, trouble
+from memmodel.batch import Entry, Outcome, Settings, Worklist, trouble, workers
 from memmodel.cli.exits import Exit, complain, not_kept, say, worst
 from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
-from memmodel.library import CODES, SuiteResult, models
+from memmodel.library import SuiteResult, models
 from memmodel.report.report import Report
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
-
-
-def code(entry: Entry) -> Exit:
-    """The exit code that one entry asks for."""
-    return CODES[entry.outcome]
 
 
 def run_suite(
@@ -48,7 +43,6 @@ def run_suite(
     trouble(settings)  # a file that cannot be used is one error, before anything runs
     started = perf_counter()
     entries: list[Entry] = []
-    stopped: KeyboardInterrupt | None = None
     with Results(json_out, junit_out) as results, ticker(len(plan.jobs)) as tick:
 
         def take(group: Sequence[Entry]) -> None:
@@ -60,19 +54,14 @@ def run_suite(
                     say(entry_line(entry, style), out)
             tick.done(group[0].path)
 
-        running = Running(plan, settings, jobs)
-        try:
-            for group in running.groups():
-                take(group)
-        except KeyboardInterrupt as signal:
-            stopped = signal
-            for group in running.done():
-                take(group)
+        for entry in plan.missing:
+            take([entry])
+        stopped = workers(plan, settings, jobs).each(take)
     listed = [entry for entry in entries if verbose or entry.outcome not in _QUIET]
     if ruled and listed:
         show([entry_table(listed)], out)
     result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
-    found = finished(results, [result.exit_code])
+    code = finished(results, [result.exit_code])
     if stopped is not None:
         done, planned = len({entry.path for entry in entries}), len(plan.jobs) + len(plan.missing)
         say(f"stopped after {done} of {planned}: {result.summary}", out)
@@ -82,7 +71,7 @@ def run_suite(
     _known(settings.against, result)
     say(result.summary, out)
     not_kept(trouble(settings))
-    return found
+    return code
 
 
 def _known(against: str | None, result: SuiteResult) -> None:
@@ -129,12 +118,12 @@ def run_readings(
                 results.record(partial(_error_record, path, error))
                 codes.append(Exit.UNDECIDED if isinstance(error, TooLarge) else Exit.BAD_INPUT)
                 continue
-            for found in asked:
-                results.record(found.to_json)
-                codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
+            for report in asked:
+                results.record(report.to_json)
+                codes.append(Exit.UNDECIDED if report.undecided else Exit.AS_EXPECTED)
                 if json_out != "-":
                     tick.hide()
-                    say(found.explain(style_for(sys.stdout)))
+                    say(report.explain(style_for(sys.stdout)))
     return finished(results, codes)
 
 
@@ -197,18 +186,17 @@ def base_names() -> list[TextTable]:
     """The base sets and the base relations."""
     from memmodel.cat import BASE_NAMES
 
-    found: dict[str, list[tuple[str, str, str]]] = {}
-    for entry in BASE_NAMES:
-        found.setdefault(entry.kind.value, []).append(
-            (entry.name, entry.kind.value, f"{entry.meaning} [{entry.source}]")
-        )
-    return [TextTable(f"Base {kind}s", ("name", "kind", "meaning"), rows) for kind, rows in found.items()]
+    rows: dict[str, list[tuple[str, str, str]]] = {}
+    for base in BASE_NAMES:
+        kind = base.kind.value
+        rows.setdefault(kind, []).append((base.name, kind, f"{base.meaning} [{base.source}]"))
+    return [TextTable(f"Base {kind}s", ("name", "kind", "meaning"), of_kind) for kind, of_kind in rows.items()]
 
 
 def model_names(name: str) -> list[TextTable]:
     """A model's definitions and checks, and for the default model what it decides."""
     model = api.load(name)
-    rows = [(entry.name, entry.kind.value, _first_line(entry.doc)) for entry in model.definitions]
+    rows = [(named.name, named.kind.value, _first_line(named.doc)) for named in model.definitions]
     rows += [(check.name, "flag" if check.flag else "axiom", _first_line(check.doc)) for check in model.checks]
     tables = [TextTable(f"{model.name}: {model.title}", ("name", "kind", "meaning"), rows)]
     if model.name != api.DEFAULT_MODEL:
@@ -216,15 +204,16 @@ def model_names(name: str) -> list[TextTable]:
     from memmodel.cat.decisions import decisions
 
     sides: list[tuple[str, str, str]] = []
-    for one in decisions():
-        sides.append((f"{one.number} {one.default.name}", "default", f"{one.question} {one.default.answer}"))
-        sides += [(f"{one.number} {side.name}", "reading", side.answer) for side in one.readings]
+    for decision in decisions():
+        number, default = decision.number, decision.default
+        sides.append((f"{number} {default.name}", "default", f"{decision.question} {default.answer}"))
+        sides += [(f"{number} {side.name}", "reading", side.answer) for side in decision.readings]
     return [*tables, TextTable("What the documents leave open", ("decision", "side", "answer"), sides)]
 
 
 def shipped() -> TextTable:
     """The shipped models with their titles, and the readings with the question that each answers differently."""
-    rows = [(one.name, "reading" if one.reading else "model", one.title) for one in models()]
+    rows = [(model.name, "reading" if model.reading else "model", model.title) for model in models()]
     return TextTable("", ("name", "kind", "what it says"), rows)
 
 

@@ -127,6 +127,7 @@ timeout_option = click.option(
 memory_option = click.option(
     "--memory", metavar="BYTES", help="For each answer, such as 2G; default: half of the machine's, at most 4G."
 )
+jobs_option = click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 json_option = click.option("--json", "json_out", metavar="OUT", help="Write JSON there; - is standard output.")
 no_cache_option = click.option(
     "--no-cache", is_flag=True, help="Judge everything anew, and keep nothing; see `memmodel cache`."

@@ -41,10 +41,10 @@ class Results:
 
         return head(self._kinds, perf_counter() - self._started, self._began)
 
-    def record(self, made: Callable[[], object]) -> None:
-        """One more object of the JSON file, made only if there is one."""
+    def record(self, make: Callable[[], object]) -> None:
+        """One more object of the JSON file, made only if there is such a file."""
         if self._json is not None:
-            self._json.add(json.dumps(made(), indent=1).replace("\n", "\n "))
+            self._json.add(json.dumps(make(), indent=1).replace("\n", "\n "))
 
     def entry(self, entry: Entry, *, explained: bool = False) -> None:
         """One more test of both files. `explained`: with the reasons."""
@@ -62,19 +62,19 @@ class Results:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for one in self._open():
-            if error is not None and one.count == 0:
-                one.drop()  # nothing was done: what was there before is better
+        for file in self._open():
+            if error is not None and file.count == 0:
+                file.drop()  # nothing was done: what was there before is better
             else:
-                one.close(self._head() if one is self._junit else None)
+                file.close(self._head() if file is self._junit else None)
 
     def _open(self) -> Sequence[RecordFile]:
-        return [one for one in (self._json, self._junit) if one is not None]
+        return [file for file in (self._json, self._junit) if file is not None]
 
     def complaints(self) -> list[str]:
         """After the end: what each file lacks."""
         return [
-            f"error: {one.path}: {one.failed}; it has the first {one.count} results"
-            for one in self._open()
-            if one.failed
+            f"error: {file.path}: {file.failed}; it has the first {file.count} results"
+            for file in self._open()
+            if file.failed
         ]

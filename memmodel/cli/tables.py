@@ -29,7 +29,7 @@ _STYLES = {"name": "cyan", "good": "green", "bad": "bold red", "undecided": "mag
 
 
 def is_ruled(stream: TextIO) -> bool:
-    """Does a person read this stream, so that tables are ruled there?"""
+    """True if a person reads this stream, so that tables are ruled there."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -37,6 +37,18 @@ def _ansi(text: str, role: str) -> str:
     return f"{STYLED}{_CODES[role]}m{text}{STYLED}0m"
 
 
+def progress_bar() -> Progress | None:
+    """A bar on stderr with the time left, not shown yet; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # No refresh thread: worker processes are forked while the bar is up.
+    return Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=False)
+
+
 class Ticker:
     """Shows how far a suite is; does nothing where nobody watches."""
 
@@ -59,16 +71,8 @@ class Ticker:
 @contextmanager
 def ticker(total: int) -> Iterator[Ticker]:
     """A bar on stderr when it is a terminal."""
-    if not sys.stderr.isatty() or total < 2:
-        yield Ticker(None, total)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # No refresh thread: worker processes are forked while the bar is up.
-    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=False)
+    tick = Ticker(progress_bar() if total > 1 else None, total)
     try:
-        yield Ticker(bar, total)
+        yield tick
     finally:
-        bar.stop()
+        tick.hide()

@@ -5,18 +5,18 @@ In: what was typed. Out: reports, final states or a line for each surprise, as t
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
 
-from memmodel.cli.exits import Exit, complain, give, guarded, not_kept, say
+from memmodel.cli.exits import Exit, complain, guarded, not_kept, say, write_json
 from memmodel.cli.options import (
     Judging,
     ask_option,
     file_argument,
     files_argument,
     include_option,
+    jobs_option,
     json_option,
     judging_options,
     model_option,
@@ -26,7 +26,6 @@ from memmodel.cli.options import (
 )
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
-from memmodel.output import STANDARD_OUTPUT, write_text
 
 
 @click.command()
@@ -59,9 +58,10 @@ def check(
     """
     from memmodel import batch
     from memmodel.api import DEFAULT_MODEL
-    from memmodel.cli.listing import code, finished, run_readings
+    from memmodel.cli.listing import finished, run_readings
     from memmodel.cli.models import hear
     from memmodel.cli.results import Results
+    from memmodel.library import CODES
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
@@ -69,17 +69,16 @@ def check(
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
-        found = batch.collect(files, missing=True)
-        return run_readings(found, settings, ask, json_out=json_out)
+        return run_readings(batch.collect(files, missing=True), settings, ask, json_out=json_out)
     models = model or (DEFAULT_MODEL,)
     hear(models, include, strict_names=strict_names, kept=not no_cache)
     batch.preload(models)
     codes: list[Exit] = []
-    found = batch.collect(files, missing=True)
+    paths = batch.collect(files, missing=True)
     with Results(json_out) as results:
-        for path in found:
+        for path in paths:
             for entry in batch.run_job(batch.Job(path, models, ask=ask), settings):
-                codes.append(code(entry))
+                codes.append(CODES[entry.outcome])
                 results.entry(entry, explained=True)
                 if entry.report is None:
                     complain(entry.message)
@@ -103,18 +102,14 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
     from memmodel.report.text import outcomes_lines
 
     hear((model,), include)
-    found = api.outcomes(file, model, engine=judging.engine, budget=judging.cost(), bound=judging.bound)
+    outcomes = api.outcomes(file, model, engine=judging.engine, budget=judging.cost(), bound=judging.bound)
     if json_out != "-":
-        say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
+        say("\n".join(outcomes_lines(outcomes, style_for(sys.stdout))))
     if json_out:
         from memmodel.report.record import states
 
-        text = json.dumps(states(found, file, model), indent=1, ensure_ascii=True) + "\n"
-        if json_out == STANDARD_OUTPUT:
-            give(text)
-        else:
-            write_text(json_out, text)
-    return Exit.AS_EXPECTED if found.complete else Exit.UNDECIDED
+        write_json(json_out, states(outcomes, file, model))
+    return Exit.AS_EXPECTED if outcomes.complete else Exit.UNDECIDED
 
 
 @click.command()
@@ -124,7 +119,7 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
 @click.option("--against", metavar="NAME", help="Expect what the files say of this model.")
 @click.option("--under", multiple=True, metavar="NAME|PATH", help="Run every test under this model or reading as well.")
 @click.option("--no-expect", is_flag=True, help="Run even if no test says what is expected of it.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@jobs_option
 @json_option
 @include_option
 @click.option("--junit", metavar="OUT", help="Write JUnit XML there.")

@@ -5,7 +5,6 @@ In: what was typed. Out: text, Markdown or JSON, and an exit code.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.cli.commands.search import Searching, search_differences, searching_options, show_option
-from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
+from memmodel.cli.exits import Exit, complain, guarded, say, worst, write_json
 from memmodel.cli.options import Judging, include_option, judging_options, no_cache_option
 from memmodel.errors import InputError
+from memmodel.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
@@ -111,21 +111,22 @@ def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include:
                 tick.hide()
             if result.message:
                 complain(result.message)
-            for one in result.contrasts if form == "text" else ():
-                if one.differs:
-                    say("\n".join(text.lines(one, names, style)))
-                elif one.undecided:
-                    say(text.undecided_line(one))
+            for contrast in result.contrasts if form == "text" else ():
+                if contrast.differs:
+                    say("\n".join(text.lines(contrast, names, style)))
+                elif contrast.undecided:
+                    say(text.undecided_line(contrast))
             tick.done(result.path)
     if form == "json":
-        give(json.dumps(text.record(results, names), indent=1) + "\n")
+        write_json(STANDARD_OUTPUT, text.record(results, names))
     else:
         say(text.markdown(results, names) if form == "markdown" else text.summary(results, names))
     codes = {FileFault.BAD: Exit.BAD_INPUT, FileFault.UNDECIDED: Exit.UNDECIDED, FileFault.INTERNAL: Exit.INTERNAL}
-    found = [codes[result.fault] for result in results if result.fault is not FileFault.NONE]
-    every = [one for result in results for one in result.contrasts]
-    found += [Exit.DIFFERS if one.differs else Exit.UNDECIDED for one in every if one.differs or one.undecided]
-    return worst(found)
+    exits = [codes[result.fault] for result in results if result.fault is not FileFault.NONE]
+    contrasts = [contrast for result in results for contrast in result.contrasts]
+    exits += [Exit.DIFFERS for contrast in contrasts if contrast.differs]
+    exits += [Exit.UNDECIDED for contrast in contrasts if contrast.undecided]
+    return worst(exits)
 
 
 def _two_models(words: Sequence[str], revision: str | None, include: Sequence[str]) -> tuple[str | Model, str]:

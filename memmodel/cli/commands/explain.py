@@ -5,12 +5,11 @@ In: what was typed. Out: the explanation of each question as text or JSON, or th
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
 
-from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.exits import Exit, guarded, say, write_json, write_out
 from memmodel.cli.options import (
     Judging,
     ask_option,
@@ -21,7 +20,7 @@ from memmodel.cli.options import (
     one_model_option,
 )
 from memmodel.cli.terminal import style_for
-from memmodel.output import STANDARD_OUTPUT, write_text
+from memmodel.output import STANDARD_OUTPUT
 
 
 @click.command()
@@ -47,7 +46,7 @@ def explain(
     from memmodel.report.why_text import lines_of
 
     hear((model,))
-    found = list(
+    explanations = list(
         api.explain_all(
             file,
             model,
@@ -59,15 +58,11 @@ def explain(
         )
     )
     if json_out != STANDARD_OUTPUT:
-        for told in found:
-            say("\n".join(lines_of(told, style_for(sys.stdout))))
+        for explanation in explanations:
+            say("\n".join(lines_of(explanation, style_for(sys.stdout))))
     if json_out:
-        text = json.dumps([ExplanationRecord.of(told).json_values() for told in found], indent=1) + "\n"
-        if json_out == STANDARD_OUTPUT:
-            give(text)
-        else:
-            write_text(json_out, text)
-    undecided = any(told.observation == Observation.UNDECIDED.value for told in found)
+        write_json(json_out, [ExplanationRecord.of(explanation).json_values() for explanation in explanations])
+    undecided = any(explanation.observation == Observation.UNDECIDED.value for explanation in explanations)
     return Exit.UNDECIDED if undecided else Exit.AS_EXPECTED
 
 
@@ -118,10 +113,7 @@ def draw(
     else:
         depends = api.depends(report) if readings else ()
         text = draw_focus(report, form, finding, show, hide, depends)
-    if output != "-":
+    if output != STANDARD_OUTPUT:
         say(verdict(report, style_for(sys.stdout)))
-    if output == STANDARD_OUTPUT:
-        give(text)
-    else:
-        write_text(output, text)
+    write_out(output, text)
     return Exit.AS_EXPECTED

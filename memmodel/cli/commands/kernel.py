@@ -6,13 +6,13 @@ In: what was typed. Out: the verdict as text, JSON or SARIF, and an exit code.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from memmodel.cli.commands.mutations import mutate as mutations
-from memmodel.cli.commands.mutations import told
-from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.commands.mutations import show_table
+from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import (
     budget_option,
     include_option,
@@ -24,7 +24,6 @@ from memmodel.cli.options import (
 )
 from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
-from memmodel.output import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,21 +117,21 @@ def kernel(
     if mutate:
         code, data = mutations(file, launch, entry, model, jobs, timeout or 600.0)
         if json_out != "-":
-            told(data)
+            show_table(data)
         if json_out:
-            _write(json_out, data)
+            write_json(json_out, data)
         return code
     cost = parse_budget(budget, timeout or SECONDS, memory)
     looked_at = [_index(text) for text in cta]
     if fix:
-        found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure, cost)
-        return _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
+        repairs = _repairs(file, launch, entry, model, looked_at, schedules, assume_pure, cost)
+        return _show(repairs.base, json_out, sarif_out, statistics=statistics, repairs=repairs)
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
         schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
         any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
-    return _told(verdict, json_out, sarif_out, statistics=statistics)
+    return _show(verdict, json_out, sarif_out, statistics=statistics)
 
 
 def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
@@ -145,7 +144,7 @@ def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
     return Exit.AS_EXPECTED
 
 
-def _mended(
+def _repairs(
     file: str,
     launch: str,
     entry: str | None,
@@ -158,15 +157,15 @@ def _mended(
     from memmodel.kernel.repair.search import WIDTH, fix_kernel
 
     with ticker(WIDTH) as tick:
-        found = fix_kernel(
+        repairs = fix_kernel(
             file, launch, entry=entry, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
             budget=cost, seconds=cost.seconds, progress=tick.done, kept=True,
         )  # fmt: skip
         tick.hide()
-    return found
+    return repairs
 
 
-def _told(
+def _show(
     verdict: KernelVerdict,
     json_out: str | None,
     sarif_out: str | None,
@@ -179,24 +178,16 @@ def _told(
     from memmodel.kernel.output.text import lines, repair_lines
 
     if "-" not in (json_out, sarif_out):
-        found = [] if repairs is None else repair_lines(repairs)
-        say("\n".join([*lines(verdict, statistics=statistics), *found]))
+        more = [] if repairs is None else repair_lines(repairs)
+        say("\n".join([*lines(verdict, statistics=statistics), *more]))
     if json_out:
-        _write(json_out, record(verdict, repairs))
+        write_json(json_out, record(verdict, repairs))
     if sarif_out:
-        _write(sarif_out, sarif([verdict]))
+        write_json(sarif_out, sarif([verdict]))
     if repairs is not None and repairs.signal is not None:
         raise repairs.signal
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
     return codes.get(verdict.word, Exit.UNDECIDED)
-
-
-def _write(out: str, data: dict[str, Any]) -> None:
-    text = json.dumps(data, indent=1) + "\n"
-    if out == "-":
-        give(text)
-    else:
-        write_text(out, text)
 
 
 def _index(text: str) -> tuple[int, int, int]:

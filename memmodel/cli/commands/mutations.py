@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memmodel.cli.exits import Exit, say
+from memmodel.cli.tables import TextTable, lines
 from memmodel.cli.terminal import ticker
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ def mutate(
     from memmodel.kernel.mutate.table import mutation_table
     from memmodel.ptx.module.reader import read_module
 
-    module, given = read_module(file), read_launch(launch)
-    chosen = entry_of(module, entry or given.kernel)
-    with ticker(len(mutations(chosen))) as tick:
-        table = mutation_table(module, chosen, given, load_model(model), jobs=jobs, seconds=seconds, progress=tick.done)
+    module, description = read_module(file), read_launch(launch)
+    function = entry_of(module, entry or description.kernel)
+    with ticker(len(mutations(function))) as tick:
+        table = mutation_table(
+            module, function, description, load_model(model), jobs=jobs, seconds=seconds, progress=tick.done
+        )
         tick.hide()
     return _code(table), record(table)
 
@@ -38,14 +41,12 @@ def _code(table: MutationTable) -> Exit:
     return codes.get(table.base.word, Exit.UNDECIDED)
 
 
-def told(record: dict[str, Any]) -> None:
+def show_table(record: dict[str, Any]) -> None:
     """The table as text."""
-    rows = [
-        [str(one["line"]), one["instruction"], one["change"], one["outcome"], one["how"]] for one in record["mutants"]
-    ]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    for row in rows:
-        say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip())
+    keys = ("line", "instruction", "change", "outcome", "how")
+    rows = [tuple(str(mutant[key]) for key in keys) for mutant in record["mutants"]]
+    for line in lines(TextTable("", keys, rows)):
+        say(line)
     counts = ", ".join(f"{number} {word}" for word, number in record["counts"].items() if number)
     share = f"{record['share']:.0%} of {record['judged']} changes noticed"
     say(f"{record['entry']} ({record['verdict']}): {share}; {counts}")
@@ -63,12 +64,12 @@ def record(table: MutationTable) -> dict[str, Any]:
         "counts": {word.value: table.count(word) for word in Noticed},
         "mutants": [
             {
-                "line": one.mutation.instruction.line,
-                "instruction": one.mutation.instruction.opcode,
-                "change": one.mutation.what,
-                "outcome": one.noticed.value,
-                "how": one.how,
+                "line": mutant.mutation.instruction.line,
+                "instruction": mutant.mutation.instruction.opcode,
+                "change": mutant.mutation.what,
+                "outcome": mutant.noticed.value,
+                "how": mutant.how,
             }
-            for one in table.results
+            for mutant in table.results
         ],
     }

@@ -35,7 +35,7 @@ def ptx(files: tuple[str, ...], output: str | None, target: str | None, assemble
     wanted = Target.parse(target) if target is not None else None
     assembler = Assembler.find() if assemble else None
     places = _places(files, output)
-    return worst(_one(file, place, wanted, assembler) for file, place in places)
+    return worst(_print(file, place, wanted, assembler) for file, place in places)
 
 
 def _places(files: tuple[str, ...], output: str | None) -> list[tuple[str, Path | None]]:
@@ -53,7 +53,7 @@ def _places(files: tuple[str, ...], output: str | None) -> list[tuple[str, Path 
     return [(file, place) for place, file in taken.items()]
 
 
-def _one(file: str, place: Path | None, target: Target | None, assembler: Assembler | None) -> Exit:
+def _print(file: str, place: Path | None, target: Target | None, assembler: Assembler | None) -> Exit:
     from memmodel.emit import emit
     from memmodel.litmus import parse_litmus
     from memmodel.source import Source
@@ -71,10 +71,10 @@ def _one(file: str, place: Path | None, target: Target | None, assembler: Assemb
 
 
 def _assemble(file: str, module: EmittedModule, assembler: Assembler) -> Exit:
-    found = assembler.assemble(module)
-    for complaint in found:
+    complaints = assembler.assemble(module)
+    for complaint in complaints:
         complain(complaint.render() if complaint.span is not None else f"{file}: {complaint.render()}")
-    if found:
+    if complaints:
         return Exit.BAD_INPUT
     say(f"{file}: assembles for {module.target}")
     return Exit.AS_EXPECTED

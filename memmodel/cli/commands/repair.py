@@ -5,14 +5,13 @@ In: what was typed. Out: a diff, or the file changed in place, and an exit code.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
-from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import (
     Judging,
     file_argument,
@@ -21,7 +20,7 @@ from memmodel.cli.options import (
     judging_options,
     models_option,
 )
-from memmodel.output import STANDARD_OUTPUT, replace_text, write_text
+from memmodel.output import replace_text
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
@@ -37,6 +36,7 @@ in_place_option = click.option("--in-place", "-i", is_flag=True, help="Change th
 @click.option("--max", "most", type=click.IntRange(1, 50), default=3, show_default=True, help="Repairs to list.")
 @click.option(
     "--search",
+    "seconds",
     type=click.FloatRange(1),
     metavar="SECONDS",
     default=60.0,
@@ -53,7 +53,7 @@ def fix(
     model: tuple[str, ...],
     readings: bool,
     most: int,
-    search: float,
+    seconds: float,
     in_place: bool,
     judging: Judging,
     json_out: str | None,
@@ -69,32 +69,32 @@ def fix(
 
     name, text = _text(file)
     with _counter() as count:
-        found = search_repairs(
-            name, text, _models(model, readings, include), judging.options(), most=most, seconds=search, progress=count
+        search = search_repairs(
+            name, text, _models(model, readings, include), judging.options(), most=most, seconds=seconds, progress=count
         )
     if json_out:
         from memmodel.repair.record import fix_record
 
-        _write(json_out, fix_record(found))
+        write_json(json_out, fix_record(search))
     if json_out != "-":
-        if found.wrong:
-            say(f"wrong: {', '.join(found.wrong)}")
-        if found.reason:
-            say(found.reason)
-        for number, one in enumerate(found.repairs, 1):
-            say(f"repair {number}, cost {one.cost:g}:")
-            for edit in one.changes:
+        if search.wrong:
+            say(f"wrong: {', '.join(search.wrong)}")
+        if search.reason:
+            say(search.reason)
+        for number, repair in enumerate(search.repairs, 1):
+            say(f"repair {number}, cost {repair.cost:g}:")
+            for edit in repair.changes:
                 say(f"  {edit.what}")
-            for other in one.instead:
+            for other in repair.instead:
                 say(f"  or with {' and '.join(other)}")
-            say(one.diff().rstrip("\n"))
-    if in_place and found.repairs:
-        replace_text(file, found.repairs[0].new)
-    if not found.wrong:
-        return Exit.UNDECIDED if "not decided" in found.reason else Exit.AS_EXPECTED
-    if found.repairs:
+            say(repair.diff().rstrip("\n"))
+    if in_place and search.repairs:
+        replace_text(file, search.repairs[0].new)
+    if not search.wrong:
+        return Exit.UNDECIDED if "not decided" in search.reason else Exit.AS_EXPECTED
+    if search.repairs:
         return Exit.AS_EXPECTED
-    return Exit.UNDECIDED if found.stopped else Exit.DIFFERS
+    return Exit.UNDECIDED if search.stopped else Exit.DIFFERS
 
 
 @click.command()
@@ -124,25 +124,25 @@ def weaken(
 
     name, text = _text(file)
     with _counter() as count:
-        found = search_weaker(name, text, _models(model, readings, include), judging.options(), count)
+        weakened = search_weaker(name, text, _models(model, readings, include), judging.options(), count)
     if json_out:
         from memmodel.repair.record import weaken_record
 
-        _write(json_out, weaken_record(found))
+        write_json(json_out, weaken_record(weakened))
     if json_out != "-":
-        if found.reason:
-            say(found.reason)
-        elif not found.changes:
+        if weakened.reason:
+            say(weakened.reason)
+        elif not weakened.changes:
             say("nothing can be dropped or narrowed")
         else:
-            for edit in found.changes:
+            for edit in weakened.changes:
                 say(edit.what)
-            more = "" if found.best else "; there may be a cheaper combination"
-            say(f"saves {found.saves:g} of the cost of synchronization{more}")
-            say(found.diff().rstrip("\n"))
-    if in_place and found.changes:
-        replace_text(file, found.new)
-    return Exit.UNDECIDED if found.reason else Exit.AS_EXPECTED
+            more = "" if weakened.best else "; there may be a cheaper combination"
+            say(f"saves {weakened.saves:g} of the cost of synchronization{more}")
+            say(weakened.diff().rstrip("\n"))
+    if in_place and weakened.changes:
+        replace_text(file, weakened.new)
+    return Exit.UNDECIDED if weakened.reason else Exit.AS_EXPECTED
 
 
 def _text(file: str) -> tuple[str, str]:
@@ -178,11 +178,3 @@ class _counter:
     def __exit__(self, *_: object) -> None:
         if self._shown:
             sys.stderr.write("\r" + " " * 40 + "\r")
-
-
-def _write(path: str, record: object) -> None:
-    text = json.dumps(record, indent=1) + "\n"
-    if path == STANDARD_OUTPUT:
-        give(text)
-    else:
-        write_text(path, text)

@@ -7,7 +7,7 @@ its verdicts, explanations, pictures and repairs; a signal ends the run, and wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -21,11 +21,12 @@ from memmodel.cli.options import (
     ask_option,
     files_argument,
     include_option,
+    jobs_option,
     judging_options,
     models_option,
 )
 from memmodel.cli.terminal import ticker
-from memmodel.errors import BudgetSpent, InputError
+from memmodel.errors import BudgetSpent, InputError, exhausted
 from memmodel.output import STANDARD_OUTPUT, Replacement
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class FileSheets:
     show_default=True,
     help="Time for the repairs of each test.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@jobs_option
 @judging_options
 @include_option
 @guarded
@@ -138,7 +139,6 @@ def _run(
     workers = Workers(work, jobs, partial(_file, settings=settings), _died, begin)
     entries: list[batch.Entry] = []
     sheets: list[Sheet] = []
-    stopped: KeyboardInterrupt | None = None
     started = perf_counter()
 
     with ticker(len(work)) as tick:
@@ -148,13 +148,7 @@ def _run(
             sheets.extend(done.sheets)
             tick.done(done.entries[0].path)
 
-        try:
-            for done in workers.results():
-                take(done)
-        except KeyboardInterrupt as signal:
-            stopped = signal
-            for done in workers.done():
-                take(done)
+        stopped = workers.each(take)
     summary = batch.summary(entries, 0, perf_counter() - started)
     if stopped is not None:
         finished = len({entry.path for entry in entries})
@@ -177,65 +171,66 @@ def _file(job: batch.Job, settings: PageSettings) -> FileSheets:
     entries = batch.run_job(job, settings.batch)
     repairs: dict[str, Repairs] = {}
     sheets = tuple(_sheet(entry, settings, repairs) for entry in entries)
-    kept = tuple(batch.Entry(one.path, one.model, one.outcome, message=one.message) for one in entries)
-    return FileSheets(kept, sheets)
+    return FileSheets(tuple(replace(entry, report=None, span=None) for entry in entries), sheets)
 
 
 def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]) -> Sheet:
     from memmodel import api
     from memmodel.report.page.sheet import Repairs, failed, sheet_of
 
-    found = entry.report
-    if found is None:
+    report = entry.report
+    if report is None:
         return failed(entry.path, entry.model, entry.outcome.value, entry.message)
     try:
         repairs = Repairs()
-        if settings.seconds and _is_wrong(found):
-            repairs = known.get(found.model) or _repairs(found, settings)
-            known[found.model] = repairs
-        depends = partial(api.depends, found) if settings.readings else None
-        return sheet_of(found, entry.outcome.value, repairs, depends)
+        if settings.seconds and _is_wrong(report):
+            repairs = known.get(report.model) or _repairs(report, settings)
+            known[report.model] = repairs
+        depends = partial(api.depends, report) if settings.readings else None
+        return sheet_of(report, entry.outcome.value, repairs, depends)
     except (MemoryError, RecursionError) as error:
-        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
-        return failed(entry.path, entry.model, entry.outcome.value, f"{found!r}\nno explanation: {what}")
+        message = f"no explanation: {exhausted(error)}"
     except Exception as error:  # a bug of ours in one explanation must not hide the verdicts of the others
-        said = f"internal error: {type(error).__name__}: {error}; please report it"
-        return failed(entry.path, entry.model, entry.outcome.value, f"{found!r}\n{said}")
+        message = f"internal error: {type(error).__name__}: {error}; please report it"
+    return failed(entry.path, entry.model, entry.outcome.value, f"{report!r}\n{message}")
 
 
-def _is_wrong(found: Report) -> bool:
-    """Is there something that a repair would be for?"""
+def _is_wrong(report: Report) -> bool:
+    """True if there is something that a repair would be for."""
     from memmodel.answer import Observation
     from memmodel.litmus.syntax import Quantifier
 
-    if found.answer.findings:
+    if report.answer.findings:
         return True
-    seen = found.answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
-    if found.quantifier is Quantifier.FORALL:
-        return found.holds is False
-    return found.finding is None and seen
+    seen = report.answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
+    if report.quantifier is Quantifier.FORALL:
+        return report.holds is False
+    return report.finding is None and seen
 
 
-def _repairs(found: Report, settings: PageSettings) -> Repairs:
+def _repairs(report: Report, settings: PageSettings) -> Repairs:
     from memmodel.repair.fix import fix
     from memmodel.report.page.sheet import Repairs, ShownRepair
 
-    subject = found.subject
+    subject = report.subject
     source = subject.lowered.test.source if subject is not None else None
     if subject is None or source is None:
         return Repairs()
     model, options = (subject.model,), subject.options
     try:
-        done = fix(source.name, source.text, model, options, most=settings.most, seconds=settings.seconds)
+        search = fix(source.name, source.text, model, options, most=settings.most, seconds=settings.seconds)
     except (BudgetSpent, InputError) as error:
         return Repairs(note=f"No repairs: {error}.")
     shown = (
         ShownRepair(
-            one.cost, tuple(edit.what for edit in one.changes), one.diff(), tuple(tuple(its) for its in one.instead)
+            repair.cost,
+            tuple(edit.what for edit in repair.changes),
+            repair.diff(),
+            tuple(tuple(other) for other in repair.instead),
         )
-        for one in done.repairs
+        for repair in search.repairs
     )
-    reason = done.reason or ("" if done.repairs else "Nothing is wrong.")
+    reason = search.reason or ("" if search.repairs else "Nothing is wrong.")
     return Repairs(tuple(shown), reason[:1].upper() + reason[1:])
 
 
@@ -243,4 +238,5 @@ def _died(job: batch.Job, killed: bool) -> FileSheets:
     from memmodel.report.page.sheet import failed
 
     entries = batch.died(job, killed)
-    return FileSheets(tuple(entries), tuple(failed(job.path, None, one.outcome.value, one.message) for one in entries))
+    sheets = (failed(job.path, None, entry.outcome.value, entry.message) for entry in entries)
+    return FileSheets(tuple(entries), tuple(sheets))

@@ -5,13 +5,13 @@ In: a name. Out: JSON on standard output. docs/schema has the same as files.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.errors import InputError, suggestion
+from memmodel.output import STANDARD_OUTPUT
 
 NAMES = {
     "check": "what `check --json` and `suite --json` write",
@@ -39,10 +39,10 @@ NAMES = {
 def schema(name: str | None) -> Exit:
     """Print the JSON Schema of an output; without a name, list them."""
     if name is None:
-        for one, what in NAMES.items():
-            say(f"{one:<9} {what}")
+        for known, what in NAMES.items():
+            say(f"{known:<9} {what}")
         return Exit.AS_EXPECTED
-    give(json.dumps(json_schema(name), indent=1) + "\n")
+    write_json(STANDARD_OUTPUT, json_schema(name))
     return Exit.AS_EXPECTED
 
 
@@ -72,5 +72,5 @@ def json_schema(name: str) -> dict[str, Any]:
         "weaken": WeakenRecord,
     }
     mode = "validation" if name == "launch" else "serialization"
-    made = TypeAdapter(kinds[name]).json_schema(mode=mode)  # type: ignore[arg-type]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"memmodel {name}", **made}
+    schema = TypeAdapter(kinds[name]).json_schema(mode=mode)  # type: ignore[arg-type]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"memmodel {name}", **schema}

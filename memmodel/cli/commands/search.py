@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import gathered, json_option, memory_option, model_option, parse_budget
+from memmodel.cli.terminal import progress_bar
 from memmodel.output import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rich.progress import TaskID
 
     from memmodel.cat.syntax import Model
     from memmodel.search.tasks import DifferenceTask
@@ -108,36 +111,28 @@ def search_differences(
         task = DifferenceTask(first, second, words, size, outcomes)
     else:
         task = of_revision(first, second, words, size, outcomes)
-    found = _run(task, searching, jobs, seconds, memory)
-    _keep(found, searching, "-" if form == "json" else None, task)
+    progress = _run(task, searching, jobs, seconds, memory)
+    _keep(progress, searching, "-" if form == "json" else None, task)
     if form == "markdown":
-        say(_markdown(found, task, show))
+        say(_markdown(progress, task, show))
     elif form == "text":
-        for one in _shown(found.results, show):
-            say(f"{one['allows']} allows, {one['forbids']} forbids, {_what(one)}:")
-            say(one["text"])
-        _bound(found, task, f"{task.first} and {second} differ", "no difference")
-    _ended(found, searching.resume)
-    return _code(found)
+        for record in progress.results[:show]:
+            say(f"{record['allows']} allows, {record['forbids']} forbids, {_what(record)}:")
+            say(record["text"])
+        _bound(progress, task, f"{task.first} and {second} differ", "no difference")
+    _ended(progress, searching.resume)
+    return _code(progress)
 
 
-def _markdown(found: Progress, task: DifferenceTask, show: int) -> str:
+def _markdown(progress: Progress, task: DifferenceTask, show: int) -> str:
     """Differences as a comment on a change."""
-    number, lines = len(found.results), list[str]()
-    said = f"differ on {number} shape{'s' if number > 1 else ''}" if number else "do not differ"
-    lines.append(f"**`{task.first}` and `{task.second}`** {said}, {_reach(found, task)}.")
-    for one in _shown(found.results, show):
-        told = f"`{one['allows']}` allows, `{one['forbids']}` forbids: {_what(one)}"
-        lines += [
-            "",
-            f"<details><summary>{told}</summary>",
-            "",
-            "```",
-            one["text"].rstrip("\n"),
-            "```",
-            "",
-            "</details>",
-        ]
+    number, lines = len(progress.results), list[str]()
+    verb = f"differ on {number} shape{'s' if number > 1 else ''}" if number else "do not differ"
+    lines.append(f"**`{task.first}` and `{task.second}`** {verb}, {_reach(progress, task)}.")
+    for record in progress.results[:show]:
+        summary = f"`{record['allows']}` allows, `{record['forbids']}` forbids: {_what(record)}"
+        text = record["text"].rstrip("\n")
+        lines += ["", f"<details><summary>{summary}</summary>", "", "```", text, "```", "", "</details>"]
     if number > show:
         lines += ["", f"… and {number - show} more"]
     return "\n".join(lines)
@@ -171,15 +166,15 @@ def synth(
     from memmodel.search.tasks import SynthesisTask
 
     task = SynthesisTask(model, searching.vocabulary(), size)
-    found = _run(task, searching, jobs, seconds, memory)
-    _keep(found, searching, json_out, task)
+    progress = _run(task, searching, jobs, seconds, memory)
+    _keep(progress, searching, json_out, task)
     if json_out != "-":
-        for one in _shown(found.results, show):
-            say(f"minimally forbidden, {_what(one)}:")
-            say(one["text"])
-        _bound(found, task, f"{len(found.results)} minimally forbidden", "nothing is minimally forbidden")
-    _ended(found, searching.resume)
-    return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED
+        for record in progress.results[:show]:
+            say(f"minimally forbidden, {_what(record)}:")
+            say(record["text"])
+        _bound(progress, task, f"{len(progress.results)} minimally forbidden", "nothing is minimally forbidden")
+    _ended(progress, searching.resume)
+    return Exit.UNDECIDED if progress.interrupted else Exit.AS_EXPECTED
 
 
 @click.command()
@@ -213,54 +208,55 @@ def verify(
     from memmodel.search.tasks import PropertyTask
 
     if name == "list":
-        for one in shipped_properties():
-            found_one = load_property(one)
-            say(f"{one}  {found_one.kind}  {found_one.title}")
+        for shipped in shipped_properties():
+            listed = load_property(shipped)
+            say(f"{shipped}  {listed.kind}  {listed.title}")
         return Exit.AS_EXPECTED
-    it = load_property(name)
-    chosen = it.vocabulary
+    model_property = load_property(name)
+    chosen = model_property.vocabulary
     if searching.words or searching.scopes or searching.spread or searching.threads or searching.places:
         asked = replace(
             searching,
             words=searching.words or ",".join(chosen.words),
-            scopes=searching.scopes or ",".join(it.scopes),
+            scopes=searching.scopes or ",".join(model_property.scopes),
             spread=searching.spread or ",".join(chosen.spread),
             threads=searching.threads or chosen.threads,
             places=searching.places or chosen.locations,
         )
         chosen = replace(asked.vocabulary(), most=None if searching.words else chosen.most)
-    task = PropertyTask(name, model, chosen, size or it.size)
-    missing = checks_to_show(it, model)
+    task = PropertyTask(name, model, chosen, size or model_property.size)
+    missing = checks_to_show(model_property, model)
 
     def enough(results: list[Record]) -> bool:
-        return bool(results) and missing <= {one["check"] for one in results}
+        return bool(results) and missing <= {record["check"] for record in results}
 
-    found = _run(task, searching, jobs, seconds, memory, enough)
-    missing -= {one["check"] for one in found.results}
-    _keep(found, searching, json_out, task)
+    progress = _run(task, searching, jobs, seconds, memory, enough)
+    missing -= {record["check"] for record in progress.results}
+    _keep(progress, searching, json_out, task)
     if json_out != "-":
-        for shown in {record["check"]: record for record in reversed(found.results)}.values():
-            word = "example" if it.kind == "possible" else "counterexample"
+        for shown in {record["check"]: record for record in reversed(progress.results)}.values():
+            word = "example" if model_property.kind == "possible" else "counterexample"
             say(f"{word}, {_what(shown)}: {shown['check']}")
             say(shown["text"])
             _explain(name, model, shown, draw)
-        said = f"{it.name} holds for {model}: no violation"
-        if it.kind == "possible":
-            said = f"{it.name} of {model}: no example of {', '.join(sorted(missing))}" if missing else "all shown"
-        elif found.results:
-            said = f"{it.name} does not hold for {model}: {len(found.results)} shapes violate it"
-        say(f"{said}, {_reach(found, task)}")
-    _ended(found, searching.resume)
-    if it.kind == "possible":
-        return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if found.interrupted else Exit.DIFFERS
-    return _code(found)
+        summary = f"{model_property.name} holds for {model}: no violation"
+        if model_property.kind == "possible":
+            without = f"{model_property.name} of {model}: no example of {', '.join(sorted(missing))}"
+            summary = without if missing else "all shown"
+        elif progress.results:
+            summary = f"{model_property.name} does not hold for {model}: {len(progress.results)} shapes violate it"
+        say(f"{summary}, {_reach(progress, task)}")
+    _ended(progress, searching.resume)
+    if model_property.kind == "possible":
+        return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if progress.interrupted else Exit.DIFFERS
+    return _code(progress)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
 
 
 def _list(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _run(
@@ -276,108 +272,94 @@ def _run(
 
     count = jobs or cores()
     most = parse_budget(None, None, memory).memory
-    with _bar() as told:
+    with _bar() as report:
         where = workers(count, searching.executor, most)
-        return run(task, where, journal=searching.resume, seconds=seconds, report=told, enough=enough)
+        return run(task, where, journal=searching.resume, seconds=seconds, report=report, enough=enough)
 
 
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int, int], None]]:
-    """A bar with the time left, where somebody watches."""
-    if not sys.stderr.isatty():
+    """A bar for each size of programs, where somebody watches: called with the size, what is done, and all."""
+    bar = progress_bar()
+    if bar is None:
         yield lambda size, done, total: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    tasks: dict[int, TaskID] = {}
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=False)
-    tasks = {}
-
-    def told(size: int, done: int, total: int) -> None:
+    def report(size: int, done: int, total: int) -> None:
         if size not in tasks:
             bar.start()
             tasks[size] = bar.add_task(f"{size} instructions", total=total)
         bar.update(tasks[size], completed=done, refresh=True)
 
     try:
-        yield told
+        yield report
     finally:
         bar.stop()
 
 
-def _keep(found: Progress, searching: Searching, json_out: str | None, task: Task) -> None:
+def _keep(progress: Progress, searching: Searching, json_out: str | None, task: Task) -> None:
     """Write results to files."""
-    import json
-
-    into, plot = searching.into, searching.plot
-    if into is not None:
-        os.makedirs(into, exist_ok=True)
-        for number, one in enumerate(found.results, 1):
-            first, _, rest = one["text"].partition("\n")
-            write_text(os.path.join(into, f"{number:03}.litmus"), f"{first}-{number:03}\n{rest}")
-    if plot is not None:
+    if searching.into is not None:
+        os.makedirs(searching.into, exist_ok=True)
+        for number, record in enumerate(progress.results, 1):
+            first, _, rest = record["text"].partition("\n")
+            write_text(os.path.join(searching.into, f"{number:03}.litmus"), f"{first}-{number:03}\n{rest}")
+    if searching.plot is not None:
         from memmodel.search.explain import bound_plot
 
-        write_text(plot, bound_plot({"this search": found.seconds}))
+        write_text(searching.plot, bound_plot({"this search": progress.seconds}))
     if json_out is not None:
-        record: dict[str, object] = {
-            "bound": found.bound,
-            "sketches": found.sketches,
-            "complete": not found.interrupted,
+        result = {
+            "bound": progress.bound,
+            "sketches": progress.sketches,
+            "complete": not progress.interrupted,
+            "vocabulary": task.vocabulary.text(),
+            "results": progress.results,
         }
-        record["vocabulary"] = task.vocabulary.text()
-        text = json.dumps({**record, "results": found.results}, indent=1) + "\n"
-        if json_out == "-":
-            say(text.rstrip("\n"))
-        else:
-            write_text(json_out, text)
+        write_json(json_out, result)
 
 
-def _shown(results: Sequence[Record], most: int) -> Sequence[Record]:
-    return results[:most]
-
-
-def _what(one: Record) -> str:
-    number = "1 instruction" if one["size"] == 1 else f"{one['size']} instructions"
-    more = one["spellings"] - 1
+def _what(record: Record) -> str:
+    number = "1 instruction" if record["size"] == 1 else f"{record['size']} instructions"
+    more = record["spellings"] - 1
     also = f" ({more:,} other spelling{'s' if more > 1 else ''})" if more else ""
-    return f"{'' if one.get('finding') is None else one['finding'] + ', '}{number}{also}"
+    return f"{'' if record.get('finding') is None else record['finding'] + ', '}{number}{also}"
 
 
-def _explain(name: str, model: str, one: Record, draw: str | None) -> None:
+def _explain(name: str, model: str, record: Record, draw: str | None) -> None:
     """What the model says of a counterexample, and its picture."""
     from memmodel.search.explain import explained, picture
 
-    text = explained(name, model, one["text"], one["check"])
+    text = explained(name, model, record["text"], record["check"])
     if text:
         say(text)
     if draw is not None:
-        write_text(draw, picture(name, model, one["text"], one["check"]))
+        write_text(draw, picture(name, model, record["text"], record["check"]))
 
 
-def _bound(found: Progress, task: Task, positive: str, negative: str) -> None:
-    """The last line: what was found, and how far the search came."""
-    number = len(found.results)
-    said = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
-    say(f"{said}, {_reach(found, task)}")
+def _bound(progress: Progress, task: Task, positive: str, negative: str) -> None:
+    """The last line: how many results there are, and how far the search came."""
+    number = len(progress.results)
+    result = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
+    say(f"{result}, {_reach(progress, task)}")
 
 
-def _reach(found: Progress, task: Task) -> str:
-    bound = f"{found.bound} of {task.most}" if found.bound < task.most else f"{task.most}"
-    why = f"; {found.reason}" if found.reason else ""
+def _reach(progress: Progress, task: Task) -> str:
+    bound = f"{progress.bound} of {task.most}" if progress.bound < task.most else f"{task.most}"
+    why = f"; {progress.reason}" if progress.reason else ""
     return f"up to {bound} instructions ({task.vocabulary.text()}){why}"
 
 
-def _ended(found: Progress, resume: str | None) -> None:
-    """After everything that was found has been said: a signal ends the command as it ends any other."""
-    if found.interrupted and resume is not None:
+def _ended(progress: Progress, resume: str | None) -> None:
+    """After all results have been printed: a signal ends the command as it ends any other."""
+    if progress.interrupted and resume is not None:
         say(f"the same command goes on from {resume}", sys.stderr)
-    if found.signal is not None:
-        raise found.signal
+    if progress.signal is not None:
+        raise progress.signal
 
 
-def _code(found: Progress) -> Exit:
-    if found.results:
+def _code(progress: Progress) -> Exit:
+    if progress.results:
         return Exit.DIFFERS
-    return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED
+    return Exit.UNDECIDED if progress.interrupted else Exit.AS_EXPECTED
