@@ -17,6 +17,7 @@ from memmodel.litmus.constants import Fragments, cache_policies, constants, frag
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable, root_of
 from memmodel.program.addresses import WINDOW_BITS, AddressSpace, cta_places
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.ops import Assign
 from memmodel.program.regions import Elements
 from memmodel.program.special import special_register
 from memmodel.ptx.operands import (
@@ -36,6 +37,7 @@ from memmodel.ptx.operands import (
     Sym,
     TensorOperand,
     Vector,
+    elements,
 )
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Place, Proxy, Scope, Sem, Space, Window
 from memmodel.source import Span
@@ -180,6 +182,14 @@ class Call:
             return None
         return self.fail(f"{self.head} writes to a register here, and this is {describe(operand)}", operand)
 
+    def assign(self, operand: Operand, *values: Expr) -> tuple[Assign, ...]:
+        """Assign values to the registers of an operand: a register, or a vector or pair, in which `_` drops a value."""
+        parts = elements(operand)
+        if len(parts) > len(values):
+            self.register(operand)
+        names = [self.destination(part, sink=parts != (operand,)) for part in parts]
+        return tuple(Assign(name, value) for name, value in zip(names, values, strict=False) if name is not None)
+
     def register(self, operand: Operand) -> str:
         """The register to write, `_` excluded."""
         return self.destination(operand) or "_"
@@ -282,13 +292,13 @@ class Call:
     def vector(self, operand: Operand) -> tuple[Operand, ...]:
         """The elements of a data operand: as many as .v2, .v4 or .v8 says, one without."""
         count = int((self.word("vec") or "v1")[1:])
-        elements = operand.items if isinstance(operand, Vector) else (operand,)
-        if len(elements) != count:
+        parts = elements(operand) if isinstance(operand, Vector) else (operand,)
+        if len(parts) != count:
             hint = "a .v2 access names two registers in braces: {%r0, %r1}" if count > 1 else "add .v2 or .v4"
             self.fail(
-                f"{self.instruction.mnemonic} moves {count} element(s), and {len(elements)} are given", operand, hint
+                f"{self.instruction.mnemonic} moves {count} element(s), and {len(parts)} are given", operand, hint
             )
-        return elements
+        return parts
 
     # ---- memory ----------------------------------------------------------------------------------------------
 

@@ -192,17 +192,25 @@ def in_range(call: Call, operand: Operand, allowed: OperandRange) -> tuple[Op, .
 
 
 def member_mask(call: Call, operand: Operand) -> Expr:
-    """The lanes of a module that take part in an instruction, as a mask of 32 bits."""
+    """The lanes that take part in an instruction, as a mask; a number has 32 bits."""
     mask = call.integer(operand)
     return Const(mask.value & FULL_MASK) if isinstance(mask, Const) else mask
 
 
 def own_lane_in(call: Call, mask: Expr) -> tuple[Op, ...]:
-    """The step that finds a lane of a module outside the mask that it gives."""
-    if mask == Const(FULL_MASK):
+    """The step that finds a thread outside the mask that it gives.
+
+    Which lane a litmus thread is that stands for a whole warp is open; it is none of an empty mask.
+    """
+    own_lane = None if call.module else lane(call)
+    bit = Const(FULL_MASK) if own_lane is None else Const(1 << own_lane)
+    known = isinstance(mask, Const) and (mask.value == FULL_MASK if call.module else mask.value & bit.value)
+    if known:
         return ()
-    outside = Apply("eq", (Apply("and", (mask, Get("%lanemask_eq")), U32), Const(0)), U32)
-    return (UndefinedIf(f"a thread executes {call.head} with a mask that does not have its own lane", outside),)
+    own: Expr = Get("%lanemask_eq") if call.module else bit
+    bits = mask if own == Const(FULL_MASK) else Apply("and", (mask, own), U32)
+    rule = f"a thread executes {call.head} with a mask that does not have its own lane"
+    return (UndefinedIf(rule, Apply("eq", (bits, Const(0)), U32)),)
 
 
 def writable(call: Call, operand: Operand) -> tuple[Op, ...]:

@@ -376,12 +376,13 @@ def test_registers_begin_with_numbers_or_addresses() -> None:
 
 def test_a_thread_among_others_of_its_warp_belongs_to_its_mask() -> None:
     lanes = """PTX lanes
-thread P0 @ cta 0, warp 0 { bar.warp.sync 1; }
+thread P0 @ cta 0, warp 0 { bar.warp.sync 2; }
 thread P1 @ cta 0, warp 0 { bar.warp.sync %r0; }
 exists (true)
 """
     rule = "UndefinedIf(a thread executes bar.warp.sync with a mask that does not have its own lane"
-    assert shown(ops(read(lanes)))[0] == f"{rule} eq.u32(and.u32(1, 1), 0))"
+    assert shown(ops(read(lanes)))[0] == f"{rule} eq.u32(and.u32(2, 1), 0))"
+    assert "UndefinedIf" not in str(shown(ops(read(lanes.replace("sync 2", "sync 1")))))
     assert shown(ops(read(lanes), 1))[0] == f"{rule} eq.u32(and.u32(%r0, 2), 0))"
 
 

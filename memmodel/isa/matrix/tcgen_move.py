@@ -29,7 +29,7 @@ from memmodel.isa.tensor_memory import (
     tracked,
 )
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track
+from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track
 from memmodel.program.regions import Accumulator, Columns
 from memmodel.program.warp_ops import CopyToTensorMemory, MoveTensorMemory, ShiftTensorMemory, TensorPiece, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Reg, Vector
@@ -136,30 +136,27 @@ def shift(call: Call) -> tuple[Op, ...]:
 
 def load(call: Call) -> tuple[Op, ...]:
     """tcgen05.ld: a read of every column; each register receives the first of its columns, or two packed into one."""
-    targets = _registers(call, call.operands[0])
-    address = tensor(call, call.operands[1])
-    names = [call.destination(target, sink=True) for target in targets]
-    assigns = [Assign(name, _in_register(call, k)) for k, name in enumerate(names) if name is not None]
-    return (_read(call, address, [name is not None for name in names]), *assigns)
+    registers = _registers(call, call.operands[0])
+    wanted = [call.destination(register, sink=True) is not None for register in registers]
+    results = (_in_register(call, k) for k in range(len(registers)))
+    return (_read(call, call.operands[1], wanted), *call.assign(call.operands[0], *results))
 
 
 def load_and_reduce(call: Call) -> tuple[Op, ...]:
     """tcgen05.ld.red: as tcgen05.ld, and the least or greatest of what was read."""
     if call.word("num") == "x1":
         call.refuse(f"{call.head} reads two registers at least", "num", "write .x2")
-    targets = _registers(call, call.operands[0])
-    address = tensor(call, call.operands[2])
-    reduced = call.register(call.operands[1])
-    result = _in_register(call, 0)
-    for k in range(1, len(targets)):
-        result = Apply(call.word("op") or "", (result, _in_register(call, k)), call.type)
-    names = [call.destination(target, sink=True) for target in targets]
-    assigns = [Assign(name, _in_register(call, k)) for k, name in enumerate(names) if name is not None]
-    return (_read(call, address, [True] * len(targets)), *assigns, Assign(reduced, result))
+    results = [_in_register(call, k) for k in range(len(_registers(call, call.operands[0])))]
+    reduced = results[0]
+    for result in results[1:]:
+        reduced = Apply(call.word("op") or "", (reduced, result), call.type)
+    read = _read(call, call.operands[2], [True] * len(results))
+    return (read, *call.assign(call.operands[0], *results), *call.assign(call.operands[1], reduced))
 
 
-def _read(call: Call, address: Expr, wanted: list[bool]) -> IssueAsync:
+def _read(call: Call, operand: Operand, wanted: list[bool]) -> IssueAsync:
     """The reads of a load: of all columns, those that some register shows into temporaries."""
+    address = tensor(call, operand)
     width, shown = _columns(call), 2 if call.word("pack::16b") else 1
     temporaries = [
         f"$r{k}{_SUFFIX[column]}" if shows and column < shown else None

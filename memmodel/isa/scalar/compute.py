@@ -210,21 +210,16 @@ def look_up(call: Call) -> tuple[Op, ...]:
     """lop3; with .and or .or a predicate too: whether the result is not zero, combined with another one."""
     type, combined = type_of(call), call.word("bool")
     target, (*inputs, table) = call.operands[0], call.operands[1:5]
-    if (combined is not None) != (isinstance(target, Pair) and len(call.operands) == 6):
-        written = "d|p, a, b, c, immLut, q" if combined else "d, a, b, c, immLut"
-        call.fail(f"{call.instruction.mnemonic} takes {written}", target)
+    if isinstance(target, Pair) is not (combined is not None):
+        call.fail(f"{call.instruction.mnemonic} writes {'d|p' if combined else 'd'}", target)
     if call.module and not (isinstance(table, Imm) and 0 <= table.value <= 255):
         call.fail("the table of lop3 is a number from 0 to 255", table)
     result = Apply("lop3", (*(call.source(a, type) for a in inputs), call.value(table, type)), type)
-    if not isinstance(target, Pair) or combined is None:
+    if combined is None:
         return _assign(call, result, type)
-    combination = Apply(
-        combined, (Apply("ne", (result, Const(0)), type), call.predicate(call.operands[5])), call.boolean
-    )
-    register, predicate = (call.destination(operand, sink=True) for operand in (target.first, target.second))
-    steps: list[Op] = [Assign("$found", combination)]
-    steps += [Assign(register, result)] if register is not None else []
-    return (*steps, *([Assign(predicate, Get("$found"))] if predicate is not None else []))
+    nonzero = Apply("ne", (result, Const(0)), type)
+    combination = Apply(combined, (nonzero, call.predicate(call.operands[5])), call.boolean)
+    return (Assign("$found", combination), *call.assign(target, result, Get("$found")))
 
 
 def select(call: Call) -> tuple[Op, ...]:
@@ -343,7 +338,7 @@ ROWS = (
     Row(
         ("lop3",),
         (Slot("bool", ("or", "and"), "combination"), type_slot(("b32",))),
-        ("d", "a", "b", "c", "immLut", "q?"),
+        ("d", "a", "b", "c", "immLut", "q"),
         look_up,
         "none",
         _LOGIC + "lop3",
@@ -351,6 +346,7 @@ ROWS = (
         effect=Effect.COMPUTES,
         since=Since(50),
         later={"bool": Since(70)},
+        when={"q": "bool"},
         written="d, a, b, c, immLut; with .or, .and: d|p, a, b, c, immLut, q",
     ),
     computing("prmt", "d a b c", in_mode, _MOVE, "b32 f4e|b4e|rc8|ecl|ecr|rc16?"),

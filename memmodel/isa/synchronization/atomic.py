@@ -18,7 +18,7 @@ from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.place import writable
 from memmodel.isa.row import Need, Row, Rule, Since, Slot, either, scope_slot, types_by_operation
 from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
-from memmodel.program.ops import Assign, Op, Read, Write
+from memmodel.program.ops import Op, Read, Write
 from memmodel.program.regions import Elements
 from memmodel.ptx.operands import Blank, Operand
 from memmodel.ptx.vocabulary import DataType, Scope, Sem, Window
@@ -63,10 +63,10 @@ def atom(call: Call) -> tuple[Op, ...]:
     """atom: the old value goes to the first operand (`_` drops it)."""
     steps = _modify(call, call.operands[1], call.operands[2:], Family.ATOM)
     target, lanes = call.operands[0], _type(call).lanes
-    targets = () if isinstance(target, Blank) else _items(call, target)
-    registers = [call.destination(element, sink=True) for element in targets]
-    results = [(name, _joined(call, n * lanes, lanes)) for n, name in enumerate(registers) if name is not None]
-    return (*steps, *(Assign(name, result) for name, result in results))
+    if isinstance(target, Blank):
+        return steps
+    olds = (_joined(call, n * lanes, lanes) for n in range(len(_items(call, target))))
+    return (*steps, *call.assign(target, *olds))
 
 
 def red(call: Call) -> tuple[Op, ...]:

@@ -108,39 +108,25 @@ def reduce(call: Call) -> tuple[Op, ...]:
 
 
 def warp(call: Call) -> tuple[Op, ...]:
-    """bar.warp.sync: equal masks meet. A constant mask that is not full says how many lanes take part."""
+    """bar.warp.sync: equal masks meet. The lanes of a module that are in a mask and have not exited are all that meet.
+
+    In a litmus test a mask that is not full says how many lanes take part.
+    """
     operand = call.operands[0]
-    written = call.integer(operand)
-    mask: Expr = Const(written.value & FULL_MASK) if isinstance(written, Const) else written
+    written, mask = call.integer(operand), member_mask(call, operand)
     count: Expr | None = None
-    if isinstance(written, Const) and isinstance(mask, Const):
+    if not call.module and isinstance(written, Const) and isinstance(mask, Const):
         if not -1 <= written.value <= FULL_MASK or not mask.value:
             call.fail(
                 "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
             )
         count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
-    steps: list[Op] = []
-    own_lane = lane(call)
-    if own_lane is not None and not isinstance(written, Const):
+    elif not call.module and lane(call) is not None:
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
         full = Apply("eq", (mask, Const(FULL_MASK)), _U32)
         count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
-    if own_lane is not None or not isinstance(written, Const):
-        # Which lane a thread is that stands for a whole warp is open; it is none of an empty mask.
-        own = mask if own_lane is None else Apply("and", (mask, Const(1 << own_lane)), _U32)
-        outside = Apply("eq", (own, Const(0)), _U32)
-        steps.append(
-            UndefinedIf("a thread executes bar.warp.sync with a mask that does not have its own lane", outside)
-        )
     halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
-    return (*steps, *(AtBarrier(half, (mask,), count) for half in halves))
-
-
-def warp_of_lanes(call: Call) -> tuple[Op, ...]:
-    """bar.warp.sync in a module, where the lanes of a mask are threads: all of them that have not exited meet."""
-    mask = member_mask(call, call.operands[0])
-    halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
-    return (*own_lane_in(call, mask), *(AtBarrier(half, (mask,), None) for half in halves))
+    return (*own_lane_in(call, mask), *(AtBarrier(half, (mask,), count) for half in halves))
 
 
 def cluster_arrive(call: Call) -> tuple[Op, ...]:
@@ -231,7 +217,6 @@ ROWS = (
         events="an arrive and a wait that order memory among the lanes of the mask",
         source=_PAGE + "bar.warp.sync",
         since=Since(30),
-        lower_module=warp_of_lanes,
         results=0,
     ),
     _row(

@@ -82,14 +82,17 @@ def first_ctaid(call: Call) -> tuple[Op, ...]:
     response = call.value(call.operands[1])
     number = Apply("sub", (response, Const(1)), U32)
     refused = UndefinedIf(REFUSED, Apply("eq", (response, Const(0)), U32))
-    if call.head != FIRST_CTAID:
-        return (refused, Assign(call.register(call.operands[0]), number if call.head.endswith("::x") else Const(0)))
+    return (refused, *_coordinates(call, (number, *(Const(0),) * 3)))
+
+
+def _coordinates(call: Call, coordinates: tuple[Expr, ...]) -> tuple[Op, ...]:
+    """The coordinate that the head names, or all of them, in the registers of the first operand."""
     target = call.operands[0]
+    if call.head != FIRST_CTAID:
+        return call.assign(target, coordinates["xyz".index(call.head[-1])])
     if not isinstance(target, Vector) or len(target.items) != 4:
         call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
-    names = [call.destination(element, sink=True) for element in target.items]
-    assigned = (Assign(name, number if k == 0 else Const(0)) for k, name in enumerate(names) if name is not None)
-    return (refused, *assigned)
+    return call.assign(Vector(target.items[: len(coordinates)], target.span), *coordinates)
 
 
 # ---- compiled modules: a response has the coordinates of the first CTA, 32 bits each, behind the 32 bits of a 1 ------
@@ -105,25 +108,16 @@ def is_canceled_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
 def first_ctaid_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """query_cancel.get_first_ctaid; "the contents of the 4th element are unspecified"."""
     refused = UndefinedIf(REFUSED, Apply("eq", (_canceled(call), Const(0)), U32))
-    target = call.operands[0]
-    if call.head != FIRST_CTAID:
-        axis = "xyz".index(call.head[-1])
-        return (refused, Assign(call.register(target), _coordinate(call, axis)))
-    if not isinstance(target, Vector) or len(target.items) != 4:
-        call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
-    *names, last = (call.destination(element, sink=True) for element in target.items)
-    assigned = (Assign(name, _coordinate(call, axis)) for axis, name in enumerate(names) if name is not None)
-    return (refused, *assigned, *((Forget((last,)),) if last is not None else ()))
+    response, target = call.value(call.operands[1]), call.operands[0]
+    moved = (Apply("shr", (response, Const(32 * axis)), U128) for axis in (1, 2, 3))
+    assigns = _coordinates(call, tuple(Apply("and", (word, Const(0xFFFFFFFF)), U128) for word in moved))
+    last = call.destination(target.items[3], sink=True) if isinstance(target, Vector) else None
+    return (refused, *assigns, *((Forget((last,)),) if last is not None else ()))
 
 
 def _canceled(call: Call) -> Expr:
     """1 if the response says that a cluster was cancelled, else 0."""
     return Apply("and", (call.value(call.operands[1]), Const(1)), U128)
-
-
-def _coordinate(call: Call, axis: int) -> Expr:
-    moved = Apply("shr", (call.value(call.operands[1]), Const(32 * (axis + 1))), U128)
-    return Apply("and", (moved, Const(0xFFFFFFFF)), U128)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

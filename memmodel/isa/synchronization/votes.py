@@ -10,14 +10,14 @@ warp (`AmongLanes`). Modules for older targets have shfl and vote without .sync,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
-from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
+from memmodel.program.ops import Op, Unmodelled
 from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Exchange, WarpOp
 from memmodel.ptx.operands import Operand, Pair, Reg
 
@@ -31,7 +31,7 @@ def vote(call: Call) -> tuple[Op, ...]:
     said = call.predicate(call.operands[1])
     mode = call.word("mode")
     result = Apply("selp", (mask, Const(0), said), U32) if mode == "ballot" else Const(1) if mode == "uni" else said
-    return (*steps, Assign(call.register(call.operands[0]), result))
+    return (*steps, *call.assign(call.operands[0], result))
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
@@ -43,16 +43,15 @@ def reduce(call: Call) -> tuple[Op, ...]:
         result = Apply("mul", (value, many), call.type)
     elif call.word("op") == "xor":
         result = Apply("mul", (value, Apply("and", (many, Const(1)), U32)), U32)
-    return (*steps, Assign(call.register(call.operands[0]), result))
+    return (*steps, *call.assign(call.operands[0], result))
 
 
 def match(call: Call) -> tuple[Op, ...]:
     """match.any.sync and match.all.sync: the lanes of the mask, which have one value."""
     mask, steps = _mask(call, call.operands[2])
     _same(call, call.operands[1])
-    target, *all_equal = _results(call)
-    assigns = [Assign(target, mask)] if target is not None else []
-    return (*steps, *assigns, *(Assign(name, Const(1)) for name in all_equal if name is not None))
+    _results(call)
+    return (*steps, *call.assign(call.operands[0], mask, Const(1)))
 
 
 def shuffle(call: Call) -> tuple[Op, ...]:
@@ -60,7 +59,7 @@ def shuffle(call: Call) -> tuple[Op, ...]:
     mask, steps = _mask(call, call.operands[4])
     value, bounds = _same(call, call.operands[1]), call.constant(call.operands[3])
     call.integer(call.operands[2])
-    target, *in_range = _results(call)
+    _, *in_range = _results(call)
     if any(in_range) and (call.word("mode") not in ("idx", "bfly") or bounds != LAST_LANE):
         hint = f"leave it out, or write .idx or .bfly with the bounds {LAST_LANE}"
         call.fail("the lanes of a warp have different numbers in this predicate", call.operands[0], hint)
@@ -68,16 +67,13 @@ def shuffle(call: Call) -> tuple[Op, ...]:
         f"{call.head} with a mask that is not full: a lane outside it may be the source",
         Apply("ne", (mask, Const(FULL_MASK)), U32),
     )
-    assigns = [Assign(target, value)] if target is not None else []
-    return (*steps, beyond, *assigns, *(Assign(name, Const(1)) for name in in_range if name is not None))
+    return (*steps, beyond, *call.assign(call.operands[0], value, Const(1)))
 
 
 def active(call: Call) -> tuple[Op, ...]:
     """activemask: which lanes run together is open."""
-    return (
-        Unmodelled("activemask depends on which lanes of the warp run together", Const(1)),
-        Assign(call.register(call.operands[0]), Const(FULL_MASK)),
-    )
+    beyond = Unmodelled("activemask depends on which lanes of the warp run together", Const(1))
+    return (beyond, *call.assign(call.operands[0], Const(FULL_MASK)))
 
 
 def elect(call: Call) -> tuple[Op, ...]:
@@ -85,29 +81,16 @@ def elect(call: Call) -> tuple[Op, ...]:
 
     The page does not say which of several threads is elected.
     """
-    target = call.operands[0]
-    if not isinstance(target, Pair):
-        call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
-    mask, own = call.integer(call.operands[1]), lane(call)
-    known_mask = call.constant(call.operands[1])
-    lanes = _masked(call, known_mask)
-    steps: list[Op] = []
-    if own is not None:
-        outside = Apply("eq", (Apply("and", (mask, Const(1 << own)), U32), Const(0)), U32)
-        steps.append(UndefinedIf("a thread executes elect.sync with a mask that does not have its own lane", outside))
-    if own is not None and (known_mask is None or len(lanes) > 1):
-        steps.append(Unmodelled("elect.sync elects one of several threads of a warp, PTX does not say which", Const(1)))
+    _results(call)
+    mask, own = member_mask(call, call.operands[1]), lane(call)
+    bits = mask.value if isinstance(mask, Const) else FULL_MASK
+    lanes = [number for number in range(len(warp_members(call))) if bits >> number & 1]
+    steps = own_lane_in(call, mask)
+    if own is not None and (not isinstance(mask, Const) or len(lanes) > 1):
+        open_choice = "elect.sync elects one of several threads of a warp, PTX does not say which"
+        steps = (*steps, Unmodelled(open_choice, Const(1)))
     elected = lanes[0] if lanes else 0
-    chosen = own is None or own == elected
-    register, predicate = (call.destination(operand, sink=True) for operand in (target.first, target.second))
-    steps += [Assign(register, Const(elected))] if register is not None else []
-    return (*steps, *([Assign(predicate, Const(int(chosen)))] if predicate is not None else []))
-
-
-def _masked(call: Call, known_mask: int | None) -> list[int]:
-    """The lanes in a mask that the test has."""
-    bits = FULL_MASK if known_mask is None else known_mask
-    return [number for number in range(len(warp_members(call))) if bits >> number & 1]
+    return (*steps, *call.assign(call.operands[0], Const(elected), Const(int(own in (None, elected)))))
 
 
 # ---- the lanes of a module ---------------------------------------------------------------------------------------
@@ -157,12 +140,8 @@ def active_in_module(call: Call) -> tuple[WarpOp, ...]:
 
 def elect_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """elect.sync among the lanes of a warp: the schedule says which one is elected."""
-    target = call.operands[0]
-    if not isinstance(target, Pair):
-        call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
     mask = member_mask(call, call.operands[1])
-    registers = tuple(call.destination(operand, sink=True) for operand in (target.first, target.second))
-    return (*own_lane_in(call, mask), AmongLanes(Exchange.ELECT, registers, (), mask))
+    return (*own_lane_in(call, mask), AmongLanes(Exchange.ELECT, _results(call), (), mask))
 
 
 # ---- operands ----------------------------------------------------------------------------------------------------
@@ -170,17 +149,13 @@ def elect_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
 
 def _mask(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
     """The lanes that take part, and the steps that find a thread outside them, or several lanes in the test."""
-    written = call.integer(operand)
-    mask: Expr = Const(written.value & FULL_MASK) if isinstance(written, Const) else Apply("cvt", (written,), U32)
-    own = lane(call)
-    bit = mask if own is None else Apply("and", (mask, Const(1 << own)), U32)
-    rule = f"a thread executes {call.head} with a mask that does not have its own lane"
-    steps: list[Op] = []
-    if not isinstance(bit, Const) or bit.value == 0:
-        steps.append(UndefinedIf(rule, Apply("eq", (bit, Const(0)), U32)))
-    if own is not None:
-        steps.append(Unmodelled(f"{call.head} among lanes of one warp that are threads of the test", Const(1)))
-    return mask, tuple(steps)
+    mask = member_mask(call, operand)
+    if not isinstance(mask, Const):
+        mask = Apply("cvt", (mask,), U32)
+    checks = own_lane_in(call, mask)
+    if lane(call) is None:
+        return mask, checks
+    return mask, (*checks, Unmodelled(f"{call.head} among lanes of one warp that are threads of the test", Const(1)))
 
 
 def _same(call: Call, operand: Operand) -> Expr:
@@ -192,66 +167,22 @@ def _same(call: Call, operand: Operand) -> Expr:
 
 
 def _results(call: Call) -> tuple[str | None, ...]:
-    """d, or d|p."""
+    """The registers of d or d|p, as the instruction has it."""
     target = call.operands[0]
     if not isinstance(target, Pair):
+        if call.head == "elect.sync":
+            call.fail(f"{call.head} writes d|p: the elected lane and a predicate", target, "write _|%p")
         return (call.destination(target),)
     if call.head == "match.any.sync":
         call.fail(f"{call.head} writes one register, and this is {describe(target)}", target)
     return tuple(call.destination(operand, sink=True) for operand in (target.first, target.second))
 
 
-def _row(
-    head: str,
-    slots: tuple[Slot, ...],
-    operands: tuple[str, ...],
-    lower: Callable[[Call], tuple[Op, ...]],
-    lower_module: Callable[[Call], tuple[Op | WarpOp, ...]],
-    events: str,
-    since: Since,
-    rules: tuple[Rule, ...] = (),
-    page: str = _PAGE,
-) -> Row:
-    alone = "; where the test has several lanes of the warp, it is undecided"
-    return Row(
-        (head,),
-        slots,
-        operands,
-        lower,
-        f"none; {events}{alone}",
-        page + head,
-        rules,
-        ordered=True,
-        since=since,
-        lower_module=lower_module,
-        effect=Effect.SYNCHRONIZES,
-    )
+_row = partial(Row, ordered=True, effect=Effect.SYNCHRONIZES)
+_of_active_lanes = partial(_row, lower=None, events="none that litmus tests have", modules=True)
+"""The form without .sync, which is removed for later targets."""
 
-
-def _of_active_lanes(
-    head: str,
-    slots: tuple[Slot, ...],
-    operands: tuple[str, ...],
-    lower_module: Callable[[Call], tuple[Op | WarpOp, ...]],
-    rules: tuple[Rule, ...] = (),
-    page: str = _PAGE,
-) -> Row:
-    """The form without .sync, which is removed for later targets."""
-    return Row(
-        (head,),
-        slots,
-        operands,
-        None,
-        "none that litmus tests have",
-        page + head,
-        rules,
-        ordered=True,
-        modules=True,
-        lower_module=lower_module,
-        effect=Effect.SYNCHRONIZES,
-    )
-
-
+_ALONE = "; where the test has several lanes of the warp, it is undecided"
 _BITS, _NUMBERS = ("and", "or", "xor"), ("add", "min", "max")
 _FLOATS = ("f32", "abs", "NaN")
 _NO_FLOATS = dict.fromkeys(_FLOATS, NO_FLOATS["f32"])
@@ -265,18 +196,21 @@ _MOVES = "Data Movement and Conversion Instructions: "
 
 ROWS = (
     _row(
-        "vote.sync",
+        ("vote.sync",),
         _VOTE,
         ("d", "{!}a", "membermask"),
         vote,
-        vote_in_module,
-        "d is a, which all lanes have; with .ballot the mask if a is true, else 0",
-        Since(30),
+        f"none; d is a, which all lanes have; with .ballot the mask if a is true, else 0{_ALONE}",
+        _PAGE + "vote.sync",
         _VOTE_RULES,
+        since=Since(30),
+        lower_module=vote_in_module,
     ),
-    _of_active_lanes("vote", _VOTE, ("d", "{!}a"), vote_in_module, _VOTE_RULES),
+    _of_active_lanes(
+        ("vote",), _VOTE, ("d", "{!}a"), rules=_VOTE_RULES, source=_PAGE + "vote", lower_module=vote_in_module
+    ),
     _row(
-        "redux.sync",
+        ("redux.sync",),
         (
             Slot("op", (*_NUMBERS, *_BITS), "operation", Need.ALWAYS),
             Slot("abs", (), "qualifier", refused=_NO_FLOATS, modules=("abs",)),
@@ -285,52 +219,52 @@ ROWS = (
         ),
         ("d", "a", "membermask"),
         reduce,
-        reduce_in_module,
-        "d is a, which all lanes of the mask have, combined as often",
-        Since(80),
-        (
+        f"none; d is a, which all lanes of the mask have, combined as often{_ALONE}",
+        _PAGE + "redux.sync",
+        rules=(
             Rule("{head}.{op} is for .b32", "write .b32", f"op={either(_BITS)} type!=b32"),
             Rule("{head}.{op} is for .u32 and .s32", "write .u32", f"op={either(_NUMBERS)} type=b32"),
             Rule("{head}.{op} is for .u32 and .s32", "write .u32", "op=add type=f32"),
             *(Rule(f"{{head}} with .{word} is for .f32", "drop it", f"type!=f32 {word}") for word in ("abs", "NaN")),
         ),
-    ),
-    *(
-        _row(
-            f"match.{mode}.sync",
-            (type_slot(("b32", "b64")),),
-            ("d", "a", "membermask"),
-            match,
-            match_in_module,
-            "d is the mask, p is true",
-            Since(70),
-        )
-        for mode in ("any", "all")
+        since=Since(80),
+        lower_module=reduce_in_module,
     ),
     _row(
-        "shfl.sync",
+        ("match.any.sync", "match.all.sync"),
+        (type_slot(("b32", "b64")),),
+        ("d", "a", "membermask"),
+        match,
+        f"none; d is the mask, p is true{_ALONE}",
+        _PAGE + "match.sync",
+        since=Since(70),
+        lower_module=match_in_module,
+    ),
+    _row(
+        ("shfl.sync",),
         _SHUFFLE,
         ("d|p", "a", "b", "c", "membermask"),
         shuffle,
-        shuffle_in_module,
-        "d is a, which all lanes have",
-        Since(30),
-        page=_MOVES,
+        f"none; d is a, which all lanes have{_ALONE}",
+        _MOVES + "shfl.sync",
+        since=Since(30),
+        lower_module=shuffle_in_module,
     ),
-    _of_active_lanes("shfl", _SHUFFLE, ("d|p", "a", "b", "c"), shuffle_in_module, page=_MOVES),
-    Row(
+    _of_active_lanes(
+        ("shfl",), _SHUFFLE, ("d|p", "a", "b", "c"), source=_MOVES + "shfl", lower_module=shuffle_in_module
+    ),
+    _row(
         ("elect.sync",),
         (),
         ("d|p", "membermask"),
         elect,
         "none; p is true in a thread that stands for its warp, and in the only thread of the mask that the test has; "
         "which of several threads is elected is open, and the test undecided",
-        "Parallel Synchronization and Communication Instructions: elect.sync",
+        _PAGE + "elect.sync",
         since=Since(90),
         lower_module=elect_in_module,
-        effect=Effect.SYNCHRONIZES,
     ),
-    Row(
+    _row(
         ("activemask",),
         (type_slot(("b32",)),),
         ("d",),
@@ -339,6 +273,5 @@ ROWS = (
         _PAGE + "activemask",
         since=Since(30),
         lower_module=active_in_module,
-        effect=Effect.SYNCHRONIZES,
     ),
 )
