@@ -403,16 +403,19 @@ def types_by_operation(
     among: Iterable[str],
     case: str = "",
     message: str = "{head}.{op} has no type .{type}",
+    modules: Mapping[str, str] | None = None,
 ) -> tuple[Rule, ...]:
-    """For operations (`min|max`) the types that they have: of `among`, in a case, they have no others."""
-    return tuple(
-        Rule(
-            message,
-            "it has " + " ".join(f".{word}" for word in has.split("|")),
-            f"{case} op={operations} type={either(word for word in among if word not in has.split('|'))}",
-        )
-        for operations, has in types.items()
-    )
+    """For operations (`min|max`) the types that they have: of `among`, in a case, they have no others.
+
+    `modules`: further types, which compiled modules have.
+    """
+    rules = []
+    for operations, has in types.items():
+        known = {*has.split("|"), *(modules or {}).get(operations, "").split("|")}
+        hint = "it has " + " ".join(f".{word}" for word in has.split("|"))
+        refused = either(word for word in among if word not in known)
+        rules.append(Rule(message, hint, f"{case} op={operations} type={refused}"))
+    return tuple(rules)
 
 
 def flag(word: str) -> Slot:

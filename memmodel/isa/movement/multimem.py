@@ -138,12 +138,11 @@ def _row(
     op: bool = True,
     floats: tuple[str, ...] = (*FLOATS, *EIGHT_BITS),
 ) -> Row:
-    types, slots = dict(BY_OPERATION), list[Slot]()
+    of_floats, slots = {"add": either(floats)}, list[Slot]()
     if op:
-        slots.append(Slot("op", tuple(word for ops in types for word in ops.split("|")), "operation", Need.ALWAYS))
-        types["add"] += "|" + either(floats)
+        slots.append(Slot("op", tuple("|".join(BY_OPERATION).split("|")), "operation", Need.ALWAYS))
         if head == "ld_reduce":
-            types["min|max"] += "|" + either((*HALVES_OF_WORDS, *EIGHT_BITS))
+            of_floats["min|max"] = either((*HALVES_OF_WORDS, *EIGHT_BITS))
             slots.append(Slot("acc", (), "precision", modules=("acc::f32", "acc::f16")))
     lower, lower_module = {
         "ld_reduce": (load, load_in_module),
@@ -166,7 +165,7 @@ def _row(
         _PAGE,
         rules=(
             *rules,
-            *(types_by_operation(types, (*TYPES, *floats)) if op else ()),
+            *(types_by_operation(BY_OPERATION, (*TYPES, *floats), modules=of_floats) if op else ()),
             Rule("{head}.{type} has no .{vec}", "write an instruction for each element", f"vec type={either(TYPES)}"),
             *_vector_rules(floats),
         ),
