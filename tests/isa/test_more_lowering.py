@@ -123,22 +123,22 @@ MATRICES = {
 
 MULTIMEM = {
     "multimem.ld_reduce.acquire.gpu.global.add.u32 %r0, [both];": [
-        "Read([$0 $1] Multimem(&both 4) Access(read acquire gpu) type=u32)",
+        "Read([$0 $1] Multimem(&both 4) Access(read acquire gpu spelt=multimem) type=u32)",
         "Assign(r0 cvt.u32(add.u32(%$0, %$1)))",
     ],
     "multimem.ld_reduce.and.b64 %rd0, [%rd1+8];": [
-        "Read([$0 $1] Multimem(add.u64(%rd1, 8) 8) Access(read) type=b64)",
+        "Read([$0 $1] Multimem(add.u64(%rd1, 8) 8) Access(read spelt=multimem) type=b64)",
         "Assign(rd0 cvt.b64(and.b64(%$0, %$1)))",
     ],
     "multimem.st.release.cta.global.s32 [both], %r0;": [
-        "Write([cvt.s32(%r0) cvt.s32(%r0)] Multimem(&both 4) Access(write release cta))"
+        "Write([cvt.s32(%r0) cvt.s32(%r0)] Multimem(&both 4) Access(write release cta spelt=multimem))"
     ],
     "multimem.red.min.s32 [both], -1;": [
-        "Read([$0 $1] Multimem(&both 4) Access(read relaxed sys red rmw) type=s32)",
-        "Write([min.s32(%$0, -1) min.s32(%$1, -1)] Multimem(&both 4) Access(write relaxed sys red rmw) rmw)",
+        "Read([$0 $1] Multimem(&both 4) Access(read relaxed sys red rmw spelt=multimem) type=s32)",
+        "Write([min.s32(%$0, -1) min.s32(%$1, -1)] Multimem(&both 4) Access(write relaxed sys red rmw spelt=multimem) rmw)",
     ],
     "multimem.red.release.gpu.global.add.u32 [both], %r0;": [
-        "Read([$0 $1] Multimem(&both 4) Access(read relaxed gpu red rmw) type=u32)",
+        "Read([$0 $1] Multimem(&both 4) Access(read relaxed gpu red rmw spelt=multimem) type=u32)",
         "Write([add.u32(%$0, cvt.u32(%r0)) add.u32(%$1, cvt.u32(%r0))] Multimem(&both 4) "
         "Access(write release gpu red rmw) rmw)",
     ],
