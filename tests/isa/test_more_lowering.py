@@ -135,12 +135,13 @@ MULTIMEM = {
     ],
     "multimem.red.min.s32 [both], -1;": [
         "Read([$0 $1] Multimem(&both 4) Access(read relaxed sys red rmw spelt=multimem) type=s32)",
-        "Write([min.s32(%$0, -1) min.s32(%$1, -1)] Multimem(&both 4) Access(write relaxed sys red rmw spelt=multimem) rmw)",
+        "Write([min.s32(%$0, -1) min.s32(%$1, -1)] Multimem(&both 4) "
+        "Access(write relaxed sys red rmw spelt=multimem) rmw)",
     ],
     "multimem.red.release.gpu.global.add.u32 [both], %r0;": [
         "Read([$0 $1] Multimem(&both 4) Access(read relaxed gpu red rmw spelt=multimem) type=u32)",
         "Write([add.u32(%$0, cvt.u32(%r0)) add.u32(%$1, cvt.u32(%r0))] Multimem(&both 4) "
-        "Access(write release gpu red rmw) rmw)",
+        "Access(write release gpu red rmw spelt=multimem) rmw)",
     ],
 }
 
