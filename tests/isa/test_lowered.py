@@ -116,3 +116,40 @@ def test_where_an_instruction_leads() -> None:
     assert jump.jumps and jump.target == jump.instruction.number and not jump.goes_on and jump.without_effect
     assert lowered(instruction_of("L: @%p0 bra L;")).goes_on
     assert lowered(instruction_of("add.u32 %r0, %r1, %r2;")).goes_on
+
+
+WRITES: dict[str, tuple[str | None, bool, bool]] = {
+    "ld.global.u32 %r0, [%d0];": (None, True, True),
+    "st.global.u32 [%d0], %r0;": (None, True, False),
+    "atom.global.add.u32 %r0, [%d0], %r1;": ("add u32", False, False),
+    "atom.global.add.u32 %r0, [%d0], 0;": ("add u32", False, True),
+    "red.global.or.b32 [%d0], 0;": ("or b32", False, True),
+    "red.global.and.b32 [%d0], 0;": ("and b32", False, False),
+    "red.global.max.s32 [%d0], 0;": ("max s32", False, False),
+    "atom.global.exch.b32 %r0, [%d0], %r1;": ("exch b32", True, False),
+    "atom.global.cas.b32 %r0, [%d0], 5, 5;": ("cas b32", False, True),
+    "atom.global.cas.b32 %r0, [%d0], %r1, %r1;": ("cas b32", False, True),
+    "atom.global.cas.b32 %r0, [%d0], 5, 6;": ("cas b32", False, False),
+    "atom.global.add.noftz.f16x2 %r0, [%d0], %r1;": ("add f16x2", False, False),
+}
+"""Accesses: how they combine, whether they write regardless of what memory held, whether they leave it as it is."""
+
+
+@pytest.mark.parametrize("line", WRITES)
+def test_what_an_access_leaves_in_memory(line: str) -> None:
+    does = lowered(instruction_of(line))
+    combination = None if does.combination is None else " ".join(map(str, does.combination))
+    assert (combination, does.replaces, does.leaves_memory) == WRITES[line]
+
+
+def test_what_a_load_leaves_in_a_wider_register() -> None:
+    assert lowered(instruction_of("ld.global.s8 %r0, [%d0];")).loaded(0x80) == 0xFFFFFF80
+    assert lowered(instruction_of("ld.global.s8 %r0, [%d0];")).loaded(0x7F) == 0x7F
+    assert lowered(instruction_of("ld.global.u8 %r0, [%d0];")).loaded(0x80) == 0x80
+    assert lowered(instruction_of("atom.global.min.s32 %r0, [%d0], 0;")).loaded(1 << 31) == 1 << 31
+
+
+def test_an_arrive_that_promises_not_to_end_the_phase() -> None:
+    for word, promises in ((".noComplete.release.cta", True), ("", False)):
+        line = f"mbarrier.arrive{word}.shared.b64 %d0, [s], 1;"
+        assert lowered(instruction_of(line)).completes_no_phase is promises
