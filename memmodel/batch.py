@@ -7,7 +7,7 @@ here: one bad file (or a crashed worker) costs its own entry and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -187,6 +187,12 @@ def workers(work: Worklist, settings: Settings, jobs: int = 1) -> Workers[Job, l
     """The files of a worklist under way: the entries of each, in the order of the plan."""
     begin = partial(cat.settle, settings.include, kept=settings.kept)
     return Workers(work.jobs, jobs, partial(run_job, settings=settings), died, begin)
+
+
+def run(work: Worklist, settings: Settings, jobs: int = 1) -> Iterator[list[Entry]]:
+    """The entries of each file of a worklist; rows without a file come first."""
+    yield from ([entry] for entry in work.missing)
+    yield from workers(work, settings, jobs).results()
 
 
 def run_job(job: Job, settings: Settings) -> list[Entry]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -112,7 +111,7 @@ def suite(
     work = batch.plan(_several(paths), _several(models), None if expected is None else os.fspath(expected))
     batch.preload(settings.under)
     entries: list[Entry] = []
-    for group in chain(([entry] for entry in work.missing), batch.workers(work, settings, jobs).results()):
+    for group in batch.run(work, settings, jobs):
         entries += group
         if progress is not None:
             for entry in group:
