@@ -350,6 +350,7 @@ prefetch.global.L2::evict_last [x];
 prefetch.const.tensormap [map];
 prefetchu.L1 [%rd0];
 applypriority.global.L2::evict_normal [x], 128;
+applypriority.async.bulk.global.bulk_group.L2::evict_normal [x], 128;
 createpolicy.range.global.L2::evict_last.L2::evict_first.b64 %rd9, [x], 128, %r0;
 createpolicy.fractional.L2::evict_first.b64 %rd9, 1.0;
 createpolicy.cvt.L2.b64 %rd9, %rd0;

@@ -212,6 +212,7 @@ HINTS = (
     "prefetch.global.L2 [x];",
     "prefetchu.L1 [x];",
     "applypriority.global.L2::evict_normal [a], 128;",
+    "applypriority.async.bulk.global.bulk_group.L2::evict_normal [a], 256;",
     "createpolicy.fractional.L2::evict_last.b64 %policy, 1.0;",
     "createpolicy.range.global.L2::evict_last.b64 %policy, [a], 16, 32;",
     "createpolicy.cvt.L2.b64 %policy, %rd1;",

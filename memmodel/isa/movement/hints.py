@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
+from memmodel.isa.copying import size_of
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Rule, Since, Slot, either
 from memmodel.program.expressions import Const, opaque
@@ -40,6 +41,13 @@ def apply_priority(call: Call) -> tuple[Op, ...]:
     if not isinstance(size, Imm) or size.value != LINE:
         call.fail(f"{call.head} is for {LINE} bytes, and this is {describe(size)}", size, f"write {LINE}")
     return ()
+
+
+def apply_priority_to_bulk(call: Call) -> tuple[Op, ...]:
+    """applypriority.async.bulk: of a multiple of 16 bytes of global memory."""
+    address, size = call.operands
+    memory_base(call, address, Space.GLOBAL)
+    return size_of(call, size)[1]
 
 
 def discard(call: Call) -> tuple[Op, ...]:
@@ -170,6 +178,19 @@ ROWS = (
         "none; a hint, which accesses nothing",
         _PAGE + "applypriority",
         since=Since(80),
+    ),
+    Row(
+        ("applypriority.async.bulk",),
+        (
+            _GLOBAL,
+            Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS),
+            Slot("level", ("L2::evict_normal",), "eviction priority", Need.ALWAYS),
+        ),
+        ("[a]", "size"),
+        apply_priority_to_bulk,
+        "none; a hint, which accesses nothing",
+        _PAGE + "applypriority.async.bulk",
+        since=Since(families=frozenset({107}), version="9.4"),
     ),
     Row(
         ("discard",),
