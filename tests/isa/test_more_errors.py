@@ -146,7 +146,7 @@ multimem.ld_reduce.weak takes no scope
     "multimem.ld_reduce.add.s64 %rd0, [both];": """
 multimem.ld_reduce.add has no type .s64
     |                          ^^^
-  hint: it has .u32 .u64 .s32 .f16 .f16x2 .bf16 .bf16x2 .f32 .f64 .e4m3 .e5m2 .e4m3x2 .e5m2x2 .e4m3x4 .e5m2x4""",
+  hint: it has .u32 .u64 .s32""",
     "multimem.red.add.f32 [both], 1;": """
 floating-point atomics are not modelled
     |                    ^^^
