@@ -143,6 +143,12 @@ class LoweredInstruction:
         return self.row is not None and self.row.together is Together.THREAD
 
     @cached_property
+    def aligned(self) -> bool:
+        """True if all threads that execute it together have to come to the same instruction."""
+        said = None if self.row is None else self.row.aligned
+        return "aligned" in self.words if said is None else said
+
+    @cached_property
     def exchanges(self) -> bool:
         """True if lanes of a warp learn from one another."""
         return any(isinstance(op, AmongLanes) for op in self.ops)

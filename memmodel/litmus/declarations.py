@@ -25,7 +25,7 @@ MAX_VALUES = 16_384
 MAX_LENGTH = 1 << 40
 """Elements of an array. Nothing costs by the element; this is where a number is surely a slip."""
 
-SPACES = {space.value: space for space in Space if space is not Space.GENERIC}
+SPACES = {space.value: space for space in Space if space not in (Space.GENERIC, Space.LOCAL)}
 _WIDTHS = {"u": (8, 16, 32, 64), "s": (8, 16, 32, 64), "b": (8, 16, 32, 64, 128), "f": (16, 32, 64)}
 TYPES = {f"{kind}{width}": DataType(kind, width) for kind, widths in _WIDTHS.items() for width in widths}
 PROXIES = {proxy.value: proxy for proxy in Proxy if proxy is not Proxy.READ_ONLY}

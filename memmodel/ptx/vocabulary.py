@@ -58,13 +58,17 @@ class Proxy(WordList):
 
 
 class Space(WordList):
-    """State space of a variable ("State Spaces"). GENERIC: a litmus location of the column layout, global memory."""
+    """State space of a variable ("State Spaces"). GENERIC: a litmus location of the column layout, global memory.
+
+    Only compiled modules have variables in LOCAL.
+    """
 
     GENERIC = "generic"
     GLOBAL = "global"
     SHARED = "shared"
     CONST = "const"
     PARAM = "param"
+    LOCAL = "local"
     TENSOR = "tensor"
 
 

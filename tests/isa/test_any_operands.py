@@ -39,6 +39,7 @@ from memmodel.ptx.operands import (
     TensorOperand,
     Vector,
 )
+from memmodel.ptx.vocabulary import Space
 
 REGISTERS = [
     Register(f"%x{slot}", slot=slot, kind="pred" if width == 1 else f"b{width}", width=width)
@@ -93,7 +94,7 @@ class Variables:
     cluster_size = 2
 
     def __init__(self) -> None:
-        self.symbols = {"s": ("shared", 1024)}
+        self.symbols = {"s": (Space.SHARED, 1024)}
 
 
 @examples(2000)

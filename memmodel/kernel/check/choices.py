@@ -15,16 +15,9 @@ from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.last_writes import contested, tallied
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKey, ChoiceKind, LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
-
-WORDS = {
-    "atomic": "the result of {opcode} at line {line}",
-    "order": "what {opcode} at line {line} leaves in memory",
-    "load": "the value loaded at line {line}",
-    "activemask": "the lanes that activemask at line {line} shows",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,7 @@ def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> Open
     trace = replace(first.trace, choices=choices)
     dependence = _dependence(case, schedule, choices, waits)
     chosen = frozenset(instruction.number for instruction, _ in dependence.reasons)
-    orders = frozenset(number for what, number in choices if what == "order")
+    orders = frozenset(number for kind, number in choices if kind is ChoiceKind.LAST_WRITE)
     if orders & chosen:  # what one of them leaves depends on all of them
         chosen |= orders
     chosen |= waits.loads
@@ -95,7 +88,7 @@ class _Dependence:
 
 
 def _dependence(
-    case: KernelCase, schedule: Schedule, choices: dict[tuple[str, int], PtxInstruction], waits: SettledWaits
+    case: KernelCase, schedule: Schedule, choices: dict[ChoiceKey, PtxInstruction], waits: SettledWaits
 ) -> _Dependence:
     """The choices on which the run depends, and what does."""
     if not choices:
@@ -106,21 +99,21 @@ def _dependence(
     if not isinstance(outcome, Refused):
         return _Dependence(unknown=FirstRun(all_unknown, outcome))
     reasons, unknown = [], None
-    for (what, number), choice in open_.items():
+    for (kind, number), choice in open_.items():
         one_unknown = replace(schedule, opaque=frozenset([number]))
         outcome = case.attempt(one_unknown)
         if isinstance(outcome, Refused):
-            reasons.append((choice, _sentence(what, choice, outcome)))
+            reasons.append((choice, _sentence(kind, choice, outcome)))
         else:
             unknown = FirstRun(one_unknown, outcome)
     if not reasons:
-        reasons = [(choice, _sentence(what, choice, None)) for (what, _), choice in open_.items()]
+        reasons = [(choice, _sentence(kind, choice, None)) for (kind, _), choice in open_.items()]
     return _Dependence(tuple(reasons), unknown)
 
 
 def _last_writes(
     case: KernelCase, schedule: Schedule, trace: LaunchTrace, waits: SettledWaits
-) -> dict[tuple[str, int], PtxInstruction]:
+) -> dict[ChoiceKey, PtxInstruction]:
     """The strong writes of which it is open which one is the last at its place."""
     open_ = contested(trace, case.body)
     if not open_:
@@ -141,8 +134,8 @@ def _without(case: KernelCase, schedule: Schedule, trace: LaunchTrace, dependenc
     return trace if isinstance(outcome, Refused) else outcome
 
 
-def _sentence(what: str, choice: PtxInstruction, error: Refused | None) -> str:
-    source = WORDS[what].format(opcode=choice.opcode, line=choice.line)
+def _sentence(kind: ChoiceKind, choice: PtxInstruction, error: Refused | None) -> str:
+    source = kind.value.format(opcode=choice.opcode, line=choice.line)
     if error is None or error.span is None:
         return f"the run depends on {source}, which depends on the schedule"
     text = error.message.split(" depends on ")[0]

@@ -26,7 +26,7 @@ from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.judging import RunJudge, problems
 from memmodel.kernel.order.verdict import KernelReading
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.kernel.trace.problems import Refused
+from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
 
 OTHERS = 24
 """Runs in which strong reads return other writes than the last ones in time."""
@@ -63,7 +63,7 @@ class OtherExecutions:
         if not choices.trace.elected:
             return
         trace, verdict = self.case.run(replace(choices.base, last_elected=True)), self.report.verdict
-        stops = (problem.instruction for problem in trace.problems if problem.rule in ("trap", "assertion"))
+        stops = (problem.instruction for problem in trace.problems if problem.rule in (TRAP, ASSERTION))
         stopped = next(stops, None)
         known = {side.instruction.number for finding in verdict.findings for side in finding.sides}
         hangs = [

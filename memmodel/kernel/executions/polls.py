@@ -20,7 +20,7 @@ from memmodel.kernel.order.last_writes import STORED, CausalOrder, strong_writes
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.ptx.vocabulary import Space
 
@@ -110,7 +110,7 @@ class Polls:
 
     def polled(self, run: LaunchTrace) -> dict[int, list[tuple[TraceEvent, list[PolledWrite]]]]:
         """The reads of each load that may poll, each with the writes to its bytes."""
-        numbers = {number for what, number in run.choices if what == "load"}
+        numbers = {number for kind, number in run.choices if kind is ChoiceKind.LOAD}
         reads = [
             event
             for thread in run.threads

@@ -15,7 +15,7 @@ from math import factorial, prod
 
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Order, Schedule
 from memmodel.kernel.order.last_writes import stores_matter
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 
 ALL = 24
 """Schedules that are explored if they are all there are."""
@@ -24,7 +24,7 @@ ALL = 24
 def complete(run: LaunchTrace, real: set[int], wanted: int) -> bool:
     """True if schedules differ only in the order of atomic operations, and all of these orders are within the bound."""
     orders = _orders(run, real)
-    only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
+    only = all(kind in (ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE) for kind, number in run.choices if number in real)
     once = all(len(set(threads)) == len(threads) for threads in orders.values())
     size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
     atomic = not stores_matter(run, real)
@@ -42,9 +42,9 @@ def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> 
         return
     yield replace(base, backwards=True)
     looks = [FIRST, LAST, *map(str, range(wanted))]
-    looks = looks if any(what == "load" and number in real for what, number in run.choices) else [""]
+    looks = looks if any(kind is ChoiceKind.LOAD and number in real for kind, number in run.choices) else [""]
     looked = frozenset(real)
-    lonely = any(what == "activemask" and number in real for what, number in run.choices)
+    lonely = any(kind is ChoiceKind.ACTIVE_LANES and number in real for kind, number in run.choices)
     if lonely:
         yield replace(base, split=True)
     shuffle = random.Random(0)

@@ -22,7 +22,7 @@ from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.last_writes import CausalOrder
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
 
 ROUNDS = 8
@@ -102,7 +102,7 @@ class SettledWaits:
 
     def hold(self, run: LaunchTrace, polled: Polled, judge: RunJudge) -> bool:
         """True if all of them are waits in this run too, which was prepared."""
-        polling = {number for what, number in run.choices if what == "load"}
+        polling = {number for kind, number in run.choices if kind is ChoiceKind.LOAD}
         open_ = (self.turning | self.counting) & polling
         if not open_:
             return True

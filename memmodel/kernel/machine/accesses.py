@@ -20,6 +20,7 @@ from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.machine.values.widths import extended, loaded, sign_bits, together
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import ChoiceKind
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.expressions import Apply, Expr
 from memmodel.program.fields import NOTHING
@@ -254,7 +255,7 @@ def _together(
 ) -> tuple[Block, list[int]] | None:
     """The block and the offsets of what lanes access, if all of it is good and lies in one block."""
     size, pointer = access.size, access.pointer
-    place = machine.places(warp, pointer.reaches, addresses, lanes, size, pointer.window)
+    place = machine.places(warp, pointer.space, addresses, lanes, size, pointer.window)
     if place is None or any((at + place[0].address) % size for at in place[1]):
         return None
     return place
@@ -264,7 +265,7 @@ def _own(
     machine: Machine, warp: Warp, lanes: Lanes, access: ElementAccess, addresses: Row
 ) -> dict[int, tuple[Block, int] | None]:
     """What of their own memory lanes access through generic addresses."""
-    if access.pointer.space != "generic" or access.pointer.window not in REACHES_OWN:
+    if access.pointer.space is not None or access.pointer.window not in REACHES_OWN:
         return dict.fromkeys(lanes)
     return {lane: machine.private(warp, lane, addresses[lane], access.size) for lane in lanes}
 
@@ -327,7 +328,7 @@ def _strong_result(
     if instruction.number in machine.schedule.opaque:
         forgetting([slot for slot in slots if slot is not None])(warp, [lane])
     elif any(slot is not None and warp.knows(slot, lane) for slot in slots):
-        machine.run.choices.setdefault(("load", instruction.number), instruction)
+        machine.run.choices.setdefault((ChoiceKind.LOAD, instruction.number), instruction)
 
 
 def _read_all(

@@ -22,6 +22,7 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import ChoiceKind
 from memmodel.memory.bytes import Filler
 from memmodel.program.expressions import registers_of
 from memmodel.program.ops import (
@@ -304,7 +305,7 @@ def _scatter(part: Scatter, issuing: LaneIssue, number: int) -> None:
     if strongly:
         known = issuing.observed and not issuing.hidden
         if known and any(span.block.known is not None for span in source.spans):
-            issuing.machine.run.choices.setdefault(("load", issuing.instruction.number), issuing.instruction)
+            issuing.machine.run.choices.setdefault((ChoiceKind.LOAD, issuing.instruction.number), issuing.instruction)
     if known:
         _copy(source, target)
     else:

@@ -20,6 +20,7 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import ChoiceKind
 from memmodel.program.arith import operation
 from memmodel.program.expressions import Apply, Expr, registers_of
 from memmodel.program.expressions import Get as RegisterValue
@@ -137,7 +138,7 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
                 bits_known = NOTHING if result.element is None else known[result.element]
                 warp.learn(result.slot, lane, bits_known, 8 * access.unit)
                 if warp.knows(result.slot, lane):
-                    machine.run.choices.setdefault(("atomic", instruction.number), instruction)
+                    machine.run.choices.setdefault((ChoiceKind.ATOMIC, instruction.number), instruction)
         return True
 
     return step

@@ -12,7 +12,7 @@ from memmodel.base.labels import Fence, ProxyFence
 from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
-from memmodel.kernel.machine.collective.checks import Collective, collective_of, is_aligned
+from memmodel.kernel.machine.collective.checks import Collective, collective_of
 from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.calls import ASSERTION, CallPlan, call_plans
 from memmodel.kernel.machine.interpret import Interpreter
@@ -56,7 +56,7 @@ class Code:
     @property
     def aligned(self) -> bool:
         """True if all lanes of the warp have to come to the same instruction."""
-        return is_aligned(self.instruction)
+        return self.does.aligned
 
     @property
     def instruction(self) -> PtxInstruction:

@@ -13,6 +13,7 @@ from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Imm, Negated, Operand, Real, Register, Special, Sym
+from memmodel.ptx.vocabulary import Space
 
 
 class Compiler:
@@ -77,7 +78,7 @@ class Compiler:
             raise Refused(f"the address of {name} is not known", instruction.span)
         space, at = found
         at += offset
-        if space == "shared":
+        if space is Space.SHARED:
             return lambda warp: uniform(warp.cta.base + at)
         constant = uniform(at)
         return lambda warp: constant

@@ -96,16 +96,13 @@ TEMPORARY_BITS = 128
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where a region begins, in all lanes: the number that the instruction has, and the state space it names."""
+    """Where a region begins, in all lanes: the number that the instruction has, and the state space that this is
+    relative to; None of a generic address.
+    """
 
     address: Get
-    space: str
+    space: Space | None
     window: Window
-
-    @property
-    def reaches(self) -> str:
-        """The state space, as `Machine.places` looks there."""
-        return "shared::cluster" if self.space == "shared" and self.window is not Window.SHARED_CTA else self.space
 
     def find(
         self, machine: Machine, warp: Warp, lane: int, size: int, instruction: PtxInstruction
@@ -117,9 +114,9 @@ class Pointer:
         self, machine: Machine, warp: Warp, address: Value, size: int, instruction: PtxInstruction
     ) -> tuple[Block, int]:
         """The bytes at such an address."""
-        space = self.reaches
-        if self.space == "shared" and address is not None and address >= 1 << 32:  # a generic address of shared memory
-            space = "generic"
+        space = self.space
+        if space is Space.SHARED and address is not None and address >= 1 << 32:  # a generic address of shared memory
+            space = None
         return machine.place(warp, space, address, size, instruction, self.window)
 
     def finder(
@@ -177,8 +174,8 @@ class Interpreter:
     def location(self, expr: Expr, window: Window) -> Pointer:
         """Where an address expression points to, for an access in a window."""
         if isinstance(expr, Apply) and expr.op.startswith(WITHIN):
-            return Pointer(self._address(expr.args[0]), expr.op.removeprefix(WITHIN), window)
-        return Pointer(self._address(expr), "generic", window)
+            return Pointer(self._address(expr.args[0]), Space(expr.op.removeprefix(WITHIN)), window)
+        return Pointer(self._address(expr), None, window)
 
     def _address(self, expr: Expr) -> Get:
         if isinstance(expr, Apply) and expr.op == "add" and isinstance(expr.args[1], Const):

@@ -54,9 +54,12 @@ def _block(instance: Instance, address: int, size: int, content: bytes | None = 
 
 
 class Symbols(Protocol):
-    """Where named variables and functions lie, by state space and address. `cluster_size`: the CTAs of a cluster."""
+    """Where named variables and functions lie: the state space, None of a function, and the address.
 
-    symbols: dict[str, tuple[str, int]]
+    `cluster_size`: the CTAs of a cluster.
+    """
+
+    symbols: dict[str, tuple[Space | None, int]]
     cluster_size: int
 
 
@@ -66,7 +69,7 @@ class DeviceMemory:
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
         self.launch = launch
         self.cluster_size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
-        self.symbols: dict[str, tuple[str, int]] = {}
+        self.symbols: dict[str, tuple[Space | None, int]] = {}
         self.private_size = 0
         self.blocks: list[Block] = []
         self._pointing: list[tuple[Block, Initial]] = []
@@ -77,7 +80,7 @@ class DeviceMemory:
         self.replicas = self._replicas()
         workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
-        self.symbols |= {name: ("func", FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
+        self.symbols |= {name: (None, FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
         self._addresses()
         self.blocks.sort(key=lambda one: one.address)
         self._starts = [one.address for one in self.blocks]
@@ -92,7 +95,7 @@ class DeviceMemory:
         them.
         """
         for one in entry.variables:
-            if one.space not in ("local", "param"):
+            if one.space not in (Space.LOCAL, Space.PARAM):
                 continue
             align = max(one.align, 1)
             at = -(-self.private_size // align) * align
@@ -127,8 +130,8 @@ class DeviceMemory:
                     if pointed is None
                     else (pointed, (given.address or 0) - pointed.address)
                 )
-        space, address = self.symbols.get(name, ("", 0))
-        if space in ("global", "const"):
+        space, address = self.symbols.get(name, (None, 0))
+        if space in (Space.GLOBAL, Space.CONST):
             found = self.find(address)
             return None if found is None else (found, 0)
         return next(((one, 0) for one in self.blocks if one.instance.name == name), None)
@@ -162,9 +165,9 @@ class DeviceMemory:
         return found
 
     def _module_variables(self, module: PtxModule) -> None:
-        places = {"global": MODULE_START, "const": CONST_WINDOW}
+        places = {Space.GLOBAL: MODULE_START, Space.CONST: CONST_WINDOW}
         for one in module.variables.values():
-            if one.space not in ("global", "const"):
+            if one.space not in places:
                 continue
             align = max(one.align, 16)
             at = -(-places[one.space] // align) * align
@@ -174,8 +177,7 @@ class DeviceMemory:
             reserve(4 * held)
             given = b"" if one.initial is None else one.initial.content
             content = None if size > held or one.external else given.ljust(held, b"\0")[:held]
-            space = Space.GLOBAL if one.space == "global" else Space.CONST
-            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), content))
+            self.blocks.append(_block(Instance(one.name, None, one.space, size), at, max(size, 1), content))
             if one.initial is not None:
                 self._pointing.append((self.blocks[-1], one.initial))
             places[one.space] = at + size
@@ -184,25 +186,25 @@ class DeviceMemory:
         """Variables whose first contents are addresses; one of something that is not here is unknown."""
         for block, initial in self._pointing:
             for one in initial.addresses:
-                space, address = self.symbols.get(one.name, ("", 0))
-                known = space in ("global", "const", "func")
+                space, address = self.symbols.get(one.name, (Space.GENERIC, 0))
+                known = space in (Space.GLOBAL, Space.CONST, None)
                 block.store(one.at, one.size, address + one.addend >> one.down if known else None)
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
         at = SHARED_START
         dynamic: list[str] = []
         for one in (*module.variables.values(), *entry.variables):
-            if one.space != "shared":
+            if one.space is not Space.SHARED:
                 continue
             if one.size is None or one.external:
                 dynamic.append(one.name)
                 continue
             at = -(-at // max(one.align, 1)) * max(one.align, 1)
-            self.symbols[one.name] = ("shared", at)
+            self.symbols[one.name] = (Space.SHARED, at)
             at += one.size
         start = -(-at // 1024) * 1024 if dynamic else at
         for name in dynamic:
-            self.symbols[name] = ("shared", start)
+            self.symbols[name] = (Space.SHARED, start)
         end = start + (self.launch.dynamic_shared if dynamic else 0)
         if end - SHARED_START > MAX_SHARED:
             raise InputError(
@@ -224,7 +226,7 @@ class DeviceMemory:
             start = -(-len(content) // max(one.align, 1)) * max(one.align, 1)
             reserve(2 * (start + size))
             content += bytes(start - len(content)) + data + bytes(size - len(data))
-            self.symbols[one.name] = ("param", start)
+            self.symbols[one.name] = (Space.PARAM, start)
         return _block(Instance("parameters", None, Space.PARAM, len(content)), 0, max(1, len(content)), bytes(content))
 
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:

@@ -33,7 +33,7 @@ from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.kernel.machine.values.naming import Naming, crossed
 from memmodel.kernel.machine.waiting import lacks, stuck
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.kernel.trace.problems import Refused
+from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.limits import effort
 from memmodel.program.warp_ops import CallFunction, EndThread, Return, Trap
@@ -75,7 +75,7 @@ class Scheduler:
         self.machine = Machine(launch, memory, self.run, self.ctas)
         self.machine.unstarted = last_clusters(launch, min(one.cluster for one in self.ctas) + 1, schedule.cancelled)
         self.machine.awaits = self.run.awaits = awaits
-        loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
+        loads = [number for number, does in enumerate(body_of(entry)) if does.loads]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
         self.machine.failing = FailingTests(self.run, schedule.failing)
@@ -311,7 +311,7 @@ class Scheduler:
             if code.touched:
                 self._check_registers(warp, code)
             return True
-        self.machine.failing.met(warp, lanes, code.instruction)
+        self.machine.failing.met(warp, lanes, code.does)
         collective = code.collective
         ready = collective is None or collective.gathered(warp, lanes)
         if ready and code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
@@ -351,7 +351,7 @@ class Scheduler:
                     self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
                 self._leave(warp, group, lanes)
             case Trap(name):
-                self.machine.problem("trap", f"the kernel reaches {name}", code.instruction)
+                self.machine.problem(TRAP, f"the kernel reaches {name}", code.instruction)
                 self._leave(warp, group, group.lanes)
             case _:
                 return self._jump(warp, group, code, lanes)
@@ -367,7 +367,7 @@ class Scheduler:
             enter(self.machine, warp, group, lanes, plan, instruction)
             return True
         if code.fails:
-            self.machine.problem("assertion", "an assertion of the kernel fails", instruction)
+            self.machine.problem(ASSERTION, "an assertion of the kernel fails", instruction)
             self._leave(warp, group, group.lanes)
             return True
         system_call(self.machine, warp, lanes, call, instruction)

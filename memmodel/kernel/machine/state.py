@@ -35,7 +35,7 @@ from memmodel.program.windows import LOCAL_WINDOW, PARAM_WINDOW, RANK_BITS, SHAR
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
-WINDOWS = {"global": Window.GLOBAL, "const": Window.CONST}
+WINDOWS: Mapping[Space | None, Window] = {Space.GLOBAL: Window.GLOBAL, Space.CONST: Window.CONST}
 """What is reached through an address that names its state space; shared memory is found by its own addresses."""
 
 NEVER_INITIALISED = MbarrierCounts()
@@ -85,16 +85,17 @@ class Machine:
     # ---- addresses -------------------------------------------------------------------------------------------
 
     def place(
-        self, warp: Warp, space: str, address: Value, size: int, instruction: PtxInstruction,
+        self, warp: Warp, space: Space | None, address: Value, size: int, instruction: PtxInstruction,
         window: Window = Window.GENERIC,
     ) -> tuple[Block, int]:  # fmt: skip
-        """The bytes that an access of `size` bytes touches. `window`: what of generic addresses the instruction takes.
+        """The bytes that an access of `size` bytes touches. `space`: what the address is relative to, None if it is
+        generic. `window`: which of these addresses the instruction takes.
 
         Raises Faulty, or Refused for an unknown address.
         """
         if address is None:
             self.unknown("the address", instruction)
-        found = self._find(warp, space, address)
+        found = self._find(warp, space, address, window)
         if found is None:
             local = LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32)
             where = "in local memory, which this instruction does not take" if local else "outside every object"
@@ -115,15 +116,15 @@ class Machine:
             return False
         return block.instance.space in WINDOW_SPACES[window]
 
-    def _find(self, warp: Warp, space: str, address: int) -> tuple[Block, int] | None:
-        if space.startswith("shared"):
+    def _find(self, warp: Warp, space: Space | None, address: int, window: Window) -> tuple[Block, int] | None:
+        if space is Space.SHARED:
             found = self._shared(warp, address & 0xFFFFFFFF)
-            if found is not None and space != "shared::cluster" and found[0] is not warp.cta.shared:
+            if found is not None and window is Window.SHARED_CTA and found[0] is not warp.cta.shared:
                 raise Faulty("undefined-address", f"address {address:#x} is in another CTA, outside .shared::cta")
             return found
-        if space == "generic" and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
+        if space is None and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
             return self._shared(warp, address - SHARED_WINDOW)
-        if space == "generic" and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
+        if space is None and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
             return self.memory.params, address - PARAM_WINDOW
         block = self.memory.find(address)
         return None if block is None else (block, address - block.address)
@@ -136,14 +137,14 @@ class Machine:
         raise Refused(f"{what} depends on a value that this run does not know", instruction.span)
 
     def places(
-        self, warp: Warp, space: str, addresses: Row, lanes: Lanes, size: int, window: Window
+        self, warp: Warp, space: Space | None, addresses: Row, lanes: Lanes, size: int, window: Window
     ) -> tuple[Block, list[int]] | None:
         """The block and the offsets of what lanes access, if it all lies in one block; otherwise None."""
         given = [addresses[lane] for lane in lanes]
         first = given[0]
         if first is None or None in given:
             return None
-        found = self._find(warp, space, first)
+        found = self._find(warp, space, first, window)
         if found is None or found[0] is self.memory.params:
             return None
         block, at = found

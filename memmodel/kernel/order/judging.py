@@ -29,7 +29,7 @@ from memmodel.kernel.order.uses import bounded, is_generic
 from memmodel.kernel.order.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 Done = TraceEvent | WeakAccess
@@ -170,7 +170,7 @@ class RunJudge:
         use = self.graph.behind[number].use
         return use is not None and (use.at, use.part) in self.run.loose
 
-    def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
+    def last_writes(self, model: Model) -> dict[ChoiceKey, PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
         causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)

@@ -17,7 +17,7 @@ from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKey, ChoiceKind, LaunchTrace
 from memmodel.program.expressions import Const
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.vocabulary import DataType, Space
@@ -62,15 +62,13 @@ def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEve
     return places
 
 
-def last_writes(
-    graph: Graph, run: LaunchTrace, body: Body, causality: Rows | None
-) -> dict[tuple[str, int], PtxInstruction]:
+def last_writes(graph: Graph, run: LaunchTrace, body: Body, causality: Rows | None) -> dict[ChoiceKey, PtxInstruction]:
     """The writes whose order matters and is open."""
-    writes: dict[tuple[str, int], PtxInstruction] = {}
+    writes: dict[ChoiceKey, PtxInstruction] = {}
     for by_kind in contested(run, body):
         for number in _open(graph, by_kind, causality):
-            if ("atomic", number) not in run.choices:
-                writes["order", number] = body[number]
+            if (ChoiceKind.ATOMIC, number) not in run.choices:
+                writes[ChoiceKind.LAST_WRITE, number] = body[number]
     return writes
 
 

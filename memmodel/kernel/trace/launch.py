@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from memmodel.base.words import WordList
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -18,11 +19,24 @@ from memmodel.kernel.trace.threads import TraceThread
 from memmodel.ptx.module.syntax import PtxInstruction
 
 
+class ChoiceKind(WordList):
+    """What another run might do otherwise at an instruction, as a sentence names it."""
+
+    ATOMIC = "the result of {opcode} at line {line}"
+    LAST_WRITE = "what {opcode} at line {line} leaves in memory"
+    LOAD = "the value loaded at line {line}"
+    ACTIVE_LANES = "the lanes that activemask at line {line} shows"
+
+
+ChoiceKey = tuple[ChoiceKind, int]
+"""A choice, and the number of its instruction."""
+
+
 @dataclass(slots=True)
 class LaunchTrace:
     """One run of a launch.
 
-    `choices`: what another run might do otherwise: (what, instruction). `tests`: the tests of mbarrier objects that
+    `choices`: what another run might do otherwise, with the instruction. `tests`: the tests of mbarrier objects that
     ran; `proved`: those whose failures were seen to change nothing; `awaits`: by the number of a wait the tests that
     look ahead for it; `peeks`: these tests, each with its phase.
 
@@ -45,7 +59,7 @@ class LaunchTrace:
     objects: dict[tuple[Block, int], list[ObjectStep]] = field(default_factory=dict)
     problems: list[Failure] = field(default_factory=list)
     stuck: list[StuckLanes] = field(default_factory=list)
-    choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
+    choices: dict[ChoiceKey, PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
     proved: frozenset[int] = frozenset()
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """What a run itself shows to be wrong, and what it cannot decide.
 
-In: nothing. Out: `Refused`, `Failure`.
+In: nothing. Out: `Refused`, `Failure`, and the rules of what a kernel finds wrong itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.ptx.module.syntax import PtxInstruction
+
+TRAP, ASSERTION = "trap", "assertion"
+"""The rules of findings about a kernel that stops itself."""
 
 
 class Refused(InputError):

@@ -71,7 +71,7 @@ def operation(op: str, type: DataType) -> Operation:
         return _chosen(head, kind, words)
     if head in ("neg", "abs", "copysign"):
         return _signed(head, kind, flushes="ftz" in words)
-    if head in _ROUNDED:
+    if head in ROUNDED:
         return _arithmetic(head, kind, words)
     raise InternalError(f"no arithmetic operation '{op}' on .{type}")
 
@@ -198,7 +198,7 @@ def _quotient(a: float, b: float) -> float:
     return math.nan if a == 0 or a != a else math.copysign(math.inf, sign)
 
 
-_ROUNDED: dict[str, Callable[..., float | None]] = {
+ROUNDED: dict[str, Callable[..., float | None]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -221,7 +221,7 @@ def _arithmetic(head: str, kind: str, words: frozenset[str]) -> Operation:
     mode = next((word for word in MODES if word in words), "rn")
     if head == "sqrt" and (mode != "rn" or kind not in CODES):
         return unknown
-    work, exact, flushes = _ROUNDED[head], _EXACT.get(head), "ftz" in words
+    work, exact, flushes = ROUNDED[head], _EXACT.get(head), "ftz" in words
     plain = kind in ("f32", "f64") and mode == "rn" and (kind, head) != ("f32", "fma")
 
     def compute(*args: int) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memmodel.ptx.operands import Operand, Register
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import Source, Span
 
 
@@ -75,11 +76,11 @@ class Initial:
 class ModuleVariable:
     """A variable of the module or of a function, or a parameter.
 
-    `space`: global, const, shared, local, param. `size` None: an array without a length. `pointer`: .ptr was written.
+    `space` None: a register, or a texture. `size` None: an array without a length. `pointer`: .ptr was written.
     """
 
     name: str
-    space: str
+    space: Space | None
     type: str
     align: int
     size: int | None

@@ -11,8 +11,14 @@ from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.initial import read_initial
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable
+from memmodel.ptx.vocabulary import Space
 
-SPACES = frozenset({"global", "const", "shared", "local", "param", "tex"})
+SPACES: Mapping[str, Space | None] = {
+    **{space.value: space for space in (Space.GLOBAL, Space.CONST, Space.SHARED, Space.LOCAL, Space.PARAM)},
+    "tex": None,
+}
+"""The state spaces that a directive may name. A texture is no memory."""
+
 MAX_SIZE = 1 << 48
 PARENTHESIS = "')' is expected here"
 _WIDTHS = {
@@ -35,7 +41,7 @@ def declarations(
     cursor: ModuleCursor, space: Token, linking: Mapping[str, bool], *, parameter: bool = False
 ) -> list[ModuleVariable]:
     """One directive: `.align 4 .b8 a[16], b;`. As a parameter, one variable without semicolon."""
-    where = space_of(space)
+    where = SPACES.get(space_of(space))
     align, lanes, pointer = 0, 1, False
     written: Token | None = None
     while written is None:
@@ -80,7 +86,13 @@ def space_of(directive: Token) -> str:
 
 
 def _variable(
-    cursor: ModuleCursor, space: str, written: Token, align: int, unit: int, pointer: bool, linking: Mapping[str, bool]
+    cursor: ModuleCursor,
+    space: Space | None,
+    written: Token,
+    align: int,
+    unit: int,
+    pointer: bool,
+    linking: Mapping[str, bool],
 ) -> ModuleVariable:
     name = cursor.expect("name", "a name")
     size: int | None = unit

@@ -37,6 +37,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import Source
 
 WORDS = 64
@@ -288,7 +289,7 @@ class _Places:
     def __init__(self, scheduler: Scheduler) -> None:
         self._ranks = {cta.shared: cta.rank for cta in scheduler.ctas}
         symbols = scheduler.machine.memory.symbols
-        self._shared = sorted((at, name) for name, (space, at) in symbols.items() if space == "shared")
+        self._shared = sorted((at, name) for name, (space, at) in symbols.items() if space is Space.SHARED)
         self._blocks = [*self._ranks, *scheduler.machine.memory.blocks]
 
     def of(self, block: Block, byte: int) -> tuple[Where, int]:

@@ -43,6 +43,7 @@ from memmodel.litmus.syntax import Layout, LitmusTest, Variable
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import Source
 
 TABLE = ROOT / "tests" / "data" / "kernel-roundtrip.tsv"
@@ -92,12 +93,14 @@ def launched(module: EmittedModule, test: LitmusTest) -> tuple[PtxModule, Launch
         _map(test, variable, number, symbols)
         for variable in test.variables
         for number in range(len(variable.maps))
-        if symbols.get(variable.name, ("", 0))[0] in ("global", "const")
+        if symbols.get(variable.name, (None, 0))[0] in (Space.GLOBAL, Space.CONST)
     ]
     return read, parse_launch({**given, "tensormaps": maps})
 
 
-def _map(test: LitmusTest, variable: Variable, number: int, symbols: dict[str, tuple[str, int]]) -> dict[str, object]:
+def _map(
+    test: LitmusTest, variable: Variable, number: int, symbols: dict[str, tuple[Space | None, int]]
+) -> dict[str, object]:
     """The map that a variable starts with, for the launch. Raises InputError."""
     view = variable.maps[number]
     data = next(one for one in test.variables if one.name == view.data)
@@ -153,7 +156,7 @@ def _shared_ends(read: PtxModule, launch: Launch) -> list[int]:
     """Where variables in shared memory end."""
     entry = entry_of(read, None)
     symbols = DeviceMemory(read, entry, launch).symbols
-    every = {one.name: one for one in (*read.variables.values(), *entry.variables) if one.space == "shared"}
+    every = {one.name: one for one in (*read.variables.values(), *entry.variables) if one.space is Space.SHARED}
     return [symbols[name][1] + one.size for name, one in every.items() if one.size]
 
 

@@ -82,7 +82,7 @@ def variables(draw: st.DrawFn, ctas: tuple[int, ...] = (0,)) -> tuple[Variable, 
             proxy = draw(st.sampled_from(tuple(PROXIES.values())))
             made.append(Variable(name, space, kind, alias_of=target.name, proxy=proxy, align=align))
             continue
-        space = draw(st.sampled_from(Space))
+        space = draw(st.sampled_from([space for space in Space if space is not Space.LOCAL]))
         array = draw(st.booleans())
         length = draw(st.integers(1, 4) | st.just(1 << 20)) if array else 1
         if space is Space.SHARED and kind in (None, TYPES["b64"]) and draw(st.booleans()):

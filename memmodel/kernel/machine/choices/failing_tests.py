@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Access, Side
+from memmodel.isa.lowered import LoweredInstruction
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.fields import Bits
-from memmodel.ptx.module.syntax import PtxInstruction
 
 Asked = tuple[Block, int, int]
 """The object and the phase that a test asks for."""
@@ -107,9 +107,12 @@ class FailingTests:
                 if terms is not None and own is not None:
                     terms.written(own, 0, own.size, number)
 
-    def met(self, warp: Warp, lanes: Lanes, one: PtxInstruction) -> None:
-        """Threads do more than compute: what they do with other threads is not the same if these do not fail."""
-        if not self._at or one.words[0] in ("ld", "st") or one.number in self.tests:
+    def met(self, warp: Warp, lanes: Lanes, does: LoweredInstruction) -> None:
+        """Threads do more than compute: what they do with other threads is not the same if these do not fail.
+
+        Loads and stores leave accesses, which are compared.
+        """
+        if not self._at or does.loads or does.stores or does.instruction.number in self.tests:
             return
         for lane in lanes:
             known = self._at.get((warp.cta.number, warp.number, lane))

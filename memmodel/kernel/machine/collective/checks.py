@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memmodel.isa.lowered import lowered
 from memmodel.isa.module import spelling_of
 from memmodel.isa.row import Spelling, Together
 from memmodel.kernel.machine.collective.warpgroups import Executed
@@ -61,7 +62,7 @@ def collective_of(compiler: Compiler, instruction: PtxInstruction) -> Collective
     if not isinstance(spelling, Spelling) or spelling.row.together is Together.THREAD:
         return None
     row = spelling.row
-    if not is_aligned(instruction):
+    if not lowered(instruction).aligned:
         return None
     uniform = tuple(
         (name.strip("[]"), _values(compiler, instruction, operand))
@@ -70,14 +71,6 @@ def collective_of(compiler: Compiler, instruction: PtxInstruction) -> Collective
     )
     identity = (instruction.opcode, instruction.operands) if row.elsewhere else instruction.number
     return Collective(instruction, spelling.head, row.together, row.live, identity, uniform)
-
-
-def is_aligned(instruction: PtxInstruction) -> bool:
-    """True if all threads that execute an instruction together have to come to the same one."""
-    spelling = spelling_of(instruction.opcode)
-    if not isinstance(spelling, Spelling) or spelling.row.aligned is None:
-        return "aligned" in instruction.words
-    return spelling.row.aligned
 
 
 def _values(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Get:

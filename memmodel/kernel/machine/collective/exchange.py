@@ -16,6 +16,7 @@ from memmodel.kernel.machine.parts import BarrierState, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.trace.launch import ChoiceKind
 from memmodel.program.arith import operation
 from memmodel.program.warp_ops import SHUFFLES, ActiveLanes, AmongLanes, Exchange
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -232,7 +233,7 @@ def active_lanes(interpreter: Interpreter, op: ActiveLanes) -> Blocking:
     instruction, slot = interpreter.instruction, interpreter.slot(op.register)
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        machine.run.choices.setdefault(("activemask", instruction.number), instruction)
+        machine.run.choices.setdefault((ChoiceKind.ACTIVE_LANES, instruction.number), instruction)
         mask = sum(1 << lane for lane in lanes)
         row = warp.own(slot)
         for lane in lanes:

@@ -23,6 +23,7 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.program.warp_ops import CallFunction, OnStack
 from memmodel.program.windows import LOCAL_WINDOW
 from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxInstruction
+from memmodel.ptx.vocabulary import Space
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
@@ -55,7 +56,7 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
     if len(frames) > MAX_DEPTH:
         raise Refused(f"calls are nested more than {MAX_DEPTH:,} deep", call.span)
     again = _active(plan.callee, frames)
-    if again and any(one.space == "local" for one in plan.callee.variables):
+    if again and any(one.space is Space.LOCAL for one in plan.callee.variables):
         raise Refused("a call of a function by itself, with local memory of its own, is not known", call.span)
     for lane in lanes:
         own = _private(machine, warp, lane)
@@ -133,8 +134,8 @@ def call_plans(
     plans = []
     for name, callee in named.items():
         if (len(callee.params), len(callee.results)) == counts:
-            given = _moves(compiler, op.arguments, callee.params)
-            results = _moves(compiler, op.results, callee.results)
+            given = _moves(compiler, op.arguments, callee.params, instruction)
+            results = _moves(compiler, op.results, callee.results, instruction)
             returned = tuple((source, target, size) for target, source, size in results)
             plans.append(CallPlan(callee, given, returned, compiler.memory.symbols[name][1]))
         elif op.through is None:
@@ -144,14 +145,17 @@ def call_plans(
 
 
 def _moves(
-    compiler: Compiler, actual: Sequence[str], formal: Sequence[ModuleVariable]
+    compiler: Compiler, actual: Sequence[str], formal: Sequence[ModuleVariable], instruction: PtxInstruction
 ) -> tuple[tuple[int, int, int], ...]:
     """The places of the variables of a call and of the parameters of the function, and their sizes."""
     symbols = compiler.memory.symbols
-    return tuple(
-        (symbols[name][1] - PRIVATE_START, symbols[variable.name][1] - PRIVATE_START, variable.size or 8)
-        for name, variable in zip(actual, formal, strict=True)
-    )
+    moves = []
+    for name, variable in zip(actual, formal, strict=True):
+        (space, here), (own, there) = (symbols.get(each, (None, 0)) for each in (name, variable.name))
+        if space is not Space.PARAM or own is not Space.PARAM:
+            raise Refused(f"{name} is no variable in .param, or {variable.name} is none", instruction.span)
+        moves.append((here - PRIVATE_START, there - PRIVATE_START, variable.size or 8))
+    return tuple(moves)
 
 
 def system_call(machine: Machine, warp: Warp, lanes: Lanes, op: CallFunction, call: PtxInstruction) -> None:
@@ -242,7 +246,7 @@ def _put(own: Block, at: int, data: bytes, known: bytes) -> None:
 def _put_aside(machine: Machine, warp: Warp, lane: int, own: Block, callee: Callee) -> PutAside:
     first, count = callee.registers
     places = ((machine.memory.symbols[one.name][1] - PRIVATE_START, one.size or 8) for one in callee.variables
-              if one.space == "param")  # fmt: skip
+              if one.space is Space.PARAM)  # fmt: skip
     return PutAside(
         tuple(warp.registers[slot][lane] for slot in range(first, first + count)),
         tuple((at, *_piece(own, at, size)) for at, size in places),

@@ -30,7 +30,7 @@ from memmodel.program.warp_ops import (
     TensorElements,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Proxy
+from memmodel.ptx.vocabulary import Proxy, Space, Window
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
@@ -270,7 +270,7 @@ def _matrix(
     spans = []
     for first, size in matrix_bytes(matrix, rows, depth, bits, transposed=turned):
         place = first & 0x3FFFF | cta.base
-        block, at = issued.machine.place(issued.warp, "shared::cluster", place, size, instruction)
+        block, at = issued.machine.place(issued.warp, Space.SHARED, place, size, instruction, Window.SHARED_CLUSTER)
         spans.append((block, at, size))
     issued.touch(Side.READ, spans, proxy=Proxy.ASYNC, part=part)
 

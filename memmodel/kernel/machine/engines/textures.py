@@ -14,7 +14,6 @@ from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.program.warp_ops import AccessTexture
-from memmodel.ptx.vocabulary import Proxy
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
@@ -24,7 +23,7 @@ def access_texture(interpreter: Interpreter, op: AccessTexture) -> Blocking:
     """A fetch, or a write of a surface."""
     forget = forgetting([interpreter.slot(register) for register in op.registers])
     instruction, writes = interpreter.instruction, op.label.side is Side.WRITE
-    what = "surface" if op.label.proxy is Proxy.SURFACE else "texture"
+    what = op.label.proxy.value
     taken = f"line {instruction.line}: the {what} was taken to be memory that this launch does not write"
     why = f"line {instruction.line}: {instruction.opcode}: the memory model does not apply to writes of surfaces"
 

@@ -16,6 +16,7 @@ from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.program.ops import CommitGroup, Emit, Track, WaitForGroups
 from memmodel.program.warp_ops import MultiplyInRegisters
 from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.vocabulary import Space, Window
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
@@ -47,7 +48,8 @@ def multiply_in_registers(interpreter: Interpreter, op: MultiplyInRegisters) -> 
                 hopper(value), matrix.rows, matrix.depth, matrix.bits, transposed=matrix.transposed
             )
             for first, size in stretches:
-                block, at = machine.place(warp, "shared", first | warp.cta.base, size, instruction)
+                place = first | warp.cta.base
+                block, at = machine.place(warp, Space.SHARED, place, size, instruction, Window.SHARED_CTA)
                 machine.weak(block, at, size, thread, op.read, instruction.number, None, issues[0], None, 0, others)
         clear(warp, lanes)
         return True

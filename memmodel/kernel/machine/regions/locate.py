@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from memmodel.kernel.machine.parts import Faulty, Warp
-from memmodel.kernel.machine.regions.maps import Stretch, Tile, read_map
+from memmodel.kernel.machine.regions.maps import PADDED_4_BITS, PADDED_6_BITS, Stretch, Tile, read_map
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.blocks import Block
@@ -20,13 +20,13 @@ from memmodel.memory.bytes import Filler
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.regions import Box, BoxMode, BoxTile, Chunk, Elements, Object, Region, TensorMapAt
 from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.vocabulary import Space
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
 
 MASK_BYTES, OBJECT_BYTES, MAP_ALIGN = 16, 8, 64
-PADDED = "b4x16_p64"
-COORDINATES = {PADDED: 128, "b6x16_p32": 64}
+COORDINATES = {PADDED_4_BITS: 128, PADDED_6_BITS: 64}
 """What the first coordinate is a multiple of; in the second type 128 but for copies to .global on sm_103a."""
 
 TILE_ALIGN = 128
@@ -196,7 +196,8 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
                 note = f"line {instruction.line}: the transaction was taken to count the padding of .{tile.packed}"
                 machine.run.assumed.setdefault(note)
             spans = [
-                PlacedBytes(*machine.place(warp, "global", first, size, instruction), size) for first, size in stretches
+                PlacedBytes(*machine.place(warp, Space.GLOBAL, first, size, instruction), size)
+                for first, size in stretches
             ]
             scalar = tile.map.element if region.scalars else None
             return Located(tuple(spans), tile.size * region.mode.boxes, scalar, Filler.ZERO, ordered=False)
@@ -210,7 +211,7 @@ def _forbidden(tile: Tile, region: Box, coordinates: list[int]) -> Iterator[str]
     """What a copy may not do with such elements, or rows ("Restriction on Tensor Copy instructions", "Tiled mode")."""
     if region.scalars and tile.packed:
         yield f"a reduction has no elements of .{tile.packed}"
-    if not region.reads and tile.packed == PADDED:
+    if not region.reads and tile.packed == PADDED_4_BITS:
         yield f"a copy to .global has no elements of .{tile.packed}"
     multiple = COORDINATES.get(tile.packed, 1)
     if coordinates[0] % multiple:

@@ -31,7 +31,8 @@ from memmodel.memory.tensormap import (
 SPANS = {0: 0, 1: 32, 2: 64, 3: 128, 4: 96}
 """Bytes of a row by the code of `.swizzle_mode`."""
 
-BITS = {"b4x16": (4, 4), "b4x16_p64": (4, 8), "b6x16_p32": (6, 8)}
+_, DENSE_4_BITS, PADDED_4_BITS, PADDED_6_BITS = PACKED
+BITS = {DENSE_4_BITS: (4, 4), PADDED_4_BITS: (4, 8), PADDED_6_BITS: (6, 8)}
 """Bits of an element in global memory, and in shared memory with its part of the padding ("Sub-byte Types")."""
 
 Stretch = tuple[int, int]
