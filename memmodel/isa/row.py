@@ -222,8 +222,8 @@ class Row:
     people see the operands, where the litmus reader rearranges them. `events` and `source` are for people; `source` is
     a section title of the PTX ISA. `since`: what has the instruction at all; `later`: what has a case of it that came
     later, which may name operands like slots (`"count !noComplete"`).
-    `columns`: the row exists in the column layout only. `modules`: in compiled modules only; litmus tests are told so,
-    and it has no `lower`.
+    `columns`: the row exists in the column layout only.
+    `lower`: the lowering; None if the row exists in compiled modules only, which litmus tests are told.
     `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
     `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
     `forms`: how modules may write it, with qualifiers in any order; empty: every combination that breaks no rule.
@@ -250,7 +250,6 @@ class Row:
     when: Mapping[str, str] = field(default_factory=dict)
     written: str | None = None
     ranges: tuple[OperandRange, ...] = ()
-    modules: bool = False
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
     forms: tuple[Syntax, ...] = ()
@@ -262,6 +261,11 @@ class Row:
     aligned: bool | None = None
     elsewhere: bool = False
     tests: bool = False
+
+    @property
+    def modules(self) -> bool:
+        """True if the row exists in compiled modules only."""
+        return self.lower is None
 
     def operand_text(self, operands: tuple[str, ...] = ()) -> str:
         """The operands (those of a syntax line, or of the row) as the PTX ISA shows them: `d, [a]{, cache_policy}`."""

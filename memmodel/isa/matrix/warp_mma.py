@@ -93,7 +93,6 @@ def _row(head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], **more: 
         None,
         "none that litmus tests have",
         _PAGE + page,
-        modules=True,
         together=Together.WARP,
         aligned=True,
         live=True,

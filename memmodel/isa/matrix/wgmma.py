@@ -10,6 +10,7 @@ are its metadata say, and the sum stays. Settled here: how many operands each fo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
@@ -42,67 +43,69 @@ def fence(call: Call) -> tuple[Op, ...]:
     return (Emit(Mark(Marker.WGMMA_FENCE)),)
 
 
+@dataclass(frozen=True, slots=True)
+class MmaAsyncOperands:
+    """The operands of a wgmma.mma_async. `fragment`: A in registers, none if it is in shared memory.
+
+    `metadata`: of a sparse A. `transposed`: whether A and B in shared memory are.
+    """
+
+    accumulator: tuple[str, ...]
+    fragment: tuple[Operand, ...]
+    left: Operand
+    right: Operand
+    metadata: Expr | None
+    scale_d: Operand
+    transposed: tuple[bool, bool]
+
+
+def _operands(call: Call) -> MmaAsyncOperands:
+    """The operands, checked. Raises InputError."""
+    result, left, right, *rest = call.operands
+    metadata = _metadata(call, rest.pop(0), rest.pop(0)) if call.head == SPARSE else None
+    scale_d, *numbers = rest
+    accumulator = _vector(call, result, _result_registers(call), "its result")
+    fragment = _vector(call, left, A_REGISTERS, "A") if isinstance(left, Vector) else ()
+    _check_numbers(call, numbers, in_registers=bool(fragment))
+    turned = [isinstance(operand, Imm) and operand.value != 0 for operand in numbers[2:]]
+    transposed = (len(turned) > 1 and turned[0], bool(turned) and turned[-1])
+    names = tuple(call.register(register) for register in accumulator)
+    return MmaAsyncOperands(names, fragment, left, right, metadata, scale_d, transposed)
+
+
 def mma(call: Call) -> tuple[Op, ...]:
     """wgmma.mma_async: D is in registers, A in shared memory or registers, B in shared memory."""
-    sparse = call.head == SPARSE
-    result, left, right, *rest = call.operands
-    metadata = _metadata(call, rest.pop(0), rest.pop(0)) if sparse else None
-    scale_d = rest.pop(0)
-    targets = _vector(call, result, _result_registers(call), "its result")
-    if isinstance(left, Vector):
-        _vector(call, left, A_REGISTERS, "A")
-    _check_numbers(call, rest, in_registers=isinstance(left, Vector))
+    operands = _operands(call)
     rows, columns, depth = _shape(call)
     parts: list[AsyncRead] = []
-    first: Expr
-    if isinstance(left, Vector):
-        first = call.value(left.items[0])
+    first: Expr = Get("$a")
+    if operands.fragment:
+        first = call.value(operands.fragment[0])
     else:
-        stored = depth // 2 if sparse else depth
-        parts.append(_operand(call, left, "$a", rows * stored * BITS[call.word("atype") or ""] // 8))
-        first = Get("$a")
-    parts.append(_operand(call, right, "$b", columns * depth * BITS[call.word("btype") or ""] // 8))
+        stored = depth if operands.metadata is None else depth // 2
+        parts.append(_operand(call, operands.left, "$a", rows * stored * BITS[call.word("atype") or ""] // 8))
+    parts.append(_operand(call, operands.right, "$b", columns * depth * BITS[call.word("btype") or ""] // 8))
     product = Apply("mul", (first, Get("$b")), UNTYPED)
-    if metadata is not None:
-        product = Apply("add", (product, Apply("and", (metadata, Const(0)), UNTYPED)), UNTYPED)  # depends on them
+    if operands.metadata is not None:  # depends on them
+        product = Apply("add", (product, Apply("and", (operands.metadata, Const(0)), UNTYPED)), UNTYPED)
     # The registers keep their old values until all parts have read: A may be one of them.
-    steps: list[Op] = [IssueAsync(Issue(Family.WGMMA), tuple(parts)), Assign("$p", product)]
-    for target in targets:
-        name = call.register(target)
-        steps.append(Assign(name, Apply("cvt", (_sum(call, name, scale_d),), U32)))
-    return tuple(steps)
+    sums = (Assign(name, Apply("cvt", (_sum(call, name, operands.scale_d),), U32)) for name in operands.accumulator)
+    return (IssueAsync(Issue(Family.WGMMA), tuple(parts)), Assign("$p", product), *sums)
 
 
 def mma_in_warpgroup(call: Call) -> tuple[WarpOp, ...]:
     """wgmma.mma_async in a module: which bytes the matrices are, their descriptors say; the result nobody knows."""
-    sparse = call.head == SPARSE
-    result, left, right, *rest = call.operands
-    if sparse:
-        _metadata(call, rest.pop(0), rest.pop(0))
-    rest.pop(0)
-    in_registers = isinstance(left, Vector)
-    accumulator = _vector(call, result, _result_registers(call), "its result")
-    fragment = _vector(call, left, A_REGISTERS, "A") if in_registers else ()
-    _check_numbers(call, rest, in_registers=in_registers)
-    turned = [operand.value != 0 for operand in rest[2:] if isinstance(operand, Imm)]
+    operands = _operands(call)
     rows, columns, _ = _shape(call)
-    matrices = []
-    if not in_registers:
-        transposed = len(turned) > 1 and turned[0]
-        matrices.append(DescribedMatrix(call.value(left), rows, DEPTH, BITS[call.word("atype") or ""], transposed))
-    deep = 2 * DEPTH if sparse else DEPTH
-    transposed = bool(turned) and turned[-1]
-    matrices.append(DescribedMatrix(call.value(right), columns, deep, BITS[call.word("btype") or ""], transposed))
-    return (
-        MultiplyInRegisters(
-            Issue(Family.WGMMA),
-            READ,
-            tuple(matrices),
-            tuple(call.register(register) for register in accumulator),
-            tuple(call.register(register) for register in fragment),
-            call.word("shape") or "",
-        ),
-    )
+    left_bits, right_bits = (BITS[call.word(slot) or ""] for slot in ("atype", "btype"))
+    left_transposed, right_transposed = operands.transposed
+    deep = DEPTH if operands.metadata is None else 2 * DEPTH
+    matrices = [DescribedMatrix(call.value(operands.right), columns, deep, right_bits, right_transposed)]
+    if not operands.fragment:
+        matrices.insert(0, DescribedMatrix(call.value(operands.left), rows, DEPTH, left_bits, left_transposed))
+    fragment = tuple(call.register(register) for register in operands.fragment)
+    shape = call.word("shape") or ""
+    return (MultiplyInRegisters(Issue(Family.WGMMA), READ, tuple(matrices), operands.accumulator, fragment, shape),)
 
 
 def _metadata(call: Call, metadata: Operand, selector: Operand) -> Expr:
@@ -145,15 +148,15 @@ def _result_registers(call: Call) -> int:
     return columns // (4 if call.word("dtype") == "f16" else 2)
 
 
-def _check_numbers(call: Call, given: list[Operand], *, in_registers: bool) -> None:
+def _check_numbers(call: Call, numbers: list[Operand], *, in_registers: bool) -> None:
     """imm-scale-a and -b, and for 16-bit types imm-trans of the matrices in shared memory."""
     kind = call.word("atype")
     scales = 0 if kind in (*INTEGERS, "b1") else 2
     transposed = 0 if kind not in ("f16", "bf16") else 1 if in_registers else 2
-    if len(given) != scales + transposed:
+    if len(numbers) != scales + transposed:
         wanted = scales + transposed
-        call.fail(f"this {call.head} takes {wanted} numbers after scale-d, and {len(given)} are given", hint=_FORMS)
-    for position, operand in enumerate(given):
+        call.fail(f"this {call.head} takes {wanted} numbers after scale-d, and {len(numbers)} are given", hint=_FORMS)
+    for position, operand in enumerate(numbers):
         name, values = ("imm-scale", (1, -1)) if position < scales else ("imm-trans", (0, 1))
         if not isinstance(operand, Imm) or operand.value not in values:
             call.fail(f"{name} is {values[0]} or {values[1]}, and this is {describe(operand)}", operand)

@@ -157,7 +157,6 @@ def _multimem(
         "at the same scope",
         source,
         since=Since(100),
-        modules=True,
         lower_module=lower,
     )
 

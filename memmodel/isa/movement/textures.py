@@ -70,17 +70,17 @@ def _fetch(
     head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str, rules: tuple[Rule, ...] = ()
 ) -> Row:
     events = "none; what it returns is unknown, and taken not to be written by the launch"
-    return Row((head,), slots, operands, None, events, title, rules, modules=True, lower_module=fetch)
+    return Row((head,), slots, operands, None, events, title, rules, lower_module=fetch)
 
 
 def _query(head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str) -> Row:
     events = "none; the result is unknown"
-    return Row((head,), slots, operands, None, events, title, modules=True, lower_module=query, effect=Effect.COMPUTES)
+    return Row((head,), slots, operands, None, events, title, lower_module=query, effect=Effect.COMPUTES)
 
 
 def _store(head: str, slots: tuple[Slot, ...], title: str) -> Row:
     events = "none; the verdict is left open, since the model does not apply to it"
-    return Row((head,), slots, ("[a, b]", "c"), None, events, title, modules=True, lower_module=store)
+    return Row((head,), slots, ("[a, b]", "c"), None, events, title, lower_module=store)
 
 
 _TEXTURES, _SURFACES = "Texture Instructions: ", "Surface Instructions: "

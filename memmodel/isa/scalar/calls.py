@@ -67,7 +67,6 @@ def _stack(head: str, operands: tuple[str, ...], lower: Callable[[Call], tuple[W
         "none",
         f"Stack Manipulation Instructions: {head}",
         since=Since(52),
-        modules=True,
         lower_module=lower,
         results=results,
     )
@@ -83,7 +82,6 @@ ROWS = (
         "Control Flow Instructions: call",
         since=Since(20),
         written="{(ret-param), }func{, (param-list)}{, prototype}",
-        modules=True,
         lower_module=call_function,
         results=0,
         effect=Effect.CONTROL,

@@ -112,7 +112,6 @@ ROWS = (
         None,
         "none",
         _FLOW + "brx.idx",
-        modules=True,
         lower_module=jump_by_table,
         results=0,
         since=Since(30),

@@ -60,7 +60,6 @@ def _row(heads: tuple[str, ...], slots: tuple[Slot, ...], page: str, *lines: str
         None,
         "none",
         page + ", ".join(heads),
-        modules=True,
         lower_module=video,
         forms=forms(*lines),
         effect=Effect.COMPUTES,

@@ -179,7 +179,7 @@ def _results(call: Call) -> tuple[str | None, ...]:
 
 
 _row = partial(Row, ordered=True, effect=Effect.SYNCHRONIZES)
-_of_active_lanes = partial(_row, lower=None, events="none that litmus tests have", modules=True)
+_of_active_lanes = partial(_row, lower=None, events="none that litmus tests have")
 """The form without .sync, which is removed for later targets."""
 
 _ALONE = "; where the test has several lanes of the warp, it is undecided"
