@@ -18,8 +18,7 @@ from memmodel.emit.registers import Registers, targets
 from memmodel.emit.spread import FULL, across_warps, within_warp
 from memmodel.errors import InputError
 from memmodel.isa.movement.stasync import COMPLETION
-from memmodel.isa.row import Spelling
-from memmodel.isa.scalar import compare, compute, control
+from memmodel.isa.row import Effect, Spelling
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier
 from memmodel.litmus.printer import print_real
@@ -31,16 +30,9 @@ from memmodel.source import Span
 Line = tuple[str, Span | None]
 
 LAST_BARRIER = 15
-_PURE = frozenset(head for row in (*compare.ROWS, *compute.ROWS, *control.ROWS) for head in row.heads) | {
-    "cvta",
-    "isspacep",
-    "mapa",
-    "getctarank",
-    "mbarrier.pending_count",
-    "clusterlaunchcontrol.query_cancel.is_canceled",
-    "clusterlaunchcontrol.query_cancel.get_first_ctaid",
-}
-"""Instructions that touch no memory, so that all lanes may execute them."""
+_ALIKE = (Effect.COMPUTES, Effect.CONTROL, Effect.NOTHING)
+_OF_ALL_LANES = ("mbarrier.pending_count", "setmaxnreg")
+"""Instructions that all lanes may execute have one of these effects, or are these: they touch no memory."""
 
 _NAMED = ("mov", "cvta", "mapa", "getctarank")
 """Instructions that take the name of a variable as an operand."""
@@ -213,7 +205,8 @@ class ThreadBody:
             self._put(f"{guard}bra {self.end};", instruction)
             return
         text = self._spell(instruction, reading)
-        if not self.whole or reading.head in _PURE or id(instruction) in self._polls:
+        alike = reading.row.effect in _ALIKE or reading.head in _OF_ALL_LANES
+        if not self.whole or alike or id(instruction) in self._polls:
             self._put(f"{guard}{text};", instruction)
         elif is_collective(instruction) or instruction.mnemonic.startswith(_BY_LANE):
             self._together(instruction, reading, guard, text)

@@ -136,6 +136,8 @@ _BY_NAME = {
     "cache_policy": B64,
     "membermask": B32,
     "{!}a": PRED,
+    "{!}c": PRED,
+    "p": PRED,
     "d|p": B32,
     "pred": PRED,
     "response": B128,
@@ -175,36 +177,14 @@ RESULTS = frozenset({"d", "n", "redval", "p", "d|p", "pred", "state", "waitCompl
 
 def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
     """What each operand is, if it is a register."""
-    head = reading.head.partition(".")[0]
-    typed = _typed(reading, "type", loose=reading.head in ("ld", "ldu", "st"))
     operands = instruction.operands
-    if head == "mov":
+    typed = _typed(reading, "type")
+    if reading.head == "mov":
         counts = [len(operand.items) if isinstance(operand, Vector) else 1 for operand in operands]
         return [typed if count == 1 else RegisterClass(max(16, typed.width // count)) for count in counts]
-    if head == "setp":
-        return [PRED, typed, typed, PRED][: len(operands)]
-    if head == "set":
-        source = _typed(reading, "source", loose=False)
-        return [typed, source, source, PRED][: len(operands)]
-    if head == "slct":
-        return [typed, typed, typed, B32]
-    if head == "selp":
-        return [typed, typed, typed, PRED]
-    if head in ("shl", "shr", "mapa"):
-        return [typed, typed, B32]
-    if head in ("mul", "mad") and reading.words.get("mode") == "wide":
+    if reading.words.get("mode") == "wide":
         double = RegisterClass(2 * typed.width, signed=typed.signed)
         return [double, typed, typed, double][: len(operands)]
-    if head == "cvt":
-        return [_typed(reading, "type", loose=True), _typed(reading, "source", loose=True)]
-    if head == "getctarank":
-        return [B32, typed]
-    if head == "isspacep":
-        return [PRED, B64]
-    if head == "match":
-        return [B32, typed, B32]
-    if head in ("bar", "barrier"):
-        return [typed, B32, B32, B32, PRED] if reading.words.get("op") else [B32] * len(operands)
     if reading.head.startswith("tcgen05.mma"):
         return _mma(operands)
     if reading.head.startswith("wgmma.mma_async"):
@@ -235,13 +215,18 @@ def names(instruction: Instruction, reading: Spelling) -> list[str]:
 def _named(name: str, reading: Spelling, typed: RegisterClass) -> RegisterClass:
     if name == "phase":
         return B32 if "parity" in reading.words else B64
-    return _BY_NAME.get(name, typed)
+    size = reading.row.sizes.get(name)
+    if isinstance(size, int):
+        return RegisterClass(size)
+    return _BY_NAME.get(name, typed) if size is None else _typed(reading, size)
 
 
-def _typed(reading: Spelling, slot: str, *, loose: bool) -> RegisterClass:
+def _typed(reading: Spelling, slot: str) -> RegisterClass:
+    """The class of a type; loads, stores and conversions take wider registers, too."""
     kind = data_type(reading.words.get(slot, ""))
     if kind is None:
         return B32
+    loose = reading.head in ("ld", "ldu", "st", "cvt")
     return RegisterClass(max(16, kind.width) if kind.width > 1 else 1, loose, kind.kind == "s")
 
 

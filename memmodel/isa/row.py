@@ -228,6 +228,8 @@ class Row:
     `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
     `forms`: how modules may write it, with qualifiers in any order; empty: every combination that breaks no rule.
 
+    `sizes`: the bits of register operands that do not have those of slot `type` (1: a predicate), or the slot that says
+    their type.
     `results`: how many of the operands before the first address are registers to write. `effect`: what the instruction
     does beside that. `together`: the threads that execute it together.
     `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
@@ -253,6 +255,7 @@ class Row:
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
     forms: tuple[Syntax, ...] = ()
+    sizes: Mapping[str, int | str] = field(default_factory=dict)
     results: int = 1
     effect: Effect = Effect.MEMORY
     together: Together = Together.THREAD

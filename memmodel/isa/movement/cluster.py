@@ -93,6 +93,7 @@ ROWS = (
         mapa,
         "none; the address of a in the CTA of rank b",
         _MOVE + "mapa",
+        sizes={"b": 32},
         lower_module=map_in_module,
     ),
     _row(
@@ -102,6 +103,7 @@ ROWS = (
         getctarank,
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
+        sizes={"d": 32},
         lower_module=rank_in_module,
     ),
 )

@@ -103,6 +103,7 @@ ROWS = (
         is_space,
         "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
         _MOVE + "isspacep",
+        sizes={"a": 64},
         later={"space=shared::cluster": Since(90), "space=param|param::entry": Since(70)},
         effect=Effect.COMPUTES,
     ),

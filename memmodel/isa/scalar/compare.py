@@ -191,6 +191,7 @@ ROWS = (
         set_all,
         "none",
         _PAGE + "set",
+        sizes={"a": "source", "b": "source"},
         rules=_rules("source"),
         forms=forms(
             *_integer_lines("u32|s32|f32|f16|bf16"),
@@ -215,6 +216,7 @@ ROWS = (
         slct,
         "none",
         _PAGE + "slct",
+        sizes={"c": 32},
         forms=forms("type s32", "ftz? type f32"),
     ),
 )

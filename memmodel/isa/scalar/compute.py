@@ -351,8 +351,8 @@ ROWS = (
     ),
     computing("prmt", "d a b c", in_mode, _MOVE, "b32 f4e|b4e|rc8|ecl|ecr|rc16?"),
     computing("shf.l shf.r", "d a b c", funnel, _LOGIC, "clamp|wrap b32", since=Since(32)),
-    computing("shl", "d a b", shift, _LOGIC, _WIDTHS),
-    computing("shr", "d a b", shift, _LOGIC, f"{_WIDTHS}|{_INTEGERS}"),
+    computing("shl", "d a b", shift, _LOGIC, _WIDTHS, sizes={"b": 32}),
+    computing("shr", "d a b", shift, _LOGIC, f"{_WIDTHS}|{_INTEGERS}", sizes={"b": 32}),
     computing("selp", "d a b p", select, _SELECTION, f"{_WIDTHS}|{_INTEGERS}|f32|f64"),
     Row(
         ("mov",),

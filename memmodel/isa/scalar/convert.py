@@ -185,6 +185,7 @@ ROWS = (
         convert,
         "none",
         _MOVE + "cvt",
+        sizes={"a": "source"},
         forms=tuple(_forms()),
     ),
     _row(
@@ -207,6 +208,7 @@ ROWS = (
             ),
             Rule("cvt.pack.sat.{type} fills its result", "drop .b32 and c", "type=u16|s16 above"),
         ),
+        sizes=dict.fromkeys(("d", "a", "b", "c"), 32),
         forms=forms(Syntax("sat u16|s16 s32", _TWO), Syntax("sat u2|s2|u4|s4|u8|s8 s32 b32", (*_TWO, "c"))),
         since=Since(72),
         later={"type=u2|s2|u4|s4": Since(75)},

@@ -50,7 +50,7 @@ def computing(
     *lines: str | Syntax,
     rules: tuple[Rule, ...] = (),
     since: Since = Since(20),
-    later: Mapping[str, Since] | None = None,
+    sizes: Mapping[str, int | str] | None = None,
 ) -> Row:
     """The row of instructions that assign one register. `page`: the chapter of the PTX ISA that describes them."""
     syntax, names = forms(*lines), tuple(heads.split())
@@ -66,7 +66,7 @@ def computing(
         rules,
         ordered=True,
         since=since,
-        later=later or {},
+        sizes=sizes or {},
         lower_module=None if in_litmus else lower,
         forms=syntax,
         effect=Effect.COMPUTES,

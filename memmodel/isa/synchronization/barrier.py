@@ -11,7 +11,6 @@ In a compiled module it is what PTX says: a number of threads, and a warp arrive
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from memmodel.base.labels import Barrier, Domain, Half
@@ -155,47 +154,40 @@ def _reduction_in_litmus_order(operands: tuple[Operand, ...]) -> tuple[Operand, 
     return (operands[0], *_in_litmus_order(operands[1:-1]), operands[-1])
 
 
+_row = partial(Row, effect=Effect.SYNCHRONIZES, since=Since(90))
+
+
 def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | None) -> tuple[Row, ...]:
-    def heads(action: str) -> tuple[str, str]:
-        return f"{word}.{action}", f"{word}.cta.{action}"
-
-    page, operands = _PAGE + "bar, barrier", ("a", "resource", "b")
-
-    def row(action: str, lower: Callable[[Call], tuple[Op, ...]], events: str, written: str) -> Row:
+    def row(action: str, before: tuple[Slot, ...] = (), after: tuple[Slot, ...] = (), **more: object) -> Row:
         return _row(
-            heads(action),
-            slots,
-            operands,
-            lower,
-            events,
-            page,
+            (f"{word}.{action}", f"{word}.cta.{action}"),
+            (*before, *slots, *after),
+            source=_PAGE + "bar, barrier",
             since=since,
-            written=written,
-            module_operands=_in_litmus_order,
-            results=0,
             together=Together.WARP,
             aligned=aligned,
+            **more,  # type: ignore[arg-type]
         )
 
+    operands = ("a", "resource", "b")
+    plain = partial(row, operands=operands, module_operands=_in_litmus_order, results=0)
     return (
-        row("sync", sync, "an arrive and a wait", "a{, b}"),
-        row("arrive", arrive, "an arrive", "a, b"),
-        _row(
-            heads("red"),
-            (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS), *slots, type_slot(("u32", "pred"))),
-            ("d", *operands, "c"),
-            reduce,
-            "an arrive and a wait; d combines c over the threads of the generation",
-            page,
+        plain("sync", lower=sync, events="an arrive and a wait", written="a{, b}"),
+        plain("arrive", lower=arrive, events="an arrive", written="a, b"),
+        row(
+            "red",
+            (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS),),
+            (type_slot(("u32", "pred")),),
+            operands=("d", *operands, "c"),
+            lower=reduce,
+            events="an arrive and a wait; d combines c over the threads of the generation",
             rules=(
                 Rule("{head}.popc gives a .u32", "write .u32", "op=popc type=pred"),
                 Rule("{head}.{op} gives a .pred", "write .pred", "op=and|or type=u32"),
             ),
-            since=since,
             written="d, a{, b}, {!}c",
             module_operands=_reduction_in_litmus_order,
-            together=Together.WARP,
-            aligned=aligned,
+            sizes={**dict.fromkeys(operands, 32), "c": 1},
         ),
     )
 
@@ -203,8 +195,6 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | 
 _CLUSTER_ONLY = {
     word: ("a cluster barrier has .cluster scope by itself", "drop it") for word in ("cta", "cluster", "gpu", "sys")
 }
-
-_row = partial(Row, effect=Effect.SYNCHRONIZES, since=Since(90))
 
 ROWS = (
     *_cta_rows("bar", (), Since(20), aligned=True),

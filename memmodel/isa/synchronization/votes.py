@@ -237,6 +237,7 @@ ROWS = (
         match,
         f"none; d is the mask, p is true{_ALONE}",
         _PAGE + "match.sync",
+        sizes={"d": 32},
         since=Since(70),
         lower_module=match_in_module,
     ),
