@@ -87,6 +87,11 @@ class ShownEvent:
         """The line of its instruction; None for an event without one."""
         return self.span.line if self.span else None
 
+    @property
+    def where(self) -> str:
+        """`P0, line 5`, or `initial write`."""
+        return f"{self.thread}, line {self.line}" if self.thread and self.line else self.thread or "initial write"
+
     def __repr__(self) -> str:
         line = f"line {self.line}" if self.line else ""
         return shown("ShownEvent", f"{self.label}: {self.text}", self.thread or "", line)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
+from operator import attrgetter
 
 from memmodel.answer import HANG
 from memmodel.base.labels import (
@@ -114,7 +115,7 @@ class Carry:
             if edit.group not in strongest or strongest[edit.group].level < edit.level:
                 strongest[edit.group] = edit
         changes, done = [], tuple(applied)
-        for edit in sorted(strongest.values(), key=_turn):
+        for edit in sorted(strongest.values(), key=attrgetter("rank")):
             known = groups.get(edit.group)
             if known is not None and known.level >= edit.level:
                 continue
@@ -165,10 +166,6 @@ def _key(edit: Edit) -> object:
     """What an edit has in common with others that put the same line into the same thread."""
     thread, _, name = edit.group[:3]
     return (thread, name) if edit.adds == 1 and not edit.more else edit
-
-
-def _turn(edit: Edit) -> int:
-    return edit.rank
 
 
 def shifted(at: tuple[int, int], applied: Iterable[Edit]) -> tuple[int, int]:

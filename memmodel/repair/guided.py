@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import product
+from operator import attrgetter
 
 from memmodel.base.labels import Access, Fence, Label, Mark, ProxyFence
 from memmodel.concrete.execution import Execution
@@ -34,6 +35,8 @@ FAR = 8
 ALTERNATIVES = 10
 """So many sets of changes are tried that answer one explanation."""
 
+PRICE = attrgetter("cost")
+
 
 def asked_for(
     against: Against, carry: Carry, applied: Sequence[Edit], stronger: Sequence[Edit], others: Sequence[Edit]
@@ -44,7 +47,7 @@ def asked_for(
         return []
     groups = {edit.group for edit in applied}
     near = Nearby(execution, applied, [edit for edit in (*stronger, *others) if edit.group not in groups])
-    offered = sorted((edit for edit in stronger if edit.group not in groups), key=_price)
+    offered = sorted((edit for edit in stronger if edit.group not in groups), key=PRICE)
 
     def does(change: Change) -> Edit | None:
         """The cheapest change of the text that does to the execution what a change of the explanation does."""
@@ -62,11 +65,7 @@ def asked_for(
         some = [frozenset({direct})] if direct is not None else near.answers(change)
         answers.append(some[:ANSWERS] + ([strong] if strong else []))
     sets = dict.fromkeys(frozenset(edit for part in parts for edit in part) for parts in product(*answers))
-    return sorted(sets, key=lambda edits: sum(map(_price, edits)))[:ALTERNATIVES]
-
-
-def _price(edit: Edit) -> float:
-    return edit.cost
+    return sorted(sets, key=lambda edits: sum(map(PRICE, edits)))[:ALTERNATIVES]
 
 
 def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit | None]) -> frozenset[Edit] | None:

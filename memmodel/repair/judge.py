@@ -135,12 +135,9 @@ def _judged(
     return api.judge(steps, model, options, findings=False, begun=begun)
 
 
-_TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
-
-
 def is_told(flag: str) -> bool:
     """True if a flag reports a fault of a test."""
-    return kind_of(flag) in _TOLD
+    return kind_of(flag) is not FindingKind.OTHER
 
 
 Judge = Callable[[str], Standing | None]

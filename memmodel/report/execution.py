@@ -36,7 +36,8 @@ def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
     for event in events:
         name = (event.thread or "") if event.thread != last else ""
         head = f"{name:<{margin}}  {event.label:>{tags}}: {texts[event.uid]:<{width}}"
-        lines.append(f"{head}  {source.get(event.uid, ''):<{sources}}  {line_of(event)}".rstrip())
+        line = f"line {event.line}" if event.line else ""
+        lines.append(f"{head}  {source.get(event.uid, ''):<{sources}}  {line}".rstrip())
         last = event.thread or ""
     edges = shown_edges(witness)
     for name in dict.fromkeys(edge.name for edge in edges if edge.name != "rf"):
@@ -72,9 +73,10 @@ def _number(value: int) -> str:
     return str(value) if value < 1 << 32 else f"{value:#x}"
 
 
-def line_of(event: ShownEvent) -> str:
-    """`line 5`, or nothing for an event without an instruction."""
-    return f"line {event.span.line}" if event.span else ""
+def waiting(witness: Witness) -> list[ShownEvent]:
+    """The last event of each thread that waits for ever."""
+    last = {event.thread: event for event in witness.events if event.thread and "ASYNC" not in event.tags}
+    return [event for name, event in last.items() if any(text.startswith(f"{name} waits") for text in witness.waits)]
 
 
 def _accessed(witness: Witness) -> set[str | None]:

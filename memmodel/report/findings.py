@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.ptx.vocabulary import Scope
-from memmodel.report.execution import Style, execution_lines, line_of
+from memmodel.report.execution import Style, execution_lines
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
@@ -128,12 +128,8 @@ def _ends(finding: Finding, *, labelled: bool) -> str:
     first, second = finding.first, finding.second
     if first is None or second is None:
         return f" ({finding.flag})"
-    ends = [(f"{event.label}: " if labelled else "") + f"{event.text} ({_where(event)})" for event in (first, second)]
+    ends = [(f"{event.label}: " if labelled else "") + f"{event.text} ({event.where})" for event in (first, second)]
     return f" at {ends[0]}" if first.uid == second.uid else f" between {ends[0]} and {ends[1]}"
-
-
-def _where(event: ShownEvent) -> str:
-    return ", ".join(part for part in (event.thread or "initial write", line_of(event)) if part)
 
 
 def why_unordered(finding: Finding) -> str:

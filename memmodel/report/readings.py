@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
+from operator import attrgetter
 
 from memmodel.answer import Answer, Observation
 from memmodel.base.oneline import shown
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.report.execution import Style, plain
+from memmodel.report.report import question_of
 
 WIDTH = 110
 
@@ -74,25 +76,18 @@ class ReadingsReport:
     @staticmethod
     def of(test: LitmusTest, model: str, answers: Mapping[str, Answer]) -> ReadingsReport:
         """The report on the answers of the default model and, by the name that `Side.model` has, of all readings."""
-        from memmodel.litmus.printer import print_condition
-
         path = test.source.name if test.source else ""
-        asked = test.finding or f"({print_condition(test.condition)})"
-        question = f"{test.quantifier.value} {asked}"
         readings = (
             ReadingAnswer(decision, side, answers[side.model or model])
             for decision in decisions()
             for side in decision.readings
         )
-        return ReadingsReport(test.name, path, model, question, answers[model], tuple(readings))
+        return ReadingsReport(test.name, path, model, question_of(test), answers[model], tuple(readings))
 
     def __repr__(self) -> str:
-        groups = [
-            (decision, tuple(answers)) for decision, answers in groupby(self.depends, lambda reading: reading.decision)
-        ]
         open_ones = f"undecided under {', '.join(self.undecided)}" if self.undecided else ""
         text = f"{self.test} under {self.model} and its readings: {self.verdict.value}"
-        return shown("ReadingsReport", text, *(self._sides(*group) for group in groups), open_ones)
+        return shown("ReadingsReport", text, *(self._sides(*group) for group in self._groups), open_ones)
 
     @property
     def default(self) -> Verdict:
@@ -122,9 +117,7 @@ class ReadingsReport:
         """The report as text for a person: the verdict in a line, then each decision that it depends on."""
         role = {Verdict.DEPENDS: "warning", Verdict.UNDECIDED: "undecided"}.get(self.verdict, "name")
         head = f"{style(self.test, 'title')} under {self.model} and its readings: {style(self.verdict.value, role)}"
-        groups = [
-            (decision, tuple(answers)) for decision, answers in groupby(self.depends, lambda reading: reading.decision)
-        ]
+        groups = self._groups
         lines = [": ".join((head, "; ".join(self._sides(*group) for group in groups))) if groups else head]
         lines.append(f"  {self.question}")
         lines += [f"  {line}" for warning in self.warnings for line in warning.splitlines()]
@@ -141,6 +134,11 @@ class ReadingsReport:
         if self.undecided:
             lines.append(f"  {style('undecided', 'undecided')} under {', '.join(self.undecided)}")
         return "\n".join(lines)
+
+    @property
+    def _groups(self) -> list[tuple[Decision, tuple[ReadingAnswer, ...]]]:
+        """The decisions that make a difference, each with the readings that do."""
+        return [(decision, tuple(answers)) for decision, answers in groupby(self.depends, attrgetter("decision"))]
 
     def _sides(self, decision: Decision, answers: tuple[ReadingAnswer, ...]) -> str:
         """`forbidden under D2 path (default), allowed under D2 accessor`."""

@@ -15,7 +15,7 @@ from memmodel.base.oneline import shown
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, render
-from memmodel.litmus.syntax import Quantifier
+from memmodel.litmus.syntax import LitmusTest, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import meets
 
@@ -53,6 +53,13 @@ class Subject:
         return (type(None), ())
 
 
+def question_of(test: LitmusTest) -> str:
+    """The question of a test, as `exists (…)` or `exists race`."""
+    from memmodel.litmus.printer import print_condition
+
+    return f"{test.quantifier.value} {test.finding or f'({print_condition(test.condition)})'}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """One test under one model.
@@ -82,12 +89,9 @@ class Report:
         """The report on an answer; with the options that it was found with, it can explain more of it."""
         from memmodel.lint.no_rules import without_rules
         from memmodel.lint.warnings import legality_warnings
-        from memmodel.litmus.printer import print_condition
 
         test = lowered.test
         path = test.source.name if test.source else ""
-        asked = test.finding or f"({print_condition(test.condition)})"
-        question = f"{test.quantifier.value} {asked}"
         warnings = (*test.warnings, *legality_warnings(lowered), *without_rules(lowered, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
         notices = tuple(render("warning", notice.message, notice.span, notice.hint) for notice in model.notices)
@@ -96,7 +100,7 @@ class Report:
             path=path,
             model=model.name,
             quantifier=test.quantifier,
-            question=question,
+            question=question_of(test),
             answer=answer,
             expected=expected,
             warnings=warnings,

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from memmodel.base.labels import Label
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
-from memmodel.base.rows import Rows, bits, rows_of
+from memmodel.base.rows import Rows, bits, closure, rows_of
 from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
 
@@ -281,15 +281,4 @@ def with_order(execution: Execution, pairs: Sequence[tuple[int, int]], name: str
     """The execution with a strict partial order (co, sync_fence) extended by pairs, closed."""
     count = execution.frame.count
     rows = [a | b for a, b in zip(execution.relation(name), rows_of(pairs, count), strict=True)]
-    while True:
-        longer = [row | _reached(row, rows) for row in rows]
-        if longer == rows:
-            return replace(execution, chosen_relations={**execution.chosen_relations, name: rows})
-        rows = longer
-
-
-def _reached(row: int, rows: Rows) -> int:
-    reached = 0
-    for event in bits(row):
-        reached |= rows[event]
-    return reached
+    return replace(execution, chosen_relations={**execution.chosen_relations, name: closure(rows)})

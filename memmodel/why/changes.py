@@ -276,7 +276,7 @@ class Changes:
                 self.flow.at(n) for n in range(self.count) if n != event and cell and self.events[n].point.cell == cell
             ]
         places = dict.fromkeys(
-            self._before_marks(n) for n in (*others, *sources) if self.events[n].point.thread is not None
+            self._last_of((Mark,), n, back=True) for n in (*others, *sources) if self.events[n].point.thread is not None
         )
         mine = self.events[issue].point.thread
         return [
@@ -287,14 +287,14 @@ class Changes:
             and (self.events[n].point.thread == mine or not self.flow.surely_leads(n, event))
         ]
 
-    def _before_marks(self, event: int) -> int:
-        """The event, or the first of the tcgen05 fences in front of it."""
-        while True:
-            before = [n for n in range(self.count) if self.po[n] >> event & 1]
-            last = max(before, key=lambda n: self.events[n].point.order or 0, default=None)
-            if last is None or not isinstance(self.events[last].label, Mark):
-                return event
-            event = last
+    def _last_of(self, kinds: tuple[type[Label], ...], event: int, *, back: bool = False) -> int:
+        """The event, or the last of these kinds of events that follow it at once, or (`back`) stand in front of it."""
+        others = [n for n, row in enumerate(self.po) if row >> event & 1] if back else bits(self.po[event])
+        for number in sorted(others, key=lambda n: self.events[n].point.order or 0, reverse=back):
+            if not isinstance(self.events[number].label, kinds):
+                break
+            event = number
+        return event
 
     def _signals(self) -> Iterator[Change]:
         """An arrival by the thread itself beside that of its asynchronous operation."""
@@ -323,10 +323,11 @@ class Changes:
                     continue
                 edges = (("mbarobs", update, wait),)
                 reason = phase_reason(self.execution, update, wait)
-                if reason is Reason.COUNT and self._in_turn(update, wait, seen):
-                    continue
+                earlier = self._earlier(update, wait, seen)
+                if reason is Reason.COUNT and earlier:
+                    continue  # the thread arrived in the phase that the wait saw: this arrival is for a later one
                 if reason is Reason.BYTES and (
-                    copied(self.execution, update) & copied(self.execution, *self._earlier(update, wait, seen))
+                    copied(self.execution, update) & copied(self.execution, *earlier)
                     or came_early(self.execution, wait)
                 ):
                     continue  # a thread's later copy to the same place is for a later phase
@@ -337,10 +338,6 @@ class Changes:
         """What a wait has seen of the thread of an update."""
         thread = self.events[update].point.thread
         return [n for n, row in enumerate(seen) if row >> wait & 1 and self.events[n].point.thread == thread]
-
-    def _in_turn(self, update: int, wait: int, seen: Rows) -> bool:
-        """True if the thread of an arrival also arrived in the phase that the wait saw: this one is for a later."""
-        return bool(self._earlier(update, wait, seen))
 
     # ---- more ---------------------------------------------------------------------------------------------------
 
@@ -388,8 +385,8 @@ class Changes:
                 continue
             if self.flow.surely_leads(b, a):
                 continue  # the order that there is goes the other way
-            arrive = Inserted(self._past_fences(start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
-            wait = Inserted(self._before_fences(end), Barrier(Half.WAIT, Domain.CTA))
+            arrive = Inserted(self._last_of(FENCES, start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
+            wait = Inserted(self._last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
             edges = [("syncbar", self.count, self.count + 1)]
             if start != a:
                 edges += [("compl", a, self.count)]
@@ -402,26 +399,6 @@ class Changes:
                 3,
                 10.0 + number / 100,
             )
-
-    def _past_fences(self, event: int) -> int:
-        """The event, or the last of the fences and waits for groups that follow it at once."""
-        later = sorted(bits(self.po[event]), key=lambda n: self.events[n].point.order or 0)
-        last = event
-        for number in later:
-            if not isinstance(self.events[number].label, FENCES):
-                break
-            last = number
-        return last
-
-    def _before_fences(self, event: int) -> int:
-        """The event, or the first of the fences in front of it."""
-        earlier = [n for n in range(self.count) if self.po[n] >> event & 1]
-        earliest = event
-        for number in sorted(earlier, key=lambda n: -(self.events[n].point.order or 0)):
-            if not isinstance(self.events[number].label, FENCES):
-                break
-            earliest = number
-        return earliest
 
     def _overtaken(self) -> list[tuple[int, int]]:
         """Writes and the reads that read something older."""

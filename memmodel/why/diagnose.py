@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from memmodel.base.labels import Fence
 from memmodel.base.rows import pairs_of
+from memmodel.cat.analysis import names_in
 from memmodel.cat.flags import FindingKind, kind_of
-from memmodel.cat.syntax import Check, Expr, Model, Name
+from memmodel.cat.syntax import Binary, Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Sem
 from memmodel.referee.evaluate import Ranks
@@ -36,6 +38,8 @@ ORDERS = 200
 
 DEPTH = 6
 """So many choices are made before an execution counts as one that could be."""
+
+PRICE = attrgetter("cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +96,14 @@ class Diagnosing:
         changes = Changes(self.execution, self.flow, self.pair, data=self.data).all()
         for tier in (1, 2, 3, 4):
             mine = sorted(
-                (change for change in changes if change.tier <= tier), key=_price, reverse=True
+                (change for change in changes if change.tier <= tier), key=PRICE, reverse=True
             )  # as they are shrunk
             if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
                 continue
             kept = self._shrunk(mine)
             if len(kept) > 1 and self.flow.count <= FEW:
-                least = sum(map(_price, kept))
-                cheaper = (change for change in sorted(mine, key=_price) if change.cost <= least)
+                least = sum(map(PRICE, kept))
+                cheaper = (change for change in sorted(mine, key=PRICE) if change.cost <= least)
                 kept = next(([change] for change in cheaper if self.ends([change])), kept)
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
             return self._told(tuple(kept), altered)
@@ -212,20 +216,9 @@ def fence_orders(execution: Execution) -> Iterator[Execution]:
     yield execution
 
 
-def _price(change: Change) -> float:
-    return change.cost
-
-
 def _subtracts(check: Check, name: str) -> bool:
     """True if the axiom has the form `empty X \\ order`."""
-    body: Expr = check.body
-    if check.test != "empty" or check.negated or getattr(body, "op", "") != "\\":
+    body = check.body
+    if check.test != "empty" or check.negated or not isinstance(body, Binary) or body.op != "\\":
         return False
-    return name in _names(body.right)  # type: ignore[union-attr]
-
-
-def _names(expr: Expr) -> set[str]:
-    if isinstance(expr, Name):
-        return {expr.name} if expr.ref is None else set()
-    parts = (getattr(expr, "left", None), getattr(expr, "right", None), getattr(expr, "operand", None))
-    return {name for part in parts if part is not None for name in _names(part)}
+    return any(used.name == name and used.ref is None for used in names_in(body.right))

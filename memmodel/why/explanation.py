@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memmodel.answer import HANG, Answer, Finding, Observation, Witness
+from memmodel.answer import Answer, Finding, Observation, Witness
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -18,8 +18,6 @@ from memmodel.why.forbidden import contradictions
 from memmodel.why.limited import limited
 from memmodel.why.records import Contradiction, Explanation, Story
 from memmodel.why.story import finding_story, outcome_story
-
-TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
 
 
 def shown_outcome(lowered: LoweredTest, answer: Answer) -> Witness | None:
@@ -40,8 +38,9 @@ def first_findings(answer: Answer, each: int) -> list[Finding]:
     """The findings of an answer, so many of each flag; without hangs."""
     by_flag: dict[str, list[Finding]] = {}
     for finding in answer.findings:
-        if finding.flag != HANG and kind_of(finding.flag) in TOLD and len(by_flag.setdefault(finding.flag, [])) < each:
-            by_flag[finding.flag].append(finding)
+        told = by_flag.setdefault(finding.flag, [])
+        if kind_of(finding.flag) is not FindingKind.OTHER and len(told) < each:
+            told.append(finding)
     return [finding for group in by_flag.values() for finding in group]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Signal
-from memmodel.base.rows import Rows, bits, pairs_of
+from memmodel.base.rows import Rows, bits, closure, pairs_of
 from memmodel.concrete.execution import Execution
 
 LINKS = ("rf", "mbarobs", "syncbar")
@@ -35,7 +35,7 @@ class Flow:
         self.links = [
             Between(a, b, name) for name in LINKS for a, b in pairs_of(execution.relation(name)) if self._across(a, b)
         ]
-        self.reach = self._closure(self._edges(LINKS))
+        self.reach = closure(self._edges(LINKS))
         self._sure: Rows | None = None
 
     def _across(self, a: int, b: int) -> bool:
@@ -53,18 +53,6 @@ class Flow:
             rows[part] |= 1 << issue
         return rows
 
-    def _closure(self, rows: Rows) -> Rows:
-        reach: Rows = []
-        for start in range(self.count):
-            reached, todo = 0, rows[start]
-            while todo & ~reached:
-                new = todo & ~reached
-                reached |= new
-                for event in bits(new):
-                    todo |= rows[event]
-            reach.append(reached)
-        return reach
-
     def at(self, event: int) -> int:
         """The thread-level event of an event: for a part of an asynchronous instruction, its issue."""
         return self.issue_of.get(event, event)
@@ -76,7 +64,7 @@ class Flow:
     def surely_leads(self, a: int, b: int) -> bool:
         """True if there is a path from a to b without a link through a read."""
         if self._sure is None:
-            self._sure = self._closure(self._edges(LINKS[1:]))
+            self._sure = closure(self._edges(LINKS[1:]))
         return bool(self._sure[a] >> b & 1)
 
     def told(self, event: int) -> list[int]:

@@ -35,10 +35,6 @@ class Sentences:
     def ref(self, event: int) -> str:
         return str(at(self.shown[event]))
 
-    def short(self, event: int) -> str:
-        shown = self.shown[event]
-        return f"{shown.label} ({at(shown).where})"
-
     def obstacle(self, change: Change) -> Obstacle:
         """A change as an obstacle."""
         reason = change.reason
@@ -52,9 +48,8 @@ class Sentences:
             separation = apart(self.execution, self.flow, change.at, change.other)
             if separation is not None:
                 return self._apart(separation)
-        events = [change.at] + ([change.other] if change.other is not None else [])
         text, repair = self._said(change)
-        return Obstacle(reason, text, repair, self._places(events))
+        return Obstacle(reason, text, repair, self._places(change.at, change.other))
 
     def _apart(self, separation: Apart) -> Obstacle:
         """A release and an acquire that do not meet."""
@@ -63,9 +58,9 @@ class Sentences:
         if separation.overlap:
             text += ": they overlap in part only"
         repair = f"one {separation.what} for both" + (", accessed in one size" if separation.overlap else "")
-        return Obstacle(Reason.LOCATION, text, repair, self._places([separation.release, separation.acquire]))
+        return Obstacle(Reason.LOCATION, text, repair, self._places(separation.release, separation.acquire))
 
-    def _places(self, events: list[int]) -> tuple[At, ...]:
+    def _places(self, *events: int | None) -> tuple[At, ...]:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
 
     def _said(self, change: Change) -> tuple[str, str]:
@@ -150,7 +145,7 @@ class Sentences:
             if isinstance(other.label, Signal) and other.label.family is Family.COMMIT:
                 commit = self.flow.at(number)
                 if self.po[commit] >> issue & 1:
-                    return f"; {self.short(commit)} stands before it"
+                    return f"; {self._line(commit)} stands before it"
         return ""
 
     def _misplaced(self, change: Change) -> str:
@@ -160,7 +155,7 @@ class Sentences:
         for number, event in enumerate(self.execution.events):
             if event.label == wanted and event.point.thread == thread:
                 early = self.po[number] >> self.flow.at(change.at) & 1
-                return f"; {self.short(number)} stands {'too early' if early else 'after it'}"
+                return f"; {self._line(number)} stands {'too early' if early else 'after it'}"
         return ""
 
     def _tcgen_wait(self, event: int) -> str:
@@ -181,7 +176,7 @@ class Sentences:
             return ""
         of_reads = any(row >> waits[0] & 1 for row in completes)
         why = "covers reads of sources only" if of_reads else "covers none of its groups"
-        return f"; {self.short(waits[0])} {why}"
+        return f"; {self._line(waits[0])} {why}"
 
     # ---- the ones that ask where something stands ----------------------------------------------------------------
 
@@ -200,9 +195,8 @@ class Sentences:
                 other = "after" if side == "before" else "before"
                 text = f"{self.ref(wrong)} stands {other} {event}, not {side} it"
                 repair = f"the fence {side} {self._line(change.at)}"
-                return Obstacle(Reason.FENCE_SIDE, text, repair, self._places([wrong, change.at]))
-        events = [change.at] + ([change.other] if change.other is not None else [])
-        return Obstacle(Reason.RELAXED, text, repair, self._places(events))
+                return Obstacle(Reason.FENCE_SIDE, text, repair, self._places(wrong, change.at))
+        return Obstacle(Reason.RELAXED, text, repair, self._places(change.at, change.other))
 
     def _fence_elsewhere(self, event: int, wanted: Sem) -> int | None:
         """A fence of that kind on the other side of an event."""
@@ -221,15 +215,13 @@ class Sentences:
         mine = change.words.split()[0]
         event = self.ref(change.at)
         if change.other is None:
-            return Obstacle(
-                Reason.SCOPES, f"the {mine} of {event} is too narrow", f".{wide}", self._places([change.at])
-            )
+            return Obstacle(Reason.SCOPES, f"the {mine} of {event} is too narrow", f".{wide}", self._places(change.at))
         other = self.execution.events[change.other].label
         its = getattr(getattr(other, "scope", None), "name", "").lower()
         both = f" (.{its})" if its else ""
         text = f"the {mine} of {event} does not reach {self.ref(change.other)}{both}"
         return Obstacle(
-            Reason.SCOPES, text, f".{wide} at {self._line(change.at)}", self._places([change.at, change.other])
+            Reason.SCOPES, text, f".{wide} at {self._line(change.at)}", self._places(change.at, change.other)
         )
 
     def _proxy_fence(self, change: Change) -> Obstacle:
@@ -251,18 +243,18 @@ class Sentences:
             apart = place is not None and wanted is not None and place.cta_id != wanted.cta_id
             if apart and self._on_the_way(number):
                 text = f"{self.ref(number)} is executed in another CTA than the access through the proxy"
-                return Obstacle(Reason.PROXY_FENCE_CTA, text, repair, self._places([number, change.at]))
+                return Obstacle(Reason.PROXY_FENCE_CTA, text, repair, self._places(number, change.at))
         for number in others:
             if not self._on_the_way(number) and self._wrong_side(number) and not self._serves_others(number):
                 text = f"{self.ref(number)} is not between the two accesses"
-                return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places([number, change.at]))
+                return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places(number, change.at))
         name = proxy.value if proxy is not None else "alias"
         half = "" if inserted.label.half is None else f" ({inserted.label.half.value} half)"
         text = f"the path goes between the generic and the {name} proxy without {change.words}{half}"
         other = next((n for n in self._proxy_fences() if n not in others and self._on_the_way(n)), None)
         if other is not None and inserted.label.half is None:
             text += f"; {self.ref(other)} is for another proxy"
-        return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places([change.at]))
+        return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places(change.at))
 
     def _proxy_fences(self) -> list[int]:
         return [n for n, event in enumerate(self.execution.events) if isinstance(event.label, ProxyFence)]

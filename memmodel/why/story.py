@@ -5,6 +5,8 @@ In: a model, a witness, perhaps a finding of it. Out: `Story`.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from memmodel.answer import Finding, Witness
 from memmodel.base.labels import Access, Barrier, GroupWait, Half, Label, Mbarrier, Signal
 from memmodel.cat.syntax import Model
@@ -70,14 +72,11 @@ def _story(
         reason, text = _nothing(diagnosing.execution, pair, rule)
         obstacle = Obstacle(reason, text, "", tuple(place for place in (first, second) if place is not None))
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
-    obstacles = tuple(dict.fromkeys(sentences.obstacle(change) for change in sorted(diagnosis.changes, key=_place)))
+    changes = sorted(diagnosis.changes, key=attrgetter("at"))
+    obstacles = tuple(dict.fromkeys(map(sentences.obstacle, changes)))
     values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
     steps = Path(witness, diagnosis.changes, values).steps(_order(diagnosis.chain))
     return Story(about, first, second, _gone(about, obstacles), steps, diagnosis.axiom, rule, witness)
-
-
-def _place(change: Change) -> int:
-    return change.at
 
 
 def _nothing(execution: Execution, pair: tuple[int, int] | None, rule: str) -> tuple[Reason, str]:

@@ -267,13 +267,8 @@ def _families(ops: list[Op]) -> set[Family]:
 
 def _tracked(op: IssueAsync, track: Track) -> bool:
     """True if groups of this kind may track a part of the instruction."""
-    return any(
-        track is tracks or (isinstance(tracks, frozenset) and track in tracks) for tracks in map(_tracks, op.parts)
-    )
-
-
-def _tracks(part: object) -> object:
-    return getattr(part, "tracks", None)
+    parts = (getattr(part, "tracks", None) for part in op.parts)
+    return any(track is tracks or (isinstance(tracks, frozenset) and track in tracks) for tracks in parts)
 
 
 def _as_strong(op: Op, sem: Sem, scope: str) -> bool:

@@ -254,7 +254,7 @@ class Sets:
                 continue
             trials.in_time()
             free = offered & self._fitting(chosen & masks.numbers)
-            for bit, edit, group in masks.choices(min(open_, key=_choices).among):
+            for bit, edit, group in masks.choices(min(open_, key=lambda demand: demand.among.bit_count()).among):
                 if bit & free and not group & chosen and trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | bit))
         self._cut = bool(pending)
@@ -274,7 +274,3 @@ class Sets:
         if HANG not in self.trials.before.findings or numbers.bit_count() > 1 or not kinds:
             return masks.all & ~masks.numbers
         return masks.all & ~masks.numbers | masks.where(lambda edit: about_numbers(edit) and kind(edit) in kinds)
-
-
-def _choices(need: Demand) -> int:
-    return need.among.bit_count()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from memmodel.answer import ShownEvent, Witness
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.limits import together
+from memmodel.report.execution import waiting
 from memmodel.report.findings import word_of
 from memmodel.report.picture.draw import Drawing, draw_told
 from memmodel.report.report import Report
@@ -152,7 +153,7 @@ def _because(explained: Explanation) -> tuple[Because, ...]:
         for obstacle in story.obstacles
     ]
     if explained.stuck is not None:
-        reasons += [Because(waiting.reason.value, waiting.text, waiting.goes_on) for waiting in explained.stuck.waiting]
+        reasons += [Because(stopped.reason.value, stopped.text, stopped.goes_on) for stopped in explained.stuck.waiting]
     reasons += [
         Because(f"forbidden by {contradiction.axiom}", contradiction.rule) for contradiction in explained.contradictions
     ]
@@ -171,23 +172,15 @@ def _marks(explained: Explanation) -> tuple[SourceMark, ...]:
                 roles[place] = SourceMark(*place, role, f"{event.label}: {event.text}")
 
     story = next((candidate for candidate in explained.stories if candidate.first is not None or candidate.steps), None)
-    if story is not None:
-        ends = (story.first, story.second) if story.first is not None else _closing(story.steps)
-        for role, place in zip((FIRST, SECOND), ends, strict=False):
-            mark(_event(story.witness, place), role)
-        for obstacle in story.obstacles:
-            for place in obstacle.events:
-                mark(_event(story.witness, place), STOP)
-        for at in _places(story.steps):
-            mark(_event(story.witness, at), WAY)
-    elif explained.contradictions:
-        contradiction = explained.contradictions[0]
-        for role, place in zip((FIRST, SECOND), _closing(contradiction.steps), strict=False):
-            mark(_event(contradiction.witness, place), role)
-        for at in _places(contradiction.steps):
-            mark(_event(contradiction.witness, at), WAY)
+    shown = story or next(iter(explained.contradictions), None)
+    if shown is not None:
+        ends = (story.first, story.second) if story is not None and story.first is not None else _closing(shown.steps)
+        stops = [place for obstacle in story.obstacles for place in obstacle.events] if story is not None else []
+        places = [*zip(ends, (FIRST, SECOND), strict=False), *((place, STOP) for place in stops)]
+        for place, role in (*places, *((place, WAY) for place in _places(shown.steps))):
+            mark(_event(shown.witness, place), role)
     elif explained.stuck is not None:
-        for event in _waiting(explained.stuck.witness):
+        for event in waiting(explained.stuck.witness):
             mark(event, STOP)
     return tuple(sorted(roles.values(), key=lambda mark: (mark.start, -mark.end)))
 
@@ -205,15 +198,6 @@ def _closing(steps: tuple[PathStep, ...]) -> tuple[At, ...]:
     """The two accesses that a cycle closes on."""
     closing = next((step for step in steps if step.relation in ("fr", "rf", "co", "rf^-1")), None)
     return (closing.first, closing.second) if closing is not None else ()
-
-
-def _waiting(witness: Witness) -> list[ShownEvent]:
-    """The last event of each thread that waits for ever."""
-    last: dict[str, ShownEvent] = {}
-    for event in witness.events:
-        if event.thread is not None and "ASYNC" not in event.tags:
-            last[event.thread] = event
-    return [event for name, event in last.items() if any(text.startswith(f"{name} waits") for text in witness.waits)]
 
 
 def failed(path: str, model: str | None, outcome: str, message: str) -> Sheet:

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
-from memmodel.report.picture.lanes import is_async
+from memmodel.report.picture.lanes import is_async, levels_of
 from memmodel.report.picture.layout import shorten
 from memmodel.report.picture.svg import PO_COLOUR, Words, colours
+
+LEVELS = 5
+"""GPU, grid, cluster, CTA, thread."""
 
 
 def dot(witness: Witness, edges: Sequence[Edge], po: Sequence[tuple[int, int]], words: Words) -> str:
@@ -38,30 +41,13 @@ def dot(witness: Witness, edges: Sequence[Edge], po: Sequence[tuple[int, int]], 
     return "\n".join([*lines, "}", ""])
 
 
-_LEVELS = (
-    lambda event: ((event.place or Place()).gpu, f"GPU {(event.place or Place()).gpu}"),
-    lambda event: ((event.place or Place()).grid_id, _grid_title(event.place or Place())),
-    lambda event: ((event.place or Place()).cluster_id, _cluster_title(event.place or Place())),
-    lambda event: ((event.place or Place()).cta_id, f"CTA {(event.place or Place()).cta}"),
-    lambda event: (event.thread, event.thread),
-)
-
-
-def _grid_title(place: Place) -> str:
-    return f"grid {place.grid}" if place.grid else ""
-
-
-def _cluster_title(place: Place) -> str:
-    return "" if place.cluster is None else f"cluster {place.cluster}"
-
-
 def _boxes(events: Sequence[ShownEvent], level: int, indent: str, path: str) -> list[str]:
     """Nested subgraphs, one for every value of the level among these events."""
-    if level == len(_LEVELS):
+    if level == LEVELS:
         return [f"{indent}{_node(event)}" for event in events]
     groups: dict[object, tuple[str, list[ShownEvent]]] = {}
     for event in events:
-        key, title = _LEVELS[level](event)
+        key, title = (*levels_of(event.place or Place()), (event.thread, event.thread or ""))[level]
         groups.setdefault(key, (title, []))[1].append(event)
     lines: list[str] = []
     for index, (title, members) in enumerate(groups.values()):

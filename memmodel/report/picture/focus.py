@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
 from memmodel.errors import InputError, suggestion
+from memmodel.report.because import story_of_outcome
+from memmodel.report.execution import waiting
 from memmodel.report.expect import is_called
 from memmodel.report.graph import BASIC, Edge, shown_edges
 from memmodel.report.picture.lanes import is_async, iterations
 from memmodel.report.picture.phases import Phase, phases_of, places_line
 from memmodel.report.picture.svg import STOPPED
-from memmodel.why.explanation import first_findings, shown_outcome, why_never
+from memmodel.why.explanation import first_findings, why_never
 from memmodel.why.records import Explanation, PathStep, Reason, Story
-from memmodel.why.story import finding_story, outcome_story
+from memmodel.why.story import finding_story
 from memmodel.why.stuck import stuck
 
 if TYPE_CHECKING:
@@ -102,10 +104,7 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     subject = report.subject
     if subject is None:
         return None
-    stories: list[Story | None] = []
-    shown = shown_outcome(subject.lowered, report.answer)
-    if finding is None and shown is not None and shown is report.execution:
-        stories.append(outcome_story(subject.model, shown))
+    stories = [story_of_outcome(report)] if finding is None else []
     for candidate in first_findings(report.answer, 1):
         if not any(map(_drawable, stories)) and (finding is None or is_called(candidate.flag, finding)):
             stories.append(finding_story(subject.model, candidate, report.rule(candidate.flag)))
@@ -174,14 +173,13 @@ def _of_hang(report: Report, finding: str | None) -> Focus | None:
     if hang is None or not (settles or finding == HANG):
         return None
     witness = hang.witness
-    last = {event.thread: event.uid for event in witness.events if event.thread and not is_async(event)}
-    waiting = {uid for thread, uid in last.items() if any(text.startswith(f"{thread} waits") for text in witness.waits)}
+    last = {event.uid for event in waiting(witness)}
     edges = shown_edges(witness)
     kept = {event.uid for event in witness.events if event.thread is not None}
     if len(kept) > MANY:
-        phases = [phase.events for phase in phases_of(witness) if not phase.over and phase.events & waiting]
-        touched = [{edge.first, edge.second} for edge in edges if {edge.first, edge.second} & waiting]
-        kept = waiting.union(*phases, *touched)
+        phases = [phase.events for phase in phases_of(witness) if not phase.over and phase.events & last]
+        touched = [{edge.first, edge.second} for edge in edges if {edge.first, edge.second} & last]
+        kept = last.union(*phases, *touched)
         kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     links = [(edge.name, edge.first, edge.second) for edge in edges if {edge.first, edge.second} <= kept]
     said = []
@@ -190,7 +188,7 @@ def _of_hang(report: Report, finding: str | None) -> Focus | None:
         said.append(f"{text}; {stopped.reason.value}.")
         if stopped.goes_on and len(said) == 1:
             said.append(f"It would go on with {stopped.goes_on}.")
-    focus = _focus(witness, links, frozenset(waiting), said, kept)
+    focus = _focus(witness, links, frozenset(last), said, kept)
     return replace(focus, path=frozenset())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from memmodel.answer import ShownEvent, Witness
@@ -87,18 +88,10 @@ def rows_of(lanes: Sequence[Lane], edges: Iterable[Edge]) -> dict[int, int]:
         if first in after and second in after and first not in _reach(second, after):
             after[first].append((second, 0))
     rows = dict.fromkeys(after, 0)
-    waiting = dict.fromkeys(after, 0)
-    for following in after.values():
-        for uid, _ in following:
-            waiting[uid] += 1
-    ready = [uid for uid, count in waiting.items() if count == 0]
-    while ready:
-        uid = ready.pop()
+    above = {uid: [first for first, following in after.items() if uid in dict(following)] for uid in after}
+    for uid in TopologicalSorter(above).static_order():
         for other, step in after[uid]:
             rows[other] = max(rows[other], rows[uid] + step)
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                ready.append(other)
     return rows
 
 
@@ -158,20 +151,27 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _threads(witness: Witness) -> list[str]:
     """Thread names, those of one CTA, cluster and GPU next to each other, otherwise as they come."""
-    place: dict[str, Place] = {}
+    levels: dict[str, list[Hashable]] = {}
     for event in witness.events:
-        if event.thread is not None:
-            place.setdefault(event.thread, event.place or Place())
+        if event.thread is not None and event.thread not in levels:
+            levels[event.thread] = [key for key, _ in levels_of(event.place or Place())]
     first: dict[Hashable, int] = {}
-    for index, where in enumerate(place.values()):
-        for key in (("gpu", where.gpu), ("grid", where.grid_id), ("cluster", where.cluster_id), ("cta", where.cta_id)):
+    for index, keys in enumerate(levels.values()):
+        for key in enumerate(keys):
             first.setdefault(key, index)
-    return sorted(
-        place,
-        key=lambda name: (
-            first["gpu", place[name].gpu],
-            first["grid", place[name].grid_id],
-            first["cluster", place[name].cluster_id],
-            first["cta", place[name].cta_id],
-        ),
+    return sorted(levels, key=lambda name: [first[key] for key in enumerate(levels[name])])
+
+
+def levels_of(place: Place, *, grids: bool = False) -> tuple[tuple[Hashable, str], ...]:
+    """The GPU, grid, cluster and CTA of a place, each with its title; without one it is not shown.
+
+    `grids`: the first grid of a GPU has a title, too.
+    """
+    grid = f"grid {place.grid}" if place.grid or grids else ""
+    cluster = "" if place.cluster is None else f"cluster {place.cluster}"
+    return (
+        (place.gpu, f"GPU {place.gpu}"),
+        (place.grid_id, grid),
+        (place.cluster_id, cluster),
+        (place.cta_id, f"CTA {place.cta}"),
     )

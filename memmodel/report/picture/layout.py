@@ -7,14 +7,14 @@ arrow leaves from is `route`'s matter, but the room for it, the gutters between 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
-from memmodel.report.picture.lanes import Lane, is_async, lanes_of, rows_of
+from memmodel.report.picture.lanes import Lane, is_async, lanes_of, levels_of, rows_of
 from memmodel.report.picture.phases import Phase
 
 CHAR = 7.5
@@ -81,15 +81,18 @@ class NodeBox:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadFrame:
-    """A GPU, cluster or CTA around its threads. `depth` 0 is the outermost."""
+class PictureFrame:
+    """A GPU, cluster or CTA around its threads, or the events of a lane that belong to one iteration of a loop.
+
+    `depth` 0 is the outermost.
+    """
 
     x: float
     y: float
     width: float
     height: float
     title: str
-    depth: int
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +116,6 @@ class PhaseBand:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundFrame:
-    """The events of a lane that belong to one iteration of a loop."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
     """The picture without its arrows.
 
@@ -133,13 +125,13 @@ class Picture:
     boxes: dict[int, NodeBox]
     cell: dict[int, tuple[int, int]]
     columns: tuple[Column, ...]
-    frames: tuple[ThreadFrame, ...]
+    frames: tuple[PictureFrame, ...]
     channels: tuple[float, ...]
     rows_top: float
     header: float
     bottom: float
     bands: tuple[PhaseBand, ...] = ()
-    rounds: tuple[RoundFrame, ...] = ()
+    rounds: tuple[PictureFrame, ...] = ()
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
@@ -213,7 +205,7 @@ def arrange(
     rows_bottom = max((tops[-1] - GAP, *(band.y + band.height for band in bands)))
     boxes |= _place_initial(initial, texts, boxes, drawn, top)
     frames = tuple(
-        ThreadFrame(
+        PictureFrame(
             columns[first].x - (depths - depth) * PAD,
             frames_top + depth * (FRAME_TITLE + 5),
             columns[last].right - columns[first].x + 2 * (depths - depth) * PAD,
@@ -306,36 +298,29 @@ def _width(lane: Lane, texts: Mapping[int, tuple[Line, ...]], tracks: Tracks) ->
     return max(needed, len(lane.title) * 8.6)
 
 
-def _rounds(lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping[int, int]) -> tuple[RoundFrame, ...]:
+def _rounds(lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping[int, int]) -> tuple[PictureFrame, ...]:
     """A frame around the events of each iteration in each lane."""
     frames = []
     for lane in lanes:
         for number, events in groupby(lane.events, key=lambda event: rounds.get(event.uid)):
             if number is not None:
                 mine = [boxes[event.uid] for event in events]
-                y = mine[0].y - 6
-                box = mine[0]
-                frames.append(RoundFrame(box.x - 6, y, box.width + 12, mine[-1].bottom + 6 - y, f"iteration {number}"))
+                box, y = mine[0], mine[0].y - 6
+                height = mine[-1].bottom + 6 - y
+                frames.append(PictureFrame(box.x - 6, y, box.width + 12, height, f"iteration {number}"))
     return tuple(frames)
 
 
 def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
     """Runs of columns that share a GPU, cluster or CTA: depth, first and last column, title."""
-    levels: list[tuple[Sequence[Hashable], list[str]]] = [([p.gpu for p in places], [f"GPU {p.gpu}" for p in places])]
-    if any(p.grid for p in places):
-        levels.append(([p.grid_id for p in places], [f"grid {p.grid}" for p in places]))
-    if any(p.cluster is not None for p in places):
-        titles = ["" if p.cluster is None else f"cluster {p.cluster}" for p in places]
-        levels.append(([p.cluster_id for p in places], titles))
-    levels.append(([p.cta_id for p in places], [f"CTA {p.cta}" for p in places]))
+    grids = any(place.grid for place in places)
+    levels = zip(*(levels_of(place, grids=grids) for place in places), strict=True)
     groups = []
-    for depth, (keys, titles) in enumerate(levels):
-        start = 0
-        for end in range(1, len(keys) + 1):
-            if end == len(keys) or keys[end] != keys[start]:
-                if titles[start]:
-                    groups.append((depth, start, end - 1, titles[start]))
-                start = end
+    for depth, level in enumerate(level for level in levels if any(title for _, title in level)):
+        for (_, title), run in groupby(range(len(level)), key=level.__getitem__):
+            columns = list(run)
+            if title:
+                groups.append((depth, columns[0], columns[-1], title))
     return groups
 
 

@@ -23,8 +23,7 @@ from memmodel.report.picture.layout import (
     NodeBox,
     PhaseBand,
     Picture,
-    RoundFrame,
-    ThreadFrame,
+    PictureFrame,
     label_lines,
     label_width,
     shorten,
@@ -179,7 +178,7 @@ def _extent(layout: Picture, drawn: Sequence[Route]) -> tuple[float, float]:
     return min((low for low, _ in spans), default=0.0), max((high for _, high in spans), default=0.0)
 
 
-def _frame(frame: ThreadFrame) -> str:
+def _frame(frame: PictureFrame) -> str:
     fill, stroke = _FRAMES[-1 if frame.title.startswith("CTA") else min(frame.depth, 1)]
     return (
         f'<rect x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}" '
@@ -187,18 +186,18 @@ def _frame(frame: ThreadFrame) -> str:
     )
 
 
-def _frame_title(frame: ThreadFrame) -> str:
+def _frame_title(frame: PictureFrame) -> str:
     return _halo(frame.x + 9, frame.y + 16, 'font-size="11.5" font-weight="600"', frame.title, "#5b6774")
 
 
-def _round(frame: RoundFrame) -> str:
+def _round(frame: PictureFrame) -> str:
     return (
         f'<rect x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}" rx="9" '
         'fill="#fbf7ea" stroke="#d8c27a" stroke-dasharray="2 3"/>'
     )
 
 
-def _round_title(frame: RoundFrame) -> str:
+def _round_title(frame: PictureFrame) -> str:
     return _halo(frame.x + frame.width, frame.y - 4, 'font-size="10.5" text-anchor="end"', frame.title, "#806515")
 
 
