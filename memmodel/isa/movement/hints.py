@@ -13,7 +13,7 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Since, Slot, either
+from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
 from memmodel.program.expressions import Const, opaque
 from memmodel.program.ops import Assign, Op, Unmodelled, Write
 from memmodel.program.regions import Chunk
@@ -118,6 +118,7 @@ def _policy(
         _PAGE + "createpolicy",
         ordered=True,
         since=Since(80),
+        effect=Effect.COMPUTES,
     )
 
 
@@ -161,6 +162,7 @@ ROWS = (
             Rule(".{level} is for .global memory", "write .L2", f"space=local level={either(_LEVELS[2:])}"),
         ),
         later={"level=L2::evict_last|L2::evict_normal": Since(80), "level=tensormap": Since(90)},
+        effect=Effect.NOTHING,
     ),
     Row(
         ("prefetchu",),
@@ -169,6 +171,7 @@ ROWS = (
         prefetch,
         "none; a hint, which accesses nothing",
         _PAGE + "prefetch, prefetchu",
+        effect=Effect.NOTHING,
     ),
     Row(
         ("applypriority",),
@@ -178,6 +181,7 @@ ROWS = (
         "none; a hint, which accesses nothing",
         _PAGE + "applypriority",
         since=Since(80),
+        effect=Effect.NOTHING,
     ),
     Row(
         ("applypriority.async.bulk",),

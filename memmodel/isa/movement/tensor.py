@@ -299,6 +299,7 @@ ROWS = (
         prefetch,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch",
+        effect=Effect.NOTHING,
     ),
     _row(
         ("cp.async.bulk.prefetch.tensor",),
@@ -316,5 +317,6 @@ ROWS = (
         rules=(_MODES_FROM, _MATRIX, _IMAGE),
         later=_WIDE_IMAGES,
         when=_OFFSETS,
+        effect=Effect.NOTHING,
     ),
 )

@@ -333,5 +333,6 @@ ROWS = (
         _PAGE + "mbarrier.pending_count",
         later=_since_90("layout"),
         lower_module=pending_count_in_module,
+        effect=Effect.COMPUTES,
     ),
 )

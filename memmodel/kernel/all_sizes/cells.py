@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from memmodel.base.labels import Access, Side
+from memmodel.isa.lowered import LoweredInstruction
 from memmodel.kernel.all_sizes.access_kinds import copies
-from memmodel.kernel.machine.code import Code
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
+from memmodel.program.ops import Read
 from memmodel.program.warp_ops import CopyTogether
 from memmodel.ptx.module.syntax import PtxInstruction
 
@@ -33,37 +34,39 @@ class DriftCells:
         return self._own or self._strong or bool(self._cells)
 
     def brought(
-        self, instruction: PtxInstruction, accesses: Sequence[WeakAccess], inside: Container[int], threads: set[int]
-    ) -> bool:
+        self, does: LoweredInstruction, accesses: Sequence[WeakAccess], inside: Container[int], threads: set[int]
+    ) -> bool:  # fmt: skip
         """True if a load returns numbers that drift. `inside`: the threads whose loop is stretched at present."""
         if not accesses:
-            strong = not _private(instruction) and (self._strong or bool(self._cells))
+            strong = not does.private and (self._strong or bool(self._cells))
             return strong or self._own or any(thread in inside for thread in threads)
         for access in accesses:
             if access.thread in inside and access.block.load(access.first, access.size) is not None:
-                self.loaded[access.block, access.first, access.size] = instruction
+                self.loaded[access.block, access.first, access.size] = does.instruction
         return self._strong or any(
             self.hold(access.block, access.first, access.first + access.size) for access in accesses
         )
 
-    def left(self, code: Code, accesses: Sequence[WeakAccess], *, drifts: bool) -> None:
+    def left(self, does: LoweredInstruction, accesses: Sequence[WeakAccess], *, drifts: bool) -> None:
         """Note whether what is stored, or put into a tensor map, drifts. Maps are copied as they are. The places of
         strong stores are not distinguished.
         """
         if not drifts and not self._cells:
             return
         self._own |= drifts and not accesses
-        self._strong |= drifts and not accesses and not _private(code.instruction)
-        if copies(code.ops):  # unknown bytes are never compared
+        self._strong |= drifts and not accesses and not does.private
+        if copies(does):  # unknown bytes are never compared
             held = drifts or any(
                 self.hold(access.block, access.first, access.first + access.size) for access in accesses
             )
             accesses = [access for access in accesses if held and _written(access)]
             drifts = True
         cells = [(access.block, at) for access in accesses for at in range(access.first, access.first + access.size)]
-        copied = len(cells) // 2 if any(isinstance(op, CopyTogether) for op in code.ops) else 0
+        copied = len(cells) // 2 if any(isinstance(op, CopyTogether) for op in does.ops) else 0
         moved = {to for of, to in zip(cells[:copied], cells[copied:], strict=False) if of in self._cells}
         left = set(cells[copied:])
+        if any(isinstance(op, Read) for op in does.ops):  # what is changed, or kept beside what is replaced
+            moved = left & self._cells
         self._cells = (self._cells | left) if drifts else (self._cells - left) | moved
 
     def hold(self, block: Block, first: int, end: int) -> bool:
@@ -75,11 +78,6 @@ def _written(access: WeakAccess) -> bool:
     """True if an access writes known bytes."""
     writes = isinstance(access.label, Access) and access.label.side is Side.WRITE
     return writes and access.block.load(access.first, access.size) is not None
-
-
-def _private(instruction: PtxInstruction) -> bool:
-    """True if an instruction names the private memory of its thread."""
-    return any(word.split("::")[0] in ("local", "param") for word in instruction.words)
 
 
 def accesses_since(machine: Machine, single: int, many: int) -> list[WeakAccess]:

@@ -1,31 +1,31 @@
 """How numbers change where a loop runs more often: by so much for each unit of a parameter, and for each more round.
 
-In: words of opcodes, numbers, their drifts. Out: the drift of results, or None where they do not change evenly. A
-number without a drift is the same however often the loops run. Sums and products are modulo a power of two. Where a
-number is compared, divided or widened, it is noted how far it may change before it wraps.
+In: an expression, and the numbers in its leaves with their drifts. Out: the drift of its value, or None where it does
+not change evenly. A number without a drift is the same however often the loops run. The drift of a number is modulo a
+power of two, by the width of its type. Where a number is compared, divided or extended, it is noted how far it may
+change before it wraps. The result of an operation that is not known here does not change evenly if an operand drifts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import gcd, inf, lcm
 from typing import NamedTuple
 
-from memmodel.isa.row import numeric_type
+from memmodel.program.arith import COMPARISONS, PREDICATE, operation, result_type
 from memmodel.program.arith.integers import bounds
+from memmodel.program.expressions import Apply, Const, Expr, stripped
+from memmodel.program.unknowns import DECIDES, Leaf
 from memmodel.ptx.vocabulary import DataType
 
 MAX_DIVISOR = 1 << 20
 MOST_PERIODS = 1 << 64
-UNTYPED = DataType("u", 64)
-"""How a number without a type is read."""
+NARROW = 32
+"""Numbers of fewer bits wrap soon. In registers they are followed only if each period adds a multiple of all values."""
 
-READ = ("cvt", "shr", "div", "rem", "bfe", "min", "max")
-"""First words of instructions that read their operands as numbers of their type, not modulo a power of two."""
-
-ROUNDED = frozenset(("sat", "relu"))
-"""Words of instructions whose result stays at a bound."""
+INTEGER = DataType("s", 256)
+"""The type of a constant: it has every number that instructions have."""
 
 ORDERS: dict[str, Callable[[float, float], bool | None]] = {
     "lt": lambda low, high: True if high < 0 else False if low >= 0 else None,
@@ -34,8 +34,7 @@ ORDERS: dict[str, Callable[[float, float], bool | None]] = {
 }
 """Whether a number that lies between two others is below zero, above it, zero. None: not known."""
 
-OPPOSITE = {"ge": "lt", "le": "gt", "ne": "eq", "hs": "lt", "ls": "gt"}
-SAME = {"lt": "lt", "gt": "gt", "eq": "eq", "lo": "lt", "hi": "gt"}
+OPPOSITE = {"ge": "lt", "le": "gt", "ne": "eq"}
 
 
 class Drift(NamedTuple):
@@ -53,10 +52,15 @@ Drifting = Drift | None
 
 
 class DriftingNumber(NamedTuple):
-    """An operand, read as its type, and its drift."""
+    """A number of a type, and its drift. One that is not known (None) does not change evenly."""
 
-    value: int
+    value: int | None
+    type: DataType
     drift: Drifting
+
+
+Leaves = Callable[[Leaf], DriftingNumber]
+"""The numbers in registers."""
 
 
 class Drifts:
@@ -83,82 +87,125 @@ class Drifts:
         periods = [MOST_PERIODS]
         for (sign, drift), room in self._room.items():
             growth = drift.grows * (self.rate or 1)
-            by = max(sign * (drift.moves + growth), sign * growth)  # as in `truth`
+            by = max(sign * (drift.moves + growth), sign * growth)  # as in `_truth`
             periods += [int(room / by)] if by > 0 else []
         return min(periods)
-
-    def read(self, number: DriftingNumber, kind: str) -> None:
-        """A number that drifts is read as a number of that type."""
-        self._keeps(number, *bounds(numeric_type(kind) or UNTYPED))
-
-    def _keeps(self, number: DriftingNumber, least: int, most: int) -> None:
-        """A number stays between two others."""
-        drift = number.drift or STILL
-        for sign, room in ((1, most - number.value), (-1, number.value - least)):
-            if drift != STILL:
-                self._room[sign, drift] = min(room, self._room.get((sign, drift), room))
 
     def done(self, drift: Drifting) -> Drifting:
         """The drift of a number after the added rounds of a loop."""
         if drift is None or not drift.moves:
             return drift
-        return None if self.rate is None else Drift(drift.grows + drift.moves / self.rate, 0)
+        return None if self.rate is None else _drift(drift.grows + drift.moves / self.rate, 0)
 
-    # ---- instructions --------------------------------------------------------------------------------------------
+    # ---- expressions ---------------------------------------------------------------------------------------------
 
-    def computed(self, words: tuple[str, ...], operands: list[DriftingNumber]) -> Drifting:
-        """The drift of the result of an instruction on integers. At least one operand has a drift."""
-        head, kind = words[0], words[-1]
-        types = [numeric_type(word) for word in (kind, words[-2])]
-        source, target = types if head == "cvt" else types[:1] * 2
-        if any(operand.drift is None for operand in operands) or source is None or target is None:
-            return UNEVEN
-        if source.floating or target.floating or source.lanes > 1:
-            return UNEVEN
-        width = target.width
-        if head in READ or "wide" in words or "hi" in words:
-            for operand in operands[:2]:
-                self.read(operand, kind)
-        drift = self._of(words, head, operands)
-        width *= 2 if "wide" in words else 1
-        # Fewer bits wrap soon.
-        return drift if drift is None or width >= 32 else self._divided(drift, 1 << width, rest=True)
+    def assigned(self, expr: Expr, width: int, leaves: Leaves) -> Drifting:
+        """The drift of a register of so many bits that receives the value of an expression."""
+        number = self.number(expr, leaves)
+        kept = min(width, number.type.width)
+        if number.drift is None or kept >= NARROW:
+            return self._in(number, DataType("b", width)).drift
+        return self._divided(number.drift, 1 << kept, rest=True)
 
-    def _of(self, words: tuple[str, ...], head: str, operands: list[DriftingNumber]) -> Drifting:
-        if not ROUNDED.isdisjoint(words):
+    def number(self, expr: Expr, leaves: Leaves) -> DriftingNumber:
+        """The value of an expression, and its drift."""
+        expr = stripped(expr)
+        if isinstance(expr, Const):
+            return DriftingNumber(expr.value, INTEGER, STILL)
+        if not isinstance(expr, Apply):
+            return leaves(expr)
+        args, type = [self.number(arg, leaves) for arg in expr.args], result_type(expr.op, expr.type)
+        if expr.op == "selp" and args[2].drift == STILL:
+            return self._in(args[0] if args[2].value else args[1], type)
+        decides = DECIDES.get(expr.op) if type == PREDICATE else None
+        if any(decides is not None and (arg.value, arg.drift) == (decides, STILL) for arg in args):
+            return DriftingNumber(decides, type, STILL)
+        known = [arg.value for arg in args if arg.value is not None]
+        value = operation(expr.op, expr.type)(*known) if len(known) == len(args) else None
+        if value is None:
+            return DriftingNumber(None, type, UNEVEN)
+        drift: Drifting = STILL
+        if any(arg.drift != STILL for arg in args):
+            drift = UNEVEN if any(arg.drift is None for arg in args) else self._result(expr.op, args, expr.type)
+        return DriftingNumber(type.wrap(value), type, drift)
+
+    def _in(self, number: DriftingNumber, type: DataType) -> DriftingNumber:
+        """A number as an operand of that type. One of fewer bits is extended."""
+        if type.width > number.type.width:
+            self._read(number)
+        return DriftingNumber(None if number.value is None else type.wrap(number.value), type, number.drift)
+
+    def _exact(self, number: DriftingNumber, type: DataType) -> DriftingNumber:
+        """A number that is read as a number of that type, not modulo a power of two."""
+        operand = self._in(number, type)
+        self._read(operand)
+        return operand
+
+    def _read(self, number: DriftingNumber) -> None:
+        self._keeps(number, *bounds(number.type))
+
+    def _keeps(self, number: DriftingNumber, least: int, most: int) -> None:
+        """A number stays between two others."""
+        if number.drift is None or number.drift == STILL or number.value is None:
+            return
+        for sign, room in ((1, most - number.value), (-1, number.value - least)):
+            self._room[sign, number.drift] = min(room, self._room.get((sign, number.drift), room))
+
+    def multiple(self, drift: Drifting, divisor: int) -> bool:
+        """True if a number changes by multiples of a divisor."""
+        return divisor == 1 or (drift is not None and self._divided(drift, divisor, rest=True) is not None)
+
+    # ---- operations ----------------------------------------------------------------------------------------------
+
+    def _result(self, op: str, args: Sequence[DriftingNumber], type: DataType) -> Drifting:
+        """The drift of what an operation gives. All operands are known and have a drift, or are still."""
+        if type.floating or type.lanes > 1:
             return UNEVEN
-        drifts = [drift.drift or STILL for drift in operands]
-        numbers = [None if drift != STILL else operand.value for drift, operand in zip(drifts, operands, strict=True)]
-        if head in ("mov", "cvt", "cvta"):
-            return drifts[0]
-        if head in ("add", "sub") and len(operands) == 2:
-            return _plus(drifts[0], drifts[1], 1 if head == "add" else -1)
-        if head in ("neg", "not"):
-            return _plus(STILL, drifts[0], -1)
-        if head in ("mul", "mad") and words[1] in ("lo", "hi", "wide"):
-            at = 0 if numbers[1] is not None else 1
-            factor = numbers[1 - at]
-            if factor is None:
-                return UNEVEN
-            product: Drifting = _plus(STILL, drifts[at], factor)
-            if words[1] == "hi":
-                product = self._high(operands[at], factor, _width(words))
-            return product if product is None or head == "mul" else _plus(product, drifts[2], 1)
-        if head in ("shl", "shr", "div", "rem", "bfe"):
-            return self._by_number(words, operands, drifts, numbers)
-        if head in ("and", "or", "xor") and len(operands) == 2 and (numbers[0] is None) != (numbers[1] is None):
-            at = numbers.index(None)
-            return self._masked(head, drifts[at], numbers[1 - at] or 0, _width(words))
-        if head in ("min", "max") and len(operands) == 2:
-            first = self.truth("lt" if head == "min" else "gt", operands[0], operands[1])
-            return UNEVEN if first is None else drifts[0 if first else 1]
+        if op in COMPARISONS:
+            truth = self._truth(op, self._exact(args[0], type), self._exact(args[1], type))
+            return UNEVEN if truth is None else STILL
+        match op:
+            case "cvt":
+                return self._in(args[0], type).drift
+            case "add":
+                return self._sum(args, type, 1)
+            case "sub":
+                return self._sum(args, type, -1)
+            case "neg" | "not":
+                return _times(self._in(args[0], type).drift, -1)
+            case "mul":
+                return self._product([self._in(arg, type) for arg in args])
+            case "mul.wide":
+                return self._product([self._exact(arg, type) for arg in args])
+            case "mul.hi":
+                return self._high([self._exact(arg, type) for arg in args], type.width)
+            case "and" | "or" | "xor":
+                return self._masked(op, [self._in(arg, type) for arg in args], type)
+            case "min" | "max":
+                first, second = (self._exact(arg, type) for arg in args)
+                less = self._truth("lt" if op == "min" else "gt", first, second)
+                return UNEVEN if less is None else first.drift if less else second.drift
+            case "shl" | "shr" | "div" | "rem" | "bfe":
+                return self._by_number(op, args, type)
         return UNEVEN
 
-    def _high(self, number: DriftingNumber, factor: int, width: int) -> Drifting:
+    def _sum(self, args: Sequence[DriftingNumber], type: DataType, factor: int) -> Drifting:
+        first, second = (self._in(arg, type).drift for arg in args)
+        return _plus(first, second, factor)
+
+    def _product(self, args: Sequence[DriftingNumber]) -> Drifting:
+        """The drift of a product of a number that drifts and one that does not."""
+        drifting, factor = _by_drift(args)
+        return UNEVEN if factor is None else _times(drifting.drift, factor)
+
+    def _high(self, args: Sequence[DriftingNumber], width: int) -> Drifting:
         """The high half of a product: the step of the whole product is a multiple of 2^width and a small rest, which
         adds up until it carries. (A quotient by 3 is the high half of a product with (2^65 + 1) / 3.)
         """
-        drift, step = number.drift or STILL, 1
+        number, factor = _by_drift(args)
+        if factor is None or number.drift is None or number.value is None:
+            return UNEVEN
+        drift, step = number.drift, 1
         if drift.grows:
             step = self.step() or 0
             if not step or (drift.grows * step).denominator != 1:
@@ -169,44 +216,47 @@ class Drifts:
             half = (slope * factor + (1 << width - 1)) >> width
             halves.append(half)
             rests.append(slope * factor - (half << width))
-        rest = DriftingNumber(number.value * factor & (1 << width) - 1, Drift(Fraction(rests[0], step), rests[1]))
-        self.read(rest, f"u{width}")
-        return Drift(Fraction(halves[0], step), halves[1])
+        low = DataType("u", width)
+        self._read(DriftingNumber(low.wrap(number.value * factor), low, Drift(Fraction(rests[0], step), rests[1])))
+        return _drift(Fraction(halves[0], step), halves[1])
 
-    def _by_number(
-        self, words: tuple[str, ...], operands: list[DriftingNumber], drifts: list[Drift], numbers: list[int | None]
-    ) -> Drifting:
-        """Shifts, quotients and remainders of a number that is not negative by a number that does not drift."""
-        head, by = words[0], numbers[1]
-        if by is None or (head == "bfe" and numbers[2] is None):
+    def _by_number(self, op: str, args: Sequence[DriftingNumber], type: DataType) -> Drifting:
+        """Shifts, quotients, remainders and fields of a number, by numbers that do not drift."""
+        by = [arg.value for arg in args[1:] if arg.drift == STILL]
+        if len(by) < len(args) - 1 or None in by:
             return UNEVEN
-        if head == "shl":
-            return _plus(STILL, drifts[0], 1 << by) if by < 64 else STILL
-        width = _width(words)
-        if head == "shr" and by == width - 1 and operands[0].value >> by == 0:
-            self._keeps(operands[0], 0, (1 << by) - 1)
-            return STILL
-        if head == "shr":
-            return self._divided(drifts[0], 1 << min(by, 64))
-        if operands[0].value < 0 or (by == 0 and head != "bfe"):
+        amount = (by[0] or 0) & 0xFFFFFFFF
+        if op == "shl":
+            return _times(self._in(args[0], type).drift, 1 << min(amount, type.width))
+        number = self._exact(args[0], type)
+        assert number.value is not None and number.drift is not None
+        if op == "shr":
+            if amount == type.width - 1 and number.value >> amount == 0:  # the highest bit
+                self._keeps(number, 0, (1 << amount) - 1)
+                return STILL
+            return self._divided(number.drift, 1 << min(amount, type.width))
+        if number.value < 0 or (op == "bfe" and type.signed):
             return UNEVEN
-        self.read(operands[0], f"u{width}")
-        if head == "bfe":
-            if words[-1][0] == "s":
-                return UNEVEN
-            shifted = self._divided(drifts[0], 1 << (by & 255))
-            return None if shifted is None else self._divided(shifted, 1 << ((numbers[2] or 0) & 255), rest=True)
-        return self._divided(drifts[0], by, rest=head == "rem")
+        self._keeps(number, *bounds(DataType("u", type.width)))
+        if op == "bfe":
+            field = self._divided(number.drift, 1 << (amount & 0xFF))
+            return None if field is None else self._divided(field, 1 << ((by[1] or 0) & 0xFF), rest=True)
+        divisor = type.wrap(by[0] or 0)
+        return UNEVEN if divisor <= 0 else self._divided(number.drift, divisor, rest=op == "rem")
 
-    def _masked(self, head: str, drift: Drift, mask: int, width: int) -> Drifting:
+    def _masked(self, op: str, args: Sequence[DriftingNumber], type: DataType) -> Drifting:
         """Bit operations with a mask that leaves all high bits alone, or only low ones."""
-        mask &= (1 << width) - 1
-        if head != "and":
-            return drift if self._divided(drift, 1 << mask.bit_length(), rest=True) is not None else UNEVEN
-        if mask >> width - 1 & 1:  # rounds down
-            low = (~mask & (1 << width) - 1).bit_length()
-            return drift if self._divided(drift, 1 << low, rest=True) is not None else UNEVEN
-        return self._divided(drift, 1 << mask.bit_length(), rest=True)
+        number, mask = _by_drift(args)
+        if mask is None or number.drift is None:
+            return UNEVEN
+        mask &= type.mask
+        if op != "and":
+            kept = mask.bit_length()
+        elif mask >> type.width - 1:  # rounds down
+            kept = (~mask & type.mask).bit_length()
+        else:
+            return self._divided(number.drift, 1 << mask.bit_length(), rest=True)
+        return number.drift if self._divided(number.drift, 1 << kept, rest=True) is not None else UNEVEN
 
     def _divided(self, drift: Drift, by: int, *, rest: bool = False) -> Drifting:
         """The drift of a quotient, rounded down, or of the remainder; both parts must be multiples of the divisor."""
@@ -217,13 +267,11 @@ class Drifts:
             if lcm(self.divisor, need) > MAX_DIVISOR:
                 return UNEVEN
             self.divisor = lcm(self.divisor, need)
-        return STILL if rest else Drift(drift.grows / by, drift.moves // by)
+        return STILL if rest else _drift(drift.grows / by, drift.moves // by)
 
-    # ---- comparisons ---------------------------------------------------------------------------------------------
-
-    def truth(self, how: str, first: DriftingNumber, second: DriftingNumber) -> bool | None:
+    def _truth(self, how: str, first: DriftingNumber, second: DriftingNumber) -> bool | None:
         """The result of a comparison, if it is the same however often the loops run."""
-        if first.drift is None or second.drift is None:
+        if first.drift is None or second.drift is None or first.value is None or second.value is None:
             return None
         grows, moves = _plus(first.drift, second.drift, -1)
         if grows and moves and grows * moves < 0:
@@ -235,24 +283,27 @@ class Drifts:
         distance, slopes = first.value - second.value, (moves + each, each)
         low = -inf if any(slope < 0 for slope in slopes) else distance
         high = inf if any(slope > 0 for slope in slopes) else distance
-        if how in SAME:
-            return ORDERS[SAME[how]](low, high)
-        if how not in OPPOSITE:
-            return None
-        opposite = ORDERS[OPPOSITE[how]](low, high)
-        return None if opposite is None else not opposite
+        if how in OPPOSITE:
+            opposite = ORDERS[OPPOSITE[how]](low, high)
+            return None if opposite is None else not opposite
+        return ORDERS[how](low, high)
 
 
-def _plus(first: Drift, second: Drift, factor: int) -> Drift:
-    return Drift(first.grows + factor * second.grows, first.moves + factor * second.moves)
+def _by_drift(args: Sequence[DriftingNumber]) -> tuple[DriftingNumber, int | None]:
+    """The operand of two that drifts, and the value of the other one; None if that drifts, too."""
+    first, second = args
+    number, other = (first, second) if second.drift == STILL else (second, first)
+    return number, other.value if other.drift == STILL else None
 
 
-def centred(difference: int, width: int) -> int:
-    """A difference modulo 2^width, as the number nearest to zero."""
-    return DataType("s", width).wrap(difference)
+def _drift(grows: Fraction, moves: int) -> Drift:
+    return Drift(grows, moves) if grows or moves else STILL
 
 
-def _width(words: tuple[str, ...]) -> int:
-    """The bits of the last type of an opcode."""
-    type = numeric_type(words[-1])
-    return 32 if type is None else type.width
+def _plus(first: Drifting, second: Drifting, factor: int) -> Drift:
+    assert first is not None and second is not None
+    return _drift(first.grows + factor * second.grows, first.moves + factor * second.moves)
+
+
+def _times(drift: Drifting, factor: int) -> Drift:
+    return _plus(STILL, drift, factor)

@@ -8,48 +8,46 @@ however often the stretched loops run, and the state must come back after a peri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple
 
 from memmodel.base.labels import Action
-from memmodel.isa.lowered import registers
-from memmodel.isa.row import numeric_type
-from memmodel.kernel.all_sizes.access_kinds import (
-    copied_in,
-    in_shared,
-    maps_of,
-    named_in,
-    resized,
-    slots_of,
-    step_of,
-    stores,
-    tests_state,
-    tiles,
-)
+from memmodel.isa.lowered import LoweredInstruction
+from memmodel.kernel.all_sizes.access_kinds import changes_memory, in_shared, mapped, step_of, tiles
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
-from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, UNTYPED, Drift, Drifting, DriftingNumber, Drifts
-from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
+from memmodel.kernel.all_sizes.drift import INTEGER, STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts, Leaves
+from memmodel.kernel.all_sizes.loops import PARAMETERS, LoopText, ParamPart, address_taken, parts_of, widths
+from memmodel.kernel.all_sizes.operand_roles import Role, Use, slots_in, uses_of
 from memmodel.kernel.flow.detours import Detour
-from memmodel.kernel.flow.registers import read_slots, written
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.rows import Row, Uniform, Value
+from memmodel.kernel.machine.rows import Row, Uniform
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Step
 from memmodel.kernel.machine.values.specials import special
+from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.ops import OnObject
-from memmodel.program.warp_ops import SHUFFLES, AmongLanes
+from memmodel.program.expressions import AddressOf, Expr, Get, registers_of
+from memmodel.program.ops import Assign, Combine, OnObject, Read
+from memmodel.program.unknowns import Leaf
+from memmodel.program.warp_ops import SHUFFLES, ActiveLanes, AmongLanes
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import Imm, Negated, Operand, Pair, Register, Special, Sym, Vector
+from memmodel.ptx.vocabulary import DataType, Window
 
 MOST_VISITS = 400
 """Rounds of a loop that are looked at."""
 
-JOINS = {"and": 0, "or": 1}
-"""The operand that decides the result alone."""
+RESULTS = (Assign, Read, Combine, OnObject, AmongLanes, ActiveLanes)
+"""Steps whose results are the same if all that they use is."""
+
+WIDEST = 128
+"""The bits of registers that only the steps of instructions name."""
+
+WORDS = DataType("b", WIDEST)
 
 
 class RoundEnd(NamedTuple):
@@ -98,12 +96,13 @@ class FollowedRounds(Follower):
         stretches: Mapping[int, Sequence[Stretch]] | None = None, uneven: Collection[int] = (),
     ) -> None:  # fmt: skip
         self._entry, self._widths = {parameter.name for parameter in entry.params}, widths(entry.body or ())
+        self._types = {slot: DataType("b", width) for slot, width in self._widths.items()}
         self._taken = address_taken(entry.body or (), param)
         self.uneven = set(uneven)
         self.varying: set[int] = set()
         self._begun: dict[tuple[int, int], Drifting] = {}
-        self._stale: set[int] = set()
-        """Threads whose carry comes from before a cut."""
+        self._notes: set[int] = set()
+        """Registers that only the steps of instructions name, as the carry."""
         self.value: int | None = None
         self.drifts = Drifts()
         self.visits: dict[int, list[RoundEnd]] = {}
@@ -119,13 +118,14 @@ class FollowedRounds(Follower):
         self._inside: dict[int, int] = {}
         self._reached: set[int] = set()
         self._going: dict[Warp, dict[int, dict[int, Drifting]]] = {}
-        self._machine: Machine | None = None
+        self._run: LaunchTrace
 
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
-        self._machine = machine
+        self._run = machine.run
         for code in codes:
+            self._notes |= {slot for slot, _ in code.results} - self._widths.keys()
             if code.pure is not None:
-                code.pure = self._computed(code.instruction, code.pure)
+                code.pure = self._computed(code, code.pure)
                 if code.instruction.number + 1 in self._loops:
                     code.pure = self._fallen(code.pure, code.instruction)
             elif code.blocking is not None:
@@ -142,198 +142,179 @@ class FollowedRounds(Follower):
         else:
             self._going.setdefault(warp, {}).setdefault(slot, {})[lane] = drift
 
-    def _moving(self, warp: Warp, slots: Sequence[int]) -> list[int]:
-        """The registers in which something drifts, of some."""
-        going = self._going.get(warp)
-        return [] if not going else [slot for slot in slots if going.get(slot)]
-
-    def _value(self, operand: Operand, warp: Warp, lane: int) -> Value:
-        if isinstance(operand, Register):
-            return warp.registers[operand.slot][lane]
-        if isinstance(operand, Negated):
-            value = self._value(operand.operand, warp, lane)
-            return None if value is None else value ^ 1
-        if isinstance(operand, Imm):
-            return operand.value
-        if isinstance(operand, Special):
-            return special(operand.name)(warp)[lane]
-        return None
-
-    def _number(self, operand: Operand, warp: Warp, lane: int, kind: str) -> DriftingNumber:
-        """An operand, read as its type. An unknown value does not change evenly."""
-        drift = UNEVEN
-        if isinstance(operand, Register | Negated):
-            register = operand.operand if isinstance(operand, Negated) else operand
-            assert isinstance(register, Register)
-            drift = self._drift(warp, register.slot, lane)
-        elif isinstance(operand, Imm | Special):
-            drift = STILL
-        value = self._value(operand, warp, lane)
-        if value is None:
-            return DriftingNumber(0, UNEVEN)
-        return DriftingNumber((numeric_type(kind) or UNTYPED).wrap(value), drift)
-
-    # ---- instructions that compute ---------------------------------------------------------------------------
-
-    def _computed(self, instruction: PtxInstruction, step: Step) -> Step:
-        sources, targets = tuple(read_slots(instruction)), tuple(written(instruction))
-
-        def change(warp: Warp, lanes: Lanes) -> None:
-            moving = self._moving(warp, sources)
-            if self._strict:
-                self._carries(instruction, warp, lanes, moving)
-            if not moving:
-                step(warp, lanes)
-                self._still(warp, targets, lanes)
-                return
-            going = self._going[warp]
-            drifts: dict[int, Drifting] = {}
-            for lane in lanes:
-                if any(lane in going[slot] for slot in moving):
-                    drifts[lane] = self._made(instruction, warp, lane)
-            step(warp, lanes)
-            for slot in targets:
-                for lane in lanes:
-                    self._set(warp, slot, lane, drifts.get(lane, STILL))
-
-        return change
-
-    def _carries(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> None:
-        """The carry is no register: nothing that drifts may enter it, and it may not cross a cut."""
-        threads = {warp.threads[lane].number for lane in lanes} if self._stale else set()
-        uses, sets = instruction.words[0] in ("addc", "subc", "madc"), "cc" in instruction.words
-        if (sets and moving) or (uses and threads & self._stale):
-            raise Refused(f"the carry of {instruction.opcode}", instruction.span)
-        self._stale -= threads if sets else set()
-
-    def _still(self, warp: Warp, slots: Sequence[int], lanes: Lanes) -> None:
+    def _still(self, warp: Warp, slots: Iterable[int], lanes: Lanes) -> None:
         for slot in self._moving(warp, slots):
             for lane in lanes:
                 self._going[warp][slot].pop(lane, None)
 
-    def _made(self, instruction: PtxInstruction, warp: Warp, lane: int) -> Drifting:
-        """The drift of the result of an instruction."""
-        words, (target, *sources) = instruction.words, instruction.operands
-        if isinstance(target, Vector) or any(isinstance(item, Vector | Sym) for item in sources):
-            return UNEVEN
-        if words[0] in ("setp", "set"):
-            return self._tested(words, sources, warp, lane)
-        kind = words[-1]
-        if kind == "pred":
-            operands = [self._number(item, warp, lane, "u1") for item in sources]
-            decides = JOINS.get(words[0])
-            return STILL if any(item.drift == STILL and item.value == decides for item in operands) else UNEVEN
-        if words[0] == "selp":
-            choice = self._number(sources[2], warp, lane, "u1")
-            return UNEVEN if choice.drift != STILL else self._number(sources[1 - choice.value], warp, lane, kind).drift
-        if _floating(kind) or isinstance(target, Pair):
-            return UNEVEN
-        return self.drifts.computed(words, [self._number(item, warp, lane, kind) for item in sources])
-
-    def _tested(self, words: tuple[str, ...], sources: Sequence[Operand], warp: Warp, lane: int) -> Drifting:
-        if len(words) < 3 or _floating(words[-1]) or len(sources) != 2:
-            return UNEVEN
-        first, second = (self._number(item, warp, lane, words[-1]) for item in sources)
-        for item in (first, second):
-            self.drifts.read(item, words[-1])
-        return UNEVEN if self.drifts.truth(words[1], first, second) is None else STILL
-
-    # ---- instructions that do more ---------------------------------------------------------------------------
-
-    def _done(self, code: Code, step: Blocking) -> Blocking:
-        instruction, ops = code.instruction, code.ops
-        shuffles = any(isinstance(op, AmongLanes) and op.exchange in SHUFFLES for op in ops)
-        arrives = any(isinstance(op, OnObject) and op.label.action is Action.ARRIVE for op in ops)
-        sources, targets = tuple(read_slots(instruction)), tuple(written(instruction))
-        leaves = instruction.words[0] in ("st", "atom", "red") or stores(ops)
-        loads = instruction.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in instruction.words
-        loads = loads and not ("param" in instruction.words and named_in(instruction) in self._entry)
-
-        def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-            moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
-            team = self._team(instruction, warp, lanes, moving) if moving and shuffles else None
-            single, many = len(machine.run.single), len(machine.run.lanes)
-            if not step(machine, warp, lanes, group):
-                return False
-            drift: Drifting = STILL
-            if moving and team is None:
-                self._uses(code, machine, warp, moving, single, many)
-                drift = STILL if tests_state(instruction) else UNEVEN
-            if arrives:
-                drift = UNEVEN  # a state has the number of its phase
-            if instruction.words[0] in ("alloca", "stacksave"):
-                drift = UNEVEN  # the stack is no register
-            if loads:
-                threads = {warp.threads[lane].number for lane in lanes}
-                accesses = accesses_since(machine, single, many)
-                if self.cells.brought(instruction, accesses, self._inside, threads) or (self._taken and not accesses):
-                    drift = UNEVEN
-            if team is None and drift == STILL:
-                self._still(warp, targets, lanes)
-            else:
-                for slot in targets:
-                    for n, lane in enumerate(lanes):
-                        self._set(warp, slot, lane, drift if team is None else team[n])
-            if self.cells.any and maps_of(ops):
-                self._through(code, machine, warp, lanes, single, many)
-            if instruction.words[0] == "ld" and "param" in instruction.words:
-                self._parameter(instruction, warp, lanes)
-            elif leaves:
-                drifts = instruction.words[0] not in ("atom", "red") and bool(moving)
-                self.cells.left(code, accesses_since(machine, single, many), drifts=drifts)
-                if instruction.words[0] == "st" and (drifts or self._unknown(instruction, warp, lanes)):
-                    self.varying.add(instruction.number)
-            return True
-
-        return change
-
-    def _unknown(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes) -> bool:
-        """True if a thread stores an unknown number after the begin of a period."""
-        behind = [lane for lane in lanes if warp.threads[lane].number in self._reached]
-        return any(warp.registers[slot][lane] is None for slot in read_slots(instruction) for lane in behind)
+    def _moving(self, warp: Warp, slots: Iterable[int]) -> list[int]:
+        """The registers in which something drifts, of some."""
+        going = self._going.get(warp)
+        return [] if not going else [slot for slot in slots if going.get(slot)]
 
     def _touches(self, warp: Warp, slot: int, lanes: Lanes) -> bool:
         going = self._going[warp][slot]
         return any(lane in going for lane in lanes)
 
-    def _team(
-        self, instruction: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]
-    ) -> list[Drifting] | None:
-        """shfl of a number that all lanes have, and that drifts alike in them."""
-        data = instruction.operands[1]
-        if not isinstance(data, Register) or list(moving) != [data.slot]:
-            return None
-        drifts = {self._drift(warp, data.slot, lane) for lane in lanes}
-        values = {warp.registers[data.slot][lane] for lane in lanes}
-        return [drifts.pop()] * len(lanes) if len(drifts) == 1 and len(values) == 1 else None
+    def _leaves(self, warp: Warp, lane: int) -> Leaves:
+        """The numbers in the registers of a lane."""
 
-    def _uses(
-        self, code: Code, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
+        def number(leaf: Leaf) -> DriftingNumber:
+            name = leaf.name if isinstance(leaf, AddressOf) else leaf.register
+            if not name.isdigit():
+                value = special(name)(warp)[lane] if name[0] == "%" else None
+                return DriftingNumber(value, INTEGER, UNEVEN if value is None else STILL)
+            slot = int(name)
+            value, type = warp.registers[slot][lane], self._types.get(slot, WORDS)
+            return DriftingNumber(value, type, UNEVEN if value is None else self._drift(warp, slot, lane))
+
+        return number
+
+    # ---- instructions that compute ---------------------------------------------------------------------------
+
+    def _computed(self, code: Code, step: Step) -> Step:
+        """An instruction that only computes. What one without steps computes does not change evenly."""
+        does = code.does
+        results: Sequence[tuple[int, Expr | None]] = code.results or [(slot, None) for slot in does.writes]
+        names = sorted({name for _, expr in code.results for name in registers_of(expr)})
+        sources = {slot for _, expr in code.results for slot in slots_in(expr)} or does.sources
+        targets = [slot for slot, _ in results]
+        conditions = [use for use in uses_of(does) if use.role is Role.SETTING]
+
+        def change(warp: Warp, lanes: Lanes) -> None:
+            moving = self._moving(warp, sources)
+            if not moving:
+                step(warp, lanes)
+                self._still(warp, targets, lanes)
+                return
+            drifts = self._results(results, names, warp, self._drifting(warp, moving, lanes))
+            if conditions and self._strict:
+                self._permit(code, self._numbers(conditions, warp, lanes, moving), ())
+            step(warp, lanes)
+            self._still(warp, targets, lanes)
+            for lane, of_lane in drifts.items():
+                for slot, drift in zip(targets, of_lane, strict=True):
+                    if drift is not STILL:
+                        self._set(warp, slot, lane, drift)
+
+        return change
+
+    def _drifting(self, warp: Warp, moving: Sequence[int], lanes: Lanes) -> Lanes:
+        """The lanes in which one of some registers drifts."""
+        going = self._going[warp]
+        return [lane for lane in lanes if any(lane in going[slot] for slot in moving)]
+
+    def _results(
+        self, results: Sequence[tuple[int, Expr | None]], names: Sequence[str], warp: Warp, lanes: Lanes
+    ) -> dict[int, list[Drifting]]:  # fmt: skip
+        """The drifts of results in some lanes. Most lanes have the same numbers."""
+        drifts, known = dict[int, list[Drifting]](), dict[object, list[Drifting]]()
+        for lane in lanes:
+            leaves = self._leaves(warp, lane)
+            key = tuple(leaves(Get(name)) for name in names)
+            if key not in known:
+                known[key] = [
+                    UNEVEN if expr is None else self.drifts.assigned(expr, self._widths.get(slot, WIDEST), leaves)
+                    for slot, expr in results
+                ]
+            drifts[lane] = known[key]
+        return drifts
+
+    # ---- instructions that do more ---------------------------------------------------------------------------
+
+    def _done(self, code: Code, step: Blocking) -> Blocking:
+        """An instruction that does more than compute."""
+        does, ops, targets = code.does, code.ops, code.does.writes
+        uses, parts = uses_of(does), parts_of(does)
+        named = frozenset[int]().union(*(use.slots for use in uses))
+        known = does.computes or any(isinstance(op, RESULTS) for op in ops)
+        # A state that an arrive returns has the number of its phase.
+        arrives = any(isinstance(op, OnObject) and op.label.action is Action.ARRIVE for op in ops)
+        shuffles = any(isinstance(op, AmongLanes) and op.exchange in SHUFFLES for op in ops)
+        of_entry = bool(parts) and parts[0].name in self._entry
+        loads = (does.loads or does.atomic) and does.window is not Window.CONST and not of_entry
+        leaves, described = changes_memory(does), mapped(does)
+
+        def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            moving = [slot for slot in self._moving(warp, does.sources) if self._touches(warp, slot, lanes)]
+            numbers = self._numbers(uses, warp, lanes, moving) if moving else {}
+            single, many = len(machine.run.single), len(machine.run.lanes)
+            if not step(machine, warp, lanes, group):
+                return False
+            alike = self._alike(numbers) if shuffles else UNEVEN
+            drift = STILL if known and not arrives and named.issuperset(moving) else UNEVEN
+            if numbers and alike is None and self._strict:
+                self._permit(code, numbers, accesses_since(machine, single, many))
+            if alike is None and not all(use.role is Role.STATE for use in numbers):
+                drift = UNEVEN
+            if loads and self._brings(does, machine, warp, lanes, single, many):
+                drift = UNEVEN
+            self._still(warp, targets, lanes)
+            changed = targets[:1] if alike is not None else targets if drift is None else ()
+            for slot, lane in product(changed, lanes):
+                self._set(warp, slot, lane, alike)
+            if described and self.cells.any:
+                self._through(code, machine, warp, lanes, single, many)
+            if does.loads and does.window in PARAMETERS:
+                self._parameter(does, parts, warp, lanes)
+            elif leaves:
+                self.cells.left(does, accesses_since(machine, single, many), drifts=bool(moving))
+                if does.stores and (moving or self._unknown(does, warp, lanes)):
+                    self.varying.add(code.instruction.number)
+            return True
+
+        return change
+
+    def _numbers(
+        self, uses: Sequence[Use], warp: Warp, lanes: Lanes, moving: Sequence[int]
+    ) -> dict[Use, dict[int, DriftingNumber]]:
+        """The numbers that drift among those that an instruction uses, in each lane."""
+        numbers = {}
+        for use in uses:
+            if use.slots.isdisjoint(moving):
+                continue
+            by_lane = {lane: self.drifts.number(use.expr, self._leaves(warp, lane)) for lane in lanes}
+            if any(number.drift != STILL for number in by_lane.values()):
+                numbers[use] = by_lane
+        return numbers
+
+    def _alike(self, numbers: Mapping[Use, Mapping[int, DriftingNumber]]) -> Drifting:
+        """The drift of what a shuffle gives, if it is a number that all lanes have, and that drifts alike in them."""
+        if [use.role for use in numbers] != [Role.LANES]:
+            return UNEVEN
+        (by_lane,) = numbers.values()
+        first, *others = set(by_lane.values())
+        return UNEVEN if others else first.drift
+
+    def _brings(
+        self, does: LoweredInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
+    ) -> bool:  # fmt: skip
+        """True if a load returns numbers that drift, as far as anyone can say."""
+        accesses, threads = accesses_since(machine, single, many), {warp.threads[lane].number for lane in lanes}
+        return self.cells.brought(does, accesses, self._inside, threads) or (self._taken and not accesses)
+
+    def _unknown(self, does: LoweredInstruction, warp: Warp, lanes: Lanes) -> bool:
+        """True if a thread stores an unknown number after the begin of a period."""
+        behind = [lane for lane in lanes if warp.threads[lane].number in self._reached]
+        return any(warp.registers[slot][lane] is None for slot in does.sources for lane in behind)
+
+    def _permit(
+        self, code: Code, numbers: Mapping[Use, Mapping[int, DriftingNumber]], accesses: Sequence[WeakAccess]
     ) -> None:  # fmt: skip
-        """An instruction that does more than compute has operands that drift. Raises Refused where that must not be."""
-        if not self._strict:
-            return
-        instruction, copied = code.instruction, copied_in(code.ops)
-        words, free = instruction.words, set[int]()
-        if words[0] in ("st", "ld", "ldu") and len(instruction.operands) == 2:
-            data, place = instruction.operands[::-1] if words[0] == "st" else instruction.operands
-            accesses = accesses_since(machine, single, many)
-            elsewhere = bool(accesses) and not any(in_shared(access.block) for access in accesses)
-            free = set(registers(data) if words[0] == "st" else ()) | set(registers(place) if elsewhere else ())
-            for access in accesses if not set(registers(place)).isdisjoint(moving) else ():
-                drift = self._drift(warp, registers(place)[0], machine.run.threads[access.thread].lane)
-                self.placed.setdefault(access.block, Counter())[Moved(access.first, access.size, drift)] += 1
-        elif tests_state(instruction):
+        """Numbers that an instruction uses drift. Raises Refused where one says what is done."""
+        elsewhere = bool(accesses) and not any(in_shared(access.block) for access in accesses)
+        for use, by_lane in numbers.items():
+            free = use.role in (Role.VALUE, Role.SIZE, Role.SOURCE) or (use.role is Role.PLACE and elsewhere)
             # A state that a round leaves to the next one may be that of another object in a longer loop.
-            free = {slot for item in instruction.operands[2:] for slot in registers(item)} - self._carried
-        elif sizes := resized(code.ops):
-            free = slots_of(sizes)
-        elif words[0] in ("prefetch", "prefetchu") or copied:  # another map is another tensor
-            free = slots_of(copied) if copied else set(registers(instruction.operands[0]))
-            free -= slots_of(maps_of(code.ops))
-            self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), instruction)
-        if not free.issuperset(moving):
-            raise Refused(f"an operand of {instruction.opcode}", instruction.span)
+            free = free or (use.role is Role.STATE and self._carried.isdisjoint(use.slots))
+            if not free or not all(self.drifts.multiple(number.drift, use.align) for number in by_lane.values()):
+                raise Refused(f"an operand of {code.instruction.opcode}", code.instruction.span)
+            if use.role is Role.SOURCE:
+                self.wandering |= dict.fromkeys(tiles(accesses), code.instruction)
+            for access in accesses if use.role is Role.PLACE else ():
+                drift = by_lane[self._run.threads[access.thread].lane].drift
+                if drift != STILL:
+                    self.placed.setdefault(access.block, Counter())[Moved(access.first, access.size, drift)] += 1
 
     def _through(
         self, code: Code, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
@@ -344,21 +325,20 @@ class FollowedRounds(Follower):
             named = events[-1].range if events else None
             if named is None or not self.cells.hold(*named):
                 continue
-            if self._strict and not copied_in(code.ops):
+            if self._strict and not any(use.role is Role.SOURCE for use in uses_of(code.does)):
                 raise Refused(f"the tensor map of {code.instruction.opcode}", code.instruction.span)
             self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), code.instruction)
 
-    def _parameter(self, instruction: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
+    def _parameter(self, does: LoweredInstruction, parts: Sequence[ParamPart], warp: Warp, lanes: Lanes) -> None:
         """A load of a parameter: the one that grows drifts."""
-        target, parts = instruction.operands[0], parts_of(instruction)
         if self._strict and not parts:
-            raise Refused(f"the address of {instruction.opcode}", instruction.span)
-        for item, part in zip(target.items if isinstance(target, Vector) else (target,), parts, strict=False):
-            if isinstance(item, Register) and part.meets(self._param):
-                whole = part == self._param
-                self.value = warp.registers[item.slot][lanes[0]] if whole else self.value
+            raise Refused(f"the address of {does.instruction.opcode}", does.instruction.span)
+        for slot, part in zip(does.writes, parts, strict=False):
+            if part.meets(self._param):
+                whole = part == self._param and self._widths[slot] == 8 * part.size
+                self.value = warp.registers[slot][lanes[0]] if whole else self.value
                 for lane in lanes:
-                    self._set(warp, item.slot, lane, Drift(Fraction(1), 0) if whole else UNEVEN)
+                    self._set(warp, slot, lane, Drift(Fraction(1), 0) if whole else UNEVEN)
 
     # ---- branches and rounds ---------------------------------------------------------------------------------
 
@@ -389,7 +369,7 @@ class FollowedRounds(Follower):
 
     def jumped(self, warp: Warp, lanes: Lanes, code: Code, target: int) -> None:
         if code.jumps_by_table:
-            slots = self._moving(warp, registers(code.instruction.operands[0]))
+            slots = self._moving(warp, code.does.sources)
             if any(self._touches(warp, slot, lanes) for slot in slots):
                 self.leaves[code.instruction.number] = code.instruction
                 if self._strict:
@@ -401,8 +381,7 @@ class FollowedRounds(Follower):
         loop = self._loops.get(target)
         if loop is None or instruction.number not in loop.inside:
             return
-        assert self._machine is not None
-        run = self._machine.run
+        run = self._run
         rows = {slot: row if type(row := warp.registers[slot]) is Uniform else list(row) for slot in loop.slots}
         for lane in lanes:
             thread = warp.threads[lane]
@@ -437,15 +416,10 @@ class FollowedRounds(Follower):
                 elif begin not in (None, now):
                     raise Refused("what a register holds after a period", jump.span)
                 self._set(warp, slot, lane, self.drifts.done(now))
-            self._stale.add(thread)
+            for slot in self._notes:
+                self._set(warp, slot, lane, UNEVEN)
             self._reached.add(thread)
             if visit == stretch.first:
                 self._inside[thread] = visit
             else:
                 self._inside.pop(thread, None)
-
-
-def _floating(kind: str) -> bool:
-    """True for the types of floating-point numbers."""
-    type = numeric_type(kind)
-    return type is None or type.floating

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from memmodel.isa.lowered import lowered, registers
+from memmodel.isa.lowered import LoweredInstruction, lowered, registers
 from memmodel.isa.module import tests_phase
-from memmodel.isa.row import numeric_type
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
 from memmodel.kernel.all_sizes.cta_dependence import READS
 from memmodel.kernel.flow.liveness import liveness
 from memmodel.kernel.flow.paths import failing
 from memmodel.kernel.flow.registers import ENDS, read_slots, written
+from memmodel.program.expressions import AddressOf, stripped
+from memmodel.program.ops import Read
+from memmodel.program.regions import Elements
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import JumpTarget, Mem, Pair, Register, Special, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Window
 
 if TYPE_CHECKING:
     import networkx
@@ -31,6 +34,9 @@ TOUCHES = frozenset((
 ))  # fmt: skip
 """The first words of instructions that touch memory or order something."""
 
+
+PARAMETERS = frozenset((Window.PARAM, Window.FUNCTION_PARAM, Window.ANY_PARAM))
+"""The windows of parameters, of the kernel and of functions."""
 
 SIZES = ("%nctaid", "%nclusterid")
 """Special registers that have the size of the grid."""
@@ -142,7 +148,7 @@ def address_taken(body: Iterable[PtxInstruction], param: ParamPart) -> bool:
         isinstance(base := operand.base if isinstance(operand, Mem | TensorOperand) else operand, Sym)
         and base.name == param.name
         for instruction in body
-        if not parts_of(instruction)
+        if not parts_of(lowered(instruction))
         for operand in instruction.operands
     )
 
@@ -238,23 +244,18 @@ def parameters(entry: PtxFunction, slots: Iterable[int]) -> list[ParamPart]:
     body, names = entry.body or (), {instruction.name for instruction in entry.params}
     parts: dict[ParamPart, None] = {}
     for instruction in (instruction for slot in slots for instruction in _backwards(body, slot)):
-        parts |= dict.fromkeys(part for part in parts_of(instruction) if part.name in names)
+        parts |= dict.fromkeys(part for part in parts_of(lowered(instruction)) if part.name in names)
     return list(parts)
 
 
-def parts_of(instruction: PtxInstruction) -> list[ParamPart]:
-    """The numbers that a load takes from parameters."""
-    place = (
-        instruction.operands[1]
-        if instruction.words[0] == "ld" and "param" in instruction.words and len(instruction.operands) > 1
-        else None
-    )
-    if not isinstance(place, Mem | TensorOperand) or not isinstance(place.base, Sym):
-        return []
-    type, target = numeric_type(instruction.words[-1]), instruction.operands[0]
-    size = 1 if type is None else type.width // 8
-    first, count = place.base.offset + place.offset, len(target.items) if isinstance(target, Vector) else 1
-    return [ParamPart(place.base.name, first + n * size, size) for n in range(count)]
+def parts_of(does: LoweredInstruction) -> list[ParamPart]:
+    """The numbers that a load takes from a parameter that it names."""
+    for op in does.ops:
+        if isinstance(op, Read) and isinstance(op.region, Elements) and op.region.window in PARAMETERS:
+            place, size = stripped(op.region.address), op.region.size or 1
+            if isinstance(place, AddressOf):
+                return [ParamPart(place.name, place.offset + size * n, size) for n in range(op.region.count)]
+    return []
 
 
 def _backwards(body: tuple[PtxInstruction, ...], slot: int) -> Iterable[PtxInstruction]:
@@ -299,7 +300,7 @@ def _varying(body: tuple[PtxInstruction, ...], control: ControlDependence, witho
     while True:
         before = len(varying)
         for instruction in body:
-            parts = parts_of(instruction)
+            parts = parts_of(lowered(instruction))
             source = (instruction.words[0] in READS and not (parts and without.issuperset(parts))) or any(
                 isinstance(operand, Special) and operand.name.startswith(SIZES) for operand in instruction.operands
             )

@@ -22,6 +22,7 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.values.packing import cleared_first, with_bits
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.expressions import Expr
 from memmodel.program.ops import Emit, Jump, Op
 from memmodel.program.warp_ops import CallFunction, Control, JumpByTable, MultiplyInRegisters, Return, WarpOp
 from memmodel.ptx.module.syntax import Callee, PtxFunction, PtxInstruction
@@ -31,16 +32,17 @@ from memmodel.ptx.module.syntax import Callee, PtxFunction, PtxInstruction
 class Code:
     """What to do at one instruction: one of the steps, or a change of control.
 
-    `does`: the instruction with its row. `ops`: the steps of the row, as far as they are run. `control`: the step by
-    which it changes control, if it does; `targets`, `index`: of a branch; `calls`, `index`: of a call. `fences`: one of
-    the steps is a fence of memory or of a proxy. `touched`, `written`: registers of wgmma.mma_async that the
-    instruction uses, and those of them that it writes.
+    `does`: the instruction with its row. `ops`: the steps of the row, as far as they are run. `results`: of one that
+    only computes, what registers receive. `control`: the step by which it changes control, if it does; `targets`,
+    `index`: of a branch; `calls`, `index`: of a call. `fences`: one of the steps is a fence of memory or of a proxy.
+    `touched`, `written`: registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
     """
 
     does: LoweredInstruction
     guard: int | None
     negated: bool
     ops: tuple[Op | WarpOp, ...] = ()
+    results: tuple[tuple[int, Expr], ...] = ()
     fences: bool = False
     pure: Step | None = None
     blocking: Blocking | None = None
@@ -191,6 +193,7 @@ def _fill_in(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
         pure = None if pure is None else with_bits(interpreter, pure)
         blocking = None if blocking is None else cleared_first(instruction, blocking)
     code.ops, code.pure, code.blocking = does.ops, pure, blocking
+    code.results = () if pure is None else tuple(interpreter.results())
     code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in does.ops)
     code.collective = collective_of(compiler, instruction)
 

@@ -44,7 +44,7 @@ from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, registers_of
+from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, registers_of, substituted
 from memmodel.program.expressions import Get as RegisterValue
 from memmodel.program.ops import (
     Assign,
@@ -189,7 +189,7 @@ class Interpreter:
         if not self.ops and self._effect is Effect.NOTHING:
             return lambda warp, lanes: None
         undefined = [self._undefined(op) for op in self.ops if isinstance(op, UndefinedIf)]
-        results = [(self.slot(register), expr) for register, expr in results_of(self.ops).items()]
+        results = self.results()
         count = sum(isinstance(op, Assign) for op in self.ops) + len(undefined)
         if not results or count < len(self.ops) or (undefined and self._effect is not Effect.COMPUTES):
             return None
@@ -205,6 +205,13 @@ class Interpreter:
             step(warp, lanes)
 
         return run
+
+    def results(self) -> list[tuple[int, Expr]]:
+        """What registers receive from assignments. Notes for later instructions are registers with a number, too."""
+        results = results_of(self.ops)
+        notes = {name for expr in results.values() for name in registers_of(expr) if name[0] == "#"}
+        numbered = {name: RegisterValue(str(self.slot(name))) for name in notes}
+        return [(self.slot(register), substituted(expr, numbered)) for register, expr in results.items()]
 
     @property
     def _effect(self) -> Effect | None:
