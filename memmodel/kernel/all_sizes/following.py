@@ -19,7 +19,7 @@ from memmodel.kernel.all_sizes.access_kinds import changes_memory, in_shared, ma
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
 from memmodel.kernel.all_sizes.drift import INTEGER, STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts, Leaves
 from memmodel.kernel.all_sizes.loops import PARAMETERS, LoopText, ParamPart, address_taken, parts_of, widths
-from memmodel.kernel.all_sizes.operand_roles import Role, Use, slots_in, uses_of
+from memmodel.kernel.all_sizes.operand_roles import OperandRole, OperandUse, slots_in, uses_of
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
@@ -179,7 +179,7 @@ class FollowedRounds(Follower):
         names = sorted({name for _, expr in code.results for name in registers_of(expr)})
         sources = {slot for _, expr in code.results for slot in slots_in(expr)} or does.sources
         targets = [slot for slot, _ in results]
-        conditions = [use for use in uses_of(does) if use.role is Role.SETTING]
+        conditions = [use for use in uses_of(does) if use.role is OperandRole.SETTING]
 
         def change(warp: Warp, lanes: Lanes) -> None:
             moving = self._moving(warp, sources)
@@ -245,7 +245,7 @@ class FollowedRounds(Follower):
             drift = STILL if known and not arrives and named.issuperset(moving) else UNEVEN
             if numbers and alike is None and self._strict:
                 self._permit(code, numbers, accesses_since(machine, single, many))
-            if alike is None and not all(use.role is Role.STATE for use in numbers):
+            if alike is None and not all(use.role is OperandRole.STATE for use in numbers):
                 drift = UNEVEN
             if loads and self._brings(does, machine, warp, lanes, single, many):
                 drift = UNEVEN
@@ -266,8 +266,8 @@ class FollowedRounds(Follower):
         return change
 
     def _numbers(
-        self, uses: Sequence[Use], warp: Warp, lanes: Lanes, moving: Sequence[int]
-    ) -> dict[Use, dict[int, DriftingNumber]]:
+        self, uses: Sequence[OperandUse], warp: Warp, lanes: Lanes, moving: Sequence[int]
+    ) -> dict[OperandUse, dict[int, DriftingNumber]]:
         """The numbers that drift among those that an instruction uses, in each lane."""
         numbers = {}
         for use in uses:
@@ -278,9 +278,9 @@ class FollowedRounds(Follower):
                 numbers[use] = by_lane
         return numbers
 
-    def _alike(self, numbers: Mapping[Use, Mapping[int, DriftingNumber]]) -> Drifting:
+    def _alike(self, numbers: Mapping[OperandUse, Mapping[int, DriftingNumber]]) -> Drifting:
         """The drift of what a shuffle gives, if it is a number that all lanes have, and that drifts alike in them."""
-        if [use.role for use in numbers] != [Role.LANES]:
+        if [use.role for use in numbers] != [OperandRole.LANES]:
             return UNEVEN
         (by_lane,) = numbers.values()
         first, *others = set(by_lane.values())
@@ -299,19 +299,21 @@ class FollowedRounds(Follower):
         return any(warp.registers[slot][lane] is None for slot in does.sources for lane in behind)
 
     def _permit(
-        self, code: Code, numbers: Mapping[Use, Mapping[int, DriftingNumber]], accesses: Sequence[WeakAccess]
+        self, code: Code, numbers: Mapping[OperandUse, Mapping[int, DriftingNumber]], accesses: Sequence[WeakAccess]
     ) -> None:  # fmt: skip
         """Numbers that an instruction uses drift. Raises Refused where one says what is done."""
         elsewhere = bool(accesses) and not any(in_shared(access.block) for access in accesses)
         for use, by_lane in numbers.items():
-            free = use.role in (Role.VALUE, Role.SIZE, Role.SOURCE) or (use.role is Role.PLACE and elsewhere)
+            free = use.role in (OperandRole.VALUE, OperandRole.SIZE, OperandRole.SOURCE) or (
+                use.role is OperandRole.PLACE and elsewhere
+            )
             # A state that a round leaves to the next one may be that of another object in a longer loop.
-            free = free or (use.role is Role.STATE and self._carried.isdisjoint(use.slots))
+            free = free or (use.role is OperandRole.STATE and self._carried.isdisjoint(use.slots))
             if not free or not all(self.drifts.multiple(number.drift, use.align) for number in by_lane.values()):
                 raise Refused(f"an operand of {code.instruction.opcode}", code.instruction.span)
-            if use.role is Role.SOURCE:
+            if use.role is OperandRole.SOURCE:
                 self.wandering |= dict.fromkeys(tiles(accesses), code.instruction)
-            for access in accesses if use.role is Role.PLACE else ():
+            for access in accesses if use.role is OperandRole.PLACE else ():
                 drift = by_lane[self._run.threads[access.thread].lane].drift
                 if drift != STILL:
                     self.placed.setdefault(access.block, Counter())[Moved(access.first, access.size, drift)] += 1
@@ -325,7 +327,7 @@ class FollowedRounds(Follower):
             named = events[-1].range if events else None
             if named is None or not self.cells.hold(*named):
                 continue
-            if self._strict and not any(use.role is Role.SOURCE for use in uses_of(code.does)):
+            if self._strict and not any(use.role is OperandRole.SOURCE for use in uses_of(code.does)):
                 raise Refused(f"the tensor map of {code.instruction.opcode}", code.instruction.span)
             self.wandering |= dict.fromkeys(tiles(accesses_since(machine, single, many)), code.instruction)
 

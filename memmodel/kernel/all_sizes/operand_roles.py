@@ -25,7 +25,7 @@ SIZES = frozenset(insertion(field(axis)) for axis in range(MAX_DIMENSIONS) for f
 """The operations that change a size or a stride of a tensor map."""
 
 
-class Role(WordList):
+class OperandRole(WordList):
     """What a number is for."""
 
     PLACE = "the address at which elements are loaded or stored"
@@ -40,10 +40,10 @@ class Role(WordList):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class OperandUse:
     """A number that an instruction uses. `slots`: the registers in it. `align`: an address is a multiple of it."""
 
-    role: Role
+    role: OperandRole
     expr: Expr
     slots: frozenset[int]
     align: int = 1
@@ -54,66 +54,66 @@ ADDRESSES = ("address", "coordinates", "offsets", "map", "accumulator")
 
 
 @lru_cache(maxsize=1 << 15)
-def uses_of(does: LoweredInstruction) -> tuple[Use, ...]:
+def uses_of(does: LoweredInstruction) -> tuple[OperandUse, ...]:
     """The numbers that an instruction uses. Those of one that has no steps may all say what is done."""
     if not does.ops and (does.row is None or does.row.effect not in (Effect.COMPUTES, Effect.NOTHING)):
         return tuple(_by_operands(does))
     uses = [use for op in does.ops for use in _uses(op)]
-    states = frozenset[int]().union(*(use.slots for use in uses if use.role is Role.STATE))
+    states = frozenset[int]().union(*(use.slots for use in uses if use.role is OperandRole.STATE))
     uses = [
-        replace(use, role=Role.STATE) if use.slots & states else use for use in uses
+        replace(use, role=OperandRole.STATE) if use.slots & states else use for use in uses
     ]  # it says of which object it is
     if any(isinstance(op, AccessTexture) for op in does.ops):  # the step does not say where
-        uses += [_use(Role.ADDRESS, Get(str(slot))) for slot in does.sources]
+        uses += [_use(OperandRole.ADDRESS, Get(str(slot))) for slot in does.sources]
     return tuple(uses)
 
 
-def _by_operands(does: LoweredInstruction) -> Iterator[Use]:
+def _by_operands(does: LoweredInstruction) -> Iterator[OperandUse]:
     for operand in does.instruction.operands:
-        role = Role.ADDRESS if isinstance(operand, Mem | TensorOperand) else Role.SETTING
+        role = OperandRole.ADDRESS if isinstance(operand, Mem | TensorOperand) else OperandRole.SETTING
         yield from (_use(role, Get(str(slot))) for slot in registers(operand) if slot in does.sources)
 
 
-def _uses(op: Op | WarpOp) -> Iterator[Use]:
+def _uses(op: Op | WarpOp) -> Iterator[OperandUse]:
     if isinstance(op, IssueAsync):
         for part in op.parts:
             yield from _of_part(part)
         return
     for field, expr in _numbers(op):
-        role, align = Role.ADDRESS if field in ADDRESSES else Role.SETTING, 1
+        role, align = OperandRole.ADDRESS if field in ADDRESSES else OperandRole.SETTING, 1
         match op, field:
             case ((Read() | Write()), "address") if isinstance(op.region, Elements) and not op.label.rmw:
-                role, align = Role.PLACE, (op.region.size or 1) * op.region.count
+                role, align = OperandRole.PLACE, (op.region.size or 1) * op.region.count
             case Write(rmw=True), ("values" | "when"):
-                role = Role.COMBINED
+                role = OperandRole.COMBINED
             case (Assign(), "value") | (Write(), "values"):
-                role = Role.SIZE if isinstance(expr, Apply) and expr.op in SIZES else Role.VALUE
+                role = OperandRole.SIZE if isinstance(expr, Apply) and expr.op in SIZES else OperandRole.VALUE
             case AmongLanes(), "values":
-                role = Role.LANES if expr is op.values[0] else Role.SETTING
+                role = OperandRole.LANES if expr is op.values[0] else OperandRole.SETTING
             case OnObject(), "state":
-                role = Role.STATE
+                role = OperandRole.STATE
             case _:
                 pass
         yield _use(role, expr, align)
 
 
-def _of_part(part: Part) -> Iterator[Use]:
+def _of_part(part: Part) -> Iterator[OperandUse]:
     for field, expr in _numbers(part):
-        role, align = Role.ADDRESS if field in ADDRESSES else Role.SETTING, 1
+        role, align = OperandRole.ADDRESS if field in ADDRESSES else OperandRole.SETTING, 1
         match part, field:
             case Gather(region=Box()), "coordinates":
-                role = Role.SOURCE
+                role = OperandRole.SOURCE
             case Gather(region=Chunk(window=Window.GLOBAL, align=align)), "address":
-                role = Role.SOURCE
+                role = OperandRole.SOURCE
             case AsyncWrite(), "values":
-                role = Role.VALUE
+                role = OperandRole.VALUE
             case _:
                 pass
         yield _use(role, expr, align)
 
 
-def _use(role: Role, expr: Expr, align: int = 1) -> Use:
-    return Use(role, expr, slots_in(expr), align)
+def _use(role: OperandRole, expr: Expr, align: int = 1) -> OperandUse:
+    return OperandUse(role, expr, slots_in(expr), align)
 
 
 def slots_in(expr: Expr) -> frozenset[int]:
