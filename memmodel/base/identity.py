@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-One = TypeVar("One")
-Found = TypeVar("Found")
+Subject = TypeVar("Subject")
+Result = TypeVar("Result")
 
 
-def by_identity(most: int) -> Callable[[Callable[[One], Found]], Callable[[One], Found]]:
+def by_identity(most: int) -> Callable[[Callable[[Subject], Result]], Callable[[Subject], Result]]:
     """Decorator: remember what a function returns for so many objects. They are kept alive, so no number is reused."""
 
-    def decorate(work: Callable[[One], Found]) -> Callable[[One], Found]:
-        known: dict[int, tuple[One, Found]] = {}
+    def decorate(work: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
+        known: dict[int, tuple[Subject, Result]] = {}
 
-        def remembered(one: One) -> Found:
-            if id(one) not in known:
-                found = work(one)
+        def remembered(subject: Subject) -> Result:
+            if id(subject) not in known:
+                result = work(subject)
                 while len(known) >= most:
                     del known[next(iter(known))]
-                known[id(one)] = (one, found)
-            return known[id(one)][1]
+                known[id(subject)] = (subject, result)
+            return known[id(subject)][1]
 
         return remembered
 

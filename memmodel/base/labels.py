@@ -13,7 +13,7 @@ from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
 
 class Side(WordList):
-    """Does an access read or write?"""
+    """What an access does to memory."""
 
     READ = "R"
     WRITE = "W"
@@ -283,46 +283,40 @@ Label = (
 
 def scope_of(label: Label) -> Scope | None:
     """The scope that an event specifies, or None."""
-    match label:
-        case Access(scope=scope) | Fence(scope=scope) | ProxyFence(scope=scope) | Barrier(scope=scope):
-            return scope
-        case Issue(scope=scope) | Mbarrier(scope=scope) | Signal(scope=scope):
-            return scope
-        case _:
-            return None
+    scope: Scope | None = getattr(label, "scope", None)
+    return scope
 
 
 def sem_of(label: Label) -> Sem | None:
     """The semantics that an event specifies, or None."""
     match label:
-        case Access(sem=sem) | Fence(sem=sem) | Barrier(sem=sem) | Issue(sem=sem) | Mbarrier(sem=sem):
-            return sem
         case ProxyFence(half=half):
             return half
         case Signal():
             return Sem.RELEASE
         case InitialWrite():
             return Sem.WEAK
-        case _:
-            return None
+    sem: Sem | None = getattr(label, "sem", None)
+    return sem
 
 
 def family_of(label: Label) -> Family | None:
     """The instruction family of an access, an issue, a signal or a wait."""
-    match label:
-        case Access(family=family) | Issue(family=family) | Signal(family=family) | GroupWait(family=family):
-            return family
-        case _:
-            return None
+    family: Family | None = getattr(label, "family", None)
+    return family
 
 
 def group_of(label: Label) -> int | None:
     """N of .cta_group::N, or None."""
-    match label:
-        case Access(group=group) | Issue(group=group) | Signal(group=group) | Allocates(group=group):
-            return group
-        case _:
-            return None
+    group: int | None = getattr(label, "group", None)
+    return group
+
+
+def is_restricted(label: Label) -> bool:
+    """True for a fence with .sync_restrict and for fence.mbarrier_init."""
+    return (isinstance(label, Fence) and label.covers is not None) or (
+        isinstance(label, ProxyFence) and label.restricted
+    )
 
 
 def side_of(label: Label) -> Side | None:

@@ -45,14 +45,14 @@ class Logic:
     def is_variable(self, formula: int) -> bool:
         return formula in self._names
 
-    def conj(self, items: Iterable[int]) -> int:
+    def conj(self, formulas: Iterable[int]) -> int:
         """Conjunction; drops constants, repetitions and contradictions."""
         kept: set[int] = set()
-        for item in items:
-            if item == FALSE or -item in kept:
+        for formula in formulas:
+            if formula == FALSE or -formula in kept:
                 return FALSE
-            if item != TRUE:
-                kept.add(item)
+            if formula != TRUE:
+                kept.add(formula)
         if not kept:
             return TRUE
         if len(kept) == 1:
@@ -60,10 +60,10 @@ class Logic:
         if self._group and self._exclusive(kept):
             return FALSE
         key = tuple(sorted(kept))
-        return self._known.get(key) or self._made(key)
+        return self._known.get(key) or self._node(key)
 
-    def _made(self, key: tuple[int, ...]) -> int:
-        """A new node. Raises TooLarge."""
+    def _node(self, key: tuple[int, ...]) -> int:
+        """A new node for sorted conjuncts. Raises TooLarge."""
         self._children.append(key)
         node = self._known[key] = len(self._children) - 1
         if node > MAX_NODES:
@@ -84,11 +84,11 @@ class Logic:
         if group is not None and group == self._group.get(right):
             return FALSE
         key = (left, right) if left < right else (right, left)
-        return self._known.get(key) or self._made(key)
+        return self._known.get(key) or self._node(key)
 
-    def disj(self, items: Iterable[int]) -> int:
+    def disj(self, formulas: Iterable[int]) -> int:
         """Disjunction."""
-        return -self.conj([-item for item in items])
+        return -self.conj([-formula for formula in formulas])
 
     def either(self, left: int, right: int) -> int:
         """Disjunction of two."""
@@ -107,16 +107,16 @@ class Logic:
         return self.either(self.both(condition, then), self.both(-condition, other))
 
     def implies(self, formula: int, other: int) -> bool:
-        """Does one formula imply another at a glance: does it contain all its conjuncts?"""
+        """True if one formula implies another at a glance: it contains all its conjuncts."""
         if other == TRUE or formula in (FALSE, other):
             return True
         inside = self._conjuncts(formula)
         stack = [other]
         while stack:
-            item = stack.pop()
-            if item in inside:
+            conjunct = stack.pop()
+            if conjunct in inside:
                 continue
-            below = self._children[item] if item > 0 else None
+            below = self._children[conjunct] if conjunct > 0 else None
             if below is None:
                 return False
             stack += below
@@ -124,35 +124,36 @@ class Logic:
 
     def _conjuncts(self, formula: int) -> set[int]:
         """What a formula is the conjunction of, however deep."""
-        found = self._inside.get(formula)
-        if found is None:
-            found = self._inside[formula] = {formula, TRUE}
+        conjuncts = self._inside.get(formula)
+        if conjuncts is None:
+            conjuncts = self._inside[formula] = {formula, TRUE}
             stack = [formula]
             while stack:
-                item = stack.pop()
-                for below in (self._children[item] or ()) if item > 0 else ():
-                    if below not in found:
-                        found.add(below)
+                conjunct = stack.pop()
+                for below in (self._children[conjunct] or ()) if conjunct > 0 else ():
+                    if below not in conjuncts:
+                        conjuncts.add(below)
                         stack.append(below)
-        return found
+        return conjuncts
 
     def refuted(self, formula: int) -> bool:
-        """Is a formula false at a glance: do the conjuncts it is made of, however deep, contradict one another?"""
+        """True if a formula is false at a glance: the conjuncts it is made of, however deep, contradict one another."""
         kept: set[int] = set()
         stack = [formula]
         while stack:
-            item = stack.pop()
-            if item == FALSE or -item in kept:
+            conjunct = stack.pop()
+            if conjunct == FALSE or -conjunct in kept:
                 return True
-            if item not in kept:
-                kept.add(item)
-                stack += (self._children[item] or ()) if item > 0 else ()
+            if conjunct not in kept:
+                kept.add(conjunct)
+                stack += (self._children[conjunct] or ()) if conjunct > 0 else ()
         return self._exclusive(kept)
 
-    def _exclusive(self, items: set[int]) -> bool:
+    def _exclusive(self, conjuncts: set[int]) -> bool:
+        """True if two of these are variables of which exactly one holds."""
         seen = set()
-        for item in items:
-            group = self._group.get(item)
+        for conjunct in conjuncts:
+            group = self._group.get(conjunct)
             if group is not None:
                 if group in seen:
                     return True
@@ -164,7 +165,7 @@ class Logic:
     def require(self, *clause: int) -> None:
         """Assert the disjunction of these formulas."""
         if TRUE not in clause:
-            self.constraints.append(tuple(item for item in clause if item != FALSE))
+            self.constraints.append(tuple(formula for formula in clause if formula != FALSE))
 
     def exactly_one(self, variables: Sequence[int], when: int = TRUE) -> None:
         """Exactly one of fresh variables holds if `when`, none otherwise; two of them conjoined simplify to FALSE."""
@@ -273,7 +274,7 @@ class Logic:
             for child in below:
                 inner = children[-child] if child < 0 else None
                 if inner is not None and len(inner) <= SHORT:
-                    denied = [-one for one in inner]
+                    denied = [-conjunct for conjunct in inner]
                     out.append((-node, *denied))
                     stack += denied
                 else:

@@ -79,9 +79,9 @@ def _same_size(a: Point, b: Point) -> bool:
     return a.scalar is None or b.scalar is None or a.scalar == b.scalar
 
 
-def include(mine: Scope, here: Place, other: Scope, there: Place) -> bool:
-    """Do two scopes, each specified at a place, include each other's place? ("Scope")"""
-    return here.shares(mine, there) and there.shares(other, here)
+def include(scope: Scope, place: Place, other_scope: Scope, other_place: Place) -> bool:
+    """True if two scopes, each specified at a place, include each other's place ("Scope")."""
+    return place.shares(scope, other_place) and other_place.shares(other_scope, place)
 
 
 def _scopes_include(a: Point, b: Point) -> bool:
@@ -89,8 +89,7 @@ def _scopes_include(a: Point, b: Point) -> bool:
     assert first is not None and second is not None
     if not isinstance(a.label, Signal) and not isinstance(b.label, Signal) and a.thread == b.thread:
         return True
-    here, there = a.seat, b.seat
-    return here is not None and there is not None and include(first, here, second, there)
+    return a.seat is not None and b.seat is not None and include(first, a.seat, second, b.seat)
 
 
 def _issuers_include(a: Point, b: Point) -> bool:
@@ -122,7 +121,7 @@ OF_ITS_THREAD = (Covers.INIT, Covers.OWN_READS)
 
 
 def covers(fence: Point, access: Point) -> bool:
-    """Is a fence (or an alloc or dealloc) about this event?"""
+    """True if a fence (or an alloc or dealloc) is about this event."""
     what = fence.label.covers if isinstance(fence.label, Fence | ProxyFence) else Covers.RANGE
     if what in OF_ITS_THREAD and (
         access.thread != fence.thread or access.order is None or fence.order is None or access.order >= fence.order
@@ -144,13 +143,10 @@ def covers(fence: Point, access: Point) -> bool:
         return instance.space is Space.SHARED
     if what is Covers.GLOBAL:
         return instance.space not in (Space.SHARED, Space.TENSOR)
-    here = fence.range
-    return (
-        here is not None
-        and here.instance == instance
-        and here.first <= access.cell.first
-        and access.cell.end <= here.end
-    )
+    named = fence.range
+    if named is None or named.instance != instance:
+        return False
+    return named.first <= access.cell.first and access.cell.end <= named.end
 
 
 def _accumulator(point: Point) -> Hashable:

@@ -33,7 +33,7 @@ def _beside_or_inside(beside: str, inside: str) -> Path:
 
 
 def is_shipped(name: str) -> bool:
-    """Is this the name of a shipped model or reading?"""
+    """True for the name of a shipped model or reading."""
     if name.endswith(".cat") or "\0" in name:
         return False
     folder = os.path.realpath(axioms_dir())
@@ -43,9 +43,9 @@ def is_shipped(name: str) -> bool:
 
 def cache_dir() -> Path | None:
     """The folder that MEMMODEL_CACHE names, else the person's cache folder for programs; None: nothing is kept."""
-    told = os.environ.get("MEMMODEL_CACHE")
-    if told is not None:
-        return Path(told) if told not in ("", "off") else None
+    folder = os.environ.get("MEMMODEL_CACHE")
+    if folder is not None:
+        return Path(folder) if folder not in ("", "off") else None
     if sys.platform == "linux":  # as platformdirs says, whose import takes longer than a model does
         base = os.environ.get("XDG_CACHE_HOME", "").strip()
         return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "memmodel"
@@ -55,7 +55,7 @@ def cache_dir() -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Is there such a file? False for names that no file can have."""
+    """True if there is such a file; False for names that no file can have."""
     try:
         return path.is_file()
     except (OSError, ValueError):

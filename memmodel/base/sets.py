@@ -36,6 +36,7 @@ from memmodel.base.labels import (
     Signal,
     Undefined,
     family_of,
+    is_restricted,
     scope_of,
     sem_of,
 )
@@ -61,11 +62,11 @@ class BaseSet:
 
     @property
     def placed(self) -> bool:
-        """Does it depend on the memory that an event accesses?"""
+        """True if it depends on the memory that an event accesses."""
         return bool(self.spaces) or self.objects
 
-    def there(self, cell: Cell | None) -> bool:
-        """Is that memory in the set?"""
+    def has(self, cell: Cell | None) -> bool:
+        """True if that memory is in the set."""
         if not self.placed:
             return True
         if cell is None or (self.spaces and cell.instance.space not in self.spaces):
@@ -139,12 +140,6 @@ def _is_red(label: Label) -> bool:
     if not isinstance(label, Access):
         return False
     return label.family is Family.RED or (label.family is Family.ST_ASYNC and label.rmw)
-
-
-def _is_restricted(label: Label) -> bool:
-    return (isinstance(label, Fence) and label.covers is not None) or (
-        isinstance(label, ProxyFence) and label.restricted
-    )
 
 
 def _is_tcgen(label: Label) -> bool:
@@ -238,7 +233,7 @@ SETS: tuple[BaseSet, ...] = (
         "membar, fence",
         lambda label: isinstance(label, ProxyFence) and label.half is not None,
     ),
-    BaseSet("RESTRICTED", "fences with .sync_restrict, and fence.mbarrier_init", "membar, fence", _is_restricted),
+    BaseSet("RESTRICTED", "fences with .sync_restrict, and fence.mbarrier_init", "membar, fence", is_restricted),
     BaseSet("INITFENCE", "fence.mbarrier_init", "membar, fence", _is_init_fence),
     BaseSet(
         "BULK",

@@ -216,7 +216,7 @@ class FixedPart:
     def _of_table(self, name: str) -> int:
         mask, row = self._labelled.get(name, 0), SET_ROWS[name]
         if mask and row.placed:
-            mask = sum(1 << one for one in bits(mask) if row.there(self.events[one].point.cell))
+            mask = sum(1 << one for one in bits(mask) if row.has(self.events[one].point.cell))
         return mask
 
     @cached_property

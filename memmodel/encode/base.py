@@ -60,7 +60,7 @@ class BaseFormulas:
                 self._sets[name] = DECIDED_SETS[name](self)
             else:
                 self._sets[name] = {
-                    e.uid: self.runs[e.uid] for e in self.graph.events if row.holds(e.label) and row.there(e.point.cell)
+                    e.uid: self.runs[e.uid] for e in self.graph.events if row.holds(e.label) and row.has(e.point.cell)
                 }
         return self._sets[name]
 

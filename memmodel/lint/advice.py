@@ -1,27 +1,19 @@
 """One piece of advice about an instruction, and what several checks ask of steps.
 
-In: nothing. Out: `Advice`; the variable that an address names, the labels and regions of a step.
+In: nothing. Out: `Advice`; the variable that an address names and its users, the labels and regions of a step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from memmodel.base.labels import Label
-from memmodel.litmus.syntax import Variable
+from memmodel.litmus.syntax import Thread, Variable
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.expressions import AddressOf
-from memmodel.program.lowered import Step
-from memmodel.program.ops import (
-    IssueAsync,
-    OnObject,
-    Op,
-    Part,
-    Read,
-    Update,
-    Write,
-)
+from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.ops import IssueAsync, OnObject, Op, Part, Read, Update, Write
 from memmodel.program.regions import Box, Region
 
 
@@ -57,3 +49,24 @@ def named(region: Region, space: AddressSpace) -> Variable | None:
         return None
     address = region.address
     return space.root(address.name) if isinstance(address, AddressOf) else None
+
+
+def first_of_each(advice: Iterable[Advice]) -> Iterator[Advice]:
+    """The first piece of advice about each instruction."""
+    reported: set[int] = set()
+    for remark in advice:
+        instruction = id(remark.step.instruction)
+        if instruction not in reported:
+            reported.add(instruction)
+            yield remark
+
+
+def users_of(lowered: LoweredTest) -> dict[str, list[Thread]]:
+    """For every variable, the threads that access it by name, once for each access."""
+    users: dict[str, list[Thread]] = {}
+    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
+        for step in program.steps:
+            variable = named(step.op.region, lowered.space) if isinstance(step.op, Read | Write) else None
+            if variable is not None:
+                users.setdefault(variable.name, []).append(thread)
+    return users

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from memmodel.lint.advice import Advice, regions_of
+from memmodel.lint.advice import Advice, first_of_each, regions_of
 from memmodel.memory.bytes import BadFootprint
 from memmodel.memory.cells import Starts
 from memmodel.program.arith import apply
@@ -26,16 +26,16 @@ Known = Mapping[str, int | None]
 
 def certainly_undefined(lowered: LoweredTest) -> Iterator[Advice]:
     """The first such thing of each instruction."""
+    return first_of_each(_all_undefined(lowered))
+
+
+def _all_undefined(lowered: LoweredTest) -> Iterator[Advice]:
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
-        reported: set[int] = set()
         for number, known in sorted(_states(lowered, program, thread.place).items()):
-            if number == len(program.steps):
-                continue
-            step = program.steps[number]
-            advice = None if step.index in reported else _undefined(lowered, step, thread.place, known)
-            if advice is not None:
-                reported.add(step.index)
-                yield advice
+            if number < len(program.steps):
+                advice = _undefined(lowered, program.steps[number], thread.place, known)
+                if advice is not None:
+                    yield advice
 
 
 def _undefined(lowered: LoweredTest, step: Step, place: Place, known: Known) -> Advice | None:

@@ -8,40 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memmodel.base.labels import Fence, ProxyFence, scope_of
-from memmodel.lint.advice import Advice, named
+from memmodel.base.labels import is_restricted, scope_of
+from memmodel.lint.advice import Advice, first_of_each, named, users_of
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.expressions import AddressOf
-from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Emit, OnObject, Op, Read, Write
 from memmodel.ptx.vocabulary import Scope
 
 
 def pointless_scopes(lowered: LoweredTest) -> Iterator[Advice]:
     """Accesses and fences whose scope includes nobody they could synchronize with; the first scope that is too wide."""
-    test = lowered.test
-    if len(test.threads) < 2:
-        return
-    users = _users(lowered)
-    for thread, program in zip(test.threads, lowered.programs, strict=True):
-        reported: set[int] = set()
-        for step in program.steps:
-            message_and_hint = None if step.index in reported else _reaches_nobody(step.op, thread, lowered, users)
-            if message_and_hint is not None:
-                reported.add(step.index)
-                yield Advice(step, *message_and_hint)
-    yield from _too_wide(lowered)
+    if len(lowered.test.threads) > 1:
+        yield from first_of_each(_reaching_nobody(lowered))
+        yield from _too_wide(lowered)
 
 
-def _users(lowered: LoweredTest) -> dict[str, list[Thread]]:
-    """For every variable, the threads that access it by name."""
-    users: dict[str, list[Thread]] = {}
+def _reaching_nobody(lowered: LoweredTest) -> Iterator[Advice]:
+    users = users_of(lowered)
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
         for step in program.steps:
-            variable = named(step.op.region, lowered.space) if isinstance(step.op, Read | Write) else None
-            if variable is not None:
-                users.setdefault(variable.name, []).append(thread)
-    return users
+            message_and_hint = _reaches_nobody(step.op, thread, lowered, users)
+            if message_and_hint is not None:
+                yield Advice(step, *message_and_hint)
 
 
 def _scope(op: Op) -> Scope | None:
@@ -86,7 +75,8 @@ def _too_wide(lowered: LoweredTest) -> Iterator[Advice]:
             if scope is None or scope <= least:
                 continue
             wide = scope.name.lower()
-            if wide in step.instruction.parts and not _one_scope_only(step):
+            # Fences that are restricted to some memory have one scope, whatever the placement.
+            if wide in step.instruction.parts and not (isinstance(step.op, Emit) and is_restricted(step.op.label)):
                 within = {Scope.CTA: "CTA", Scope.CLUSTER: "cluster", Scope.GPU: "GPU"}[least]
                 narrow = least.name.lower()
                 message = f"all threads of the test are in one {within}: .{wide} reaches no farther than .{narrow}"
@@ -98,11 +88,3 @@ def _common(test: LitmusTest) -> Scope:
     """The smallest scope that includes all threads."""
     places = [thread.place for thread in test.threads]
     return next(scope for scope in Scope if all(places[0].shares(scope, place) for place in places))
-
-
-def _one_scope_only(step: Step) -> bool:
-    """Fences that are restricted to some memory have one scope, whatever the placement."""
-    label = step.op.label if isinstance(step.op, Emit) else None
-    return (isinstance(label, Fence) and label.covers is not None) or (
-        isinstance(label, ProxyFence) and label.restricted
-    )

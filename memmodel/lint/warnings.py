@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memmodel.base.labels import Family
 from memmodel.errors import render
 from memmodel.isa.lower import target
-from memmodel.lint.advice import Advice, named
+from memmodel.lint.advice import Advice, first_of_each, named, users_of
 from memmodel.lint.certain import certainly_undefined
 from memmodel.lint.hazards import hazards
 from memmodel.lint.misfits import misfits
@@ -40,7 +40,12 @@ def legality_warnings(lowered: LoweredTest) -> list[str]:
 
 def doubts(lowered: LoweredTest) -> list[Warned]:
     """Every warning about the test."""
-    advice = (*_accesses(lowered), *certainly_undefined(lowered), *hazards(lowered), *pointless_scopes(lowered))
+    advice = (
+        *first_of_each(_accesses(lowered)),
+        *certainly_undefined(lowered),
+        *hazards(lowered),
+        *pointless_scopes(lowered),
+    )
     warned = [
         Warned(remark.message, remark.step.instruction.mnemonic_span or remark.step.instruction.span, remark.hint)
         for remark in advice
@@ -55,28 +60,21 @@ def doubts(lowered: LoweredTest) -> list[Warned]:
 
 
 def _accesses(lowered: LoweredTest) -> Iterator[Advice]:
-    sharers = _sharers(lowered)
+    """The first doubt about each access."""
+    return first_of_each(_doubtful_accesses(lowered))
+
+
+def _doubtful_accesses(lowered: LoweredTest) -> Iterator[Advice]:
+    sharers = {name: {thread.place.cta_id for thread in threads} for name, threads in users_of(lowered).items()}
     for program in lowered.programs:
-        reported: set[int] = set()
         for step in program.steps:
-            message_and_hint = None if step.index in reported else _about(step, lowered, sharers)
+            message_and_hint = _about(step, lowered, sharers)
             if message_and_hint is not None:
-                reported.add(step.index)
                 yield Advice(step, *message_and_hint)
 
 
-def _sharers(lowered: LoweredTest) -> dict[str, set[tuple[object, ...]]]:
-    """For every variable, the CTAs whose threads access it by name."""
-    ctas: dict[str, set[tuple[object, ...]]] = {}
-    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
-        for step in program.steps:
-            variable = named(step.op.region, lowered.space) if isinstance(step.op, Read | Write) else None
-            if variable is not None:
-                ctas.setdefault(variable.name, set()).add(thread.place.cta_id)
-    return ctas
-
-
 def _about(step: Step, lowered: LoweredTest, sharers: dict[str, set[tuple[object, ...]]]) -> tuple[str, str] | None:
+    """What is doubtful about an access, and how to repair it. `sharers`: the CTAs that access each variable by name."""
     op = step.op
     if not isinstance(op, Read | Write):
         return None

@@ -41,7 +41,7 @@ class Edges:
         return range(0) if self.size is None else range(extent.first + self.phase, extent.end, self.size)
 
     def has(self, at: int) -> bool:
-        """Is there an edge at a place?"""
+        """True if there is an edge at a place."""
         return at in (self.extent.first, self.extent.end) or at in self.inside()
 
 
@@ -64,7 +64,7 @@ class Cells:
         return sum(len(cuts) for cuts in self._cuts.values())
 
     def cut(self, instance: Instance, at: int) -> bool:
-        """Cut before the byte `at`; was it uncut?"""
+        """Cut before the byte `at`; True if it was uncut."""
         cuts = self._cuts.setdefault(instance, [])
         position = bisect_left(cuts, at)
         if position < len(cuts) and cuts[position] == at:
@@ -98,12 +98,9 @@ class Cells:
         while pending:
             pair = pending.pop()
             queued.discard(pair)
-            for here, there in (pair, (pair[1], pair[0])):
-                changed = False
-                for at in self._inside(here):
-                    changed = self.cut(there.instance, there.first + at - here.first) or changed
-                if changed:
-                    for other in by_instance[there.instance]:
+            for cut, copy in (pair, (pair[1], pair[0])):
+                if any([self.cut(copy.instance, copy.first + at - cut.first) for at in self._inside(cut)]):
+                    for other in by_instance[copy.instance]:
                         if other not in queued:
                             queued.add(other)
                             pending.append(other)
@@ -164,7 +161,7 @@ class Starts:
     _at: dict[Instance, list[int]] = field(default_factory=dict)
 
     def add(self, instance: Instance, at: int) -> bool:
-        """A matrix begins there; is that new?"""
+        """A matrix begins there; True if that is new."""
         known = self._at.setdefault(instance, [])
         if at in known:
             return False
@@ -183,5 +180,5 @@ class Starts:
         return known[position] if position < len(known) else instance.size
 
     def update(self, pairs: Iterable[tuple[Instance, int]]) -> bool:
-        """Add several; was any new?"""
+        """Add several; True if any was new."""
         return any([self.add(instance, at) for instance, at in pairs])

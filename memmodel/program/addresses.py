@@ -106,7 +106,7 @@ class AddressSpace:
         self._owners: dict[str, CtaId] = {thread.name: thread.place.cta_id for thread in test.threads}
         self._windows = _number_ctas(self._places)
         self._bases: dict[tuple[str, CtaId | None], int] = {}
-        self._found: dict[tuple[object, ...], Extent | BadFootprint] = {}
+        self._extents: dict[tuple[object, ...], Extent | BadFootprint] = {}
         self.instances: list[Instance] = []
         self._instance: dict[tuple[str, CtaId | None], Instance] = {}
         self._flat: list[Named] = []
@@ -225,16 +225,16 @@ class AddressSpace:
     def find(self, address: int, size: int, align: int, window: Window, place: Place) -> Extent | BadFootprint:
         """`size` bytes at an address, for a thread at `place` whose instruction names that state space."""
         key = (address, size, align, window, place)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._find(address, size, align, window, place)
-        return found
+        extent = self._extents.get(key)
+        if extent is None:
+            extent = self._extents[key] = self._find(address, size, align, window, place)
+        return extent
 
     def _find(self, address: int, size: int, align: int, window: Window, place: Place) -> Extent | BadFootprint:
         position = bisect_right(self._starts, address) - 1
         named = self._flat[position] if position >= 0 else None
         if named is None or address + size > named.end or address >= named.end or size <= 0:
-            points = any(one.base <= address < one.end for one in self._multimem)
+            points = any(multimem.base <= address < multimem.end for multimem in self._multimem)
             return BadFootprint(BadAddress.MULTIMEM if points else BadAddress.OUTSIDE, address)
         instance = named.instance
         if instance.space not in WINDOW_SPACES[window] or not _reaches(instance, window, place):
@@ -245,12 +245,12 @@ class AddressSpace:
 
     def find_multimem(self, address: int, size: int) -> tuple[Extent, ...] | BadFootprint:
         """`size` bytes in each variable that a multimem address points to."""
-        for one in self._multimem:
-            if one.base <= address and address + size <= one.end:
+        for multimem in self._multimem:
+            if multimem.base <= address and address + size <= multimem.end:
                 if address % size:
                     return BadFootprint(BadAddress.MISALIGNED, address)
-                each = (self._instance[name, None] for name in one.targets)
-                return tuple(Extent(instance, address - one.base, size, one.name) for instance in each)
+                first, name = address - multimem.base, multimem.name
+                return tuple(Extent(self._instance[target, None], first, size, name) for target in multimem.targets)
         return BadFootprint(BadAddress.NOT_MULTIMEM, address)
 
     def find_columns(self, address: int, count: int, owner: CtaId) -> Extent | BadFootprint:
@@ -304,18 +304,18 @@ class AddressSpace:
         """
         root = self.root(term.name)
         owner = term.owner if term.thread is None else self._owners[term.thread]
-        found = [
+        instances = [
             instance
             for instance in self.instances
             if instance.name == root.name
             and (term.cta is None or instance.owner is None or instance.owner[-1] == term.cta)
             and owner in (None, instance.owner)
         ]
-        if len(found) != 1 or not 0 <= term.index < root.length:
+        if len(instances) != 1 or not 0 <= term.index < root.length:
             hint = "an element beyond the array, or a shared variable with several instances: write x@cta0"
             raise InputError(f"{term.name} does not name one location", term.span, hint)
-        unit = found[0].unit
-        return Extent(found[0], term.index * unit, unit, term.name), element_type(root)
+        unit = instances[0].unit
+        return Extent(instances[0], term.index * unit, unit, term.name), element_type(root)
 
 
 def element_type(variable: Variable) -> DataType:
@@ -328,7 +328,7 @@ def element_type(variable: Variable) -> DataType:
 
 
 def _reaches(instance: Instance, window: Window, place: Place) -> bool:
-    """Is shared memory of that CTA within the window? (Global and constant memory always is.)"""
+    """True if shared memory of that CTA is within the window; global and constant memory always is."""
     owner = instance.owner
     if owner is None:
         return True

@@ -197,7 +197,7 @@ def region_exprs(region: Region) -> tuple[Expr, ...]:
     """The expressions that a region depends on, in the order in which `program.resolve.resolve` takes their values."""
     match region:
         case Chunk(address, _, size, _, _, _, left, right, mask, kept):
-            return tuple(one for one in (address, size, left, right, mask, kept) if one is not None)
+            return tuple(expr for expr in (address, size, left, right, mask, kept) if expr is not None)
         case Box(map_, coordinates, offsets=offsets):
             return (map_, *coordinates, *offsets)
         case BoxTile(address, _, map_):

@@ -67,30 +67,29 @@ def resolve(
             owner = _owner(cta, space, place)
             if spare is not None:
                 count = max(1, min(count, space.columns_from(numbers[0], owner) - spare))
-            found = space.find_columns(numbers[0], count, owner)
-            return found if isinstance(found, BadFootprint) else Footprint((found,), COLUMN_BYTES)
+            return _footprint(space.find_columns(numbers[0], count, owner), COLUMN_BYTES)
         case Accumulator(_, most, cta):
             return _accumulator(numbers, most, _owner(cta, space, place), space, starts)
         case Object(_, window):
-            return _whole(space.find(numbers[0], OBJECT_BYTES, OBJECT_BYTES, window, place))
+            return _footprint(space.find(numbers[0], OBJECT_BYTES, OBJECT_BYTES, window, place))
         case Multimem(_, size):
             each = space.find_multimem(numbers[0], size)
             return each if isinstance(each, BadFootprint) else Footprint(each, size)
         case TensorMapAt(_, window):
-            return _whole(space.find(numbers[0], TENSORMAP_BYTES, MAP_ALIGN, window, place))
+            return _footprint(space.find(numbers[0], TENSORMAP_BYTES, MAP_ALIGN, window, place))
 
 
 def start_of(region: Region, numbers: Sequence[int], space: AddressSpace, place: Place) -> tuple[Instance, int] | None:
     """Where a matrix operand begins (instance, byte), so that the one before it ends there; None for other regions."""
-    found: Extent | BadFootprint
+    start: Extent | BadFootprint
     match region:
         case Matrix():
-            found = space.find(numbers[0], 1, MATRIX_ALIGN, Window.SHARED_CLUSTER, place)
+            start = space.find(numbers[0], 1, MATRIX_ALIGN, Window.SHARED_CLUSTER, place)
         case Accumulator(cta=cta):
-            found = space.find_columns(numbers[0], 1, _owner(cta, space, place))
+            start = space.find_columns(numbers[0], 1, _owner(cta, space, place))
         case _:
             return None
-    return None if isinstance(found, BadFootprint) else (found.instance, found.first)
+    return None if isinstance(start, BadFootprint) else (start.instance, start.first)
 
 
 def _owner(cta: int | None, space: AddressSpace, place: Place) -> CtaId:
@@ -98,38 +97,37 @@ def _owner(cta: int | None, space: AddressSpace, place: Place) -> CtaId:
     return place.cta_id if owner is None else owner
 
 
-def _whole(found: Extent | BadFootprint) -> Footprint | BadFootprint:
-    return found if isinstance(found, BadFootprint) else Footprint((found,))
+def _footprint(extent: Extent | BadFootprint, scalar: int | None = None) -> Footprint | BadFootprint:
+    return extent if isinstance(extent, BadFootprint) else Footprint((extent,), scalar)
 
 
 def _elements(
     address: int, window: Window, size: int | None, count: int, space: AddressSpace, place: Place
 ) -> Footprint | BadFootprint:
+    align = None if size is None else size * count
     if size is None:  # the column layout: a whole element of whatever is declared there
-        there = space.find(address, 1, 1, window, place)
-        if isinstance(there, BadFootprint):
-            return there
-        size = there.instance.unit
-        if there.first % size:
+        declared = space.find(address, 1, 1, window, place)
+        if isinstance(declared, BadFootprint):
+            return declared
+        size = declared.instance.unit
+        if declared.first % size:
             return BadFootprint(BadAddress.MISALIGNED, address)
-        found = space.find(address, size * count, 1, window, place)
-    else:
-        found = space.find(address, size * count, size * count, window, place)
-    return found if isinstance(found, BadFootprint) else Footprint((found,), size)
+    return _footprint(space.find(address, size * count, align or 1, window, place), size)
 
 
 def _without(whole: Footprint, left_out: Sequence[int]) -> Footprint:
     """The scalars of a footprint that are accessed; the others are read as zero."""
     size, (data,) = whole.scalar or whole.size, whole.extents
     scalars = (Extent(data.instance, first, size, data.name) for first in range(data.first, data.end, size))
-    return Footprint(_joined([Gap(size, Filler.ZERO) if n in left_out else one for n, one in enumerate(scalars)]), size)
+    parts = [Gap(size, Filler.ZERO) if n in left_out else scalar for n, scalar in enumerate(scalars)]
+    return Footprint(_joined(parts), size)
 
 
 def _chunk(region: Chunk, numbers: Sequence[int], space: AddressSpace, place: Place) -> Footprint | BadFootprint:
     rest = iter(numbers)
     address, size = next(rest), next(rest)
     left, right, mask, kept = (
-        None if one is None else next(rest) for one in (region.skip_left, region.skip_right, region.mask, region.kept)
+        None if expr is None else next(rest) for expr in (region.skip_left, region.skip_right, region.mask, region.kept)
     )
     if size < 0 or size % region.multiple:
         return BadFootprint(BadAddress.MISALIGNED, address + size)
@@ -143,8 +141,7 @@ def _chunk(region: Chunk, numbers: Sequence[int], space: AddressSpace, place: Pl
         return _with_gaps(address, 0, min(kept, size), size, Filler.ZERO, region, space, place)
     if left is not None and right is not None:
         return _with_gaps(address, left, size - right, size, Filler.INDETERMINATE, region, space, place)
-    found = space.find(address, size, region.align, region.window, place)
-    return found if isinstance(found, BadFootprint) else Footprint((found,), region.scalar)
+    return _footprint(space.find(address, size, region.align, region.window, place), region.scalar)
 
 
 def _with_gaps(
@@ -154,10 +151,10 @@ def _with_gaps(
     end = max(first, end)
     parts: list[Stretch] = [Gap(first, filler)] if first else []
     if end > first:
-        found = space.find(address + first, end - first, 1, region.window, place)
-        if isinstance(found, BadFootprint):
-            return found
-        parts.append(found)
+        accessed = space.find(address + first, end - first, 1, region.window, place)
+        if isinstance(accessed, BadFootprint):
+            return accessed
+        parts.append(accessed)
     if size > end:
         parts.append(Gap(size - end, filler))
     return Footprint(tuple(parts), region.scalar)
@@ -172,10 +169,10 @@ def _masked(
         if not kept:
             parts.append(Gap(end - first, Filler.DROPPED))
             continue
-        found = space.find(address + first, end - first, 1, region.window, place)
-        if isinstance(found, BadFootprint):
-            return found
-        parts.append(found)
+        accessed = space.find(address + first, end - first, 1, region.window, place)
+        if isinstance(accessed, BadFootprint):
+            return accessed
+        parts.append(accessed)
     return Footprint(tuple(parts), region.scalar)
 
 
@@ -202,10 +199,10 @@ def _box(
         if start is None:
             parts.append(Gap(size, filler))
             continue
-        found = space.find(start, size, 1, Window.GLOBAL, place)
-        if isinstance(found, BadFootprint):
-            return found
-        parts.append(found)
+        row = space.find(start, size, 1, Window.GLOBAL, place)
+        if isinstance(row, BadFootprint):
+            return row
+        parts.append(row)
     return Footprint(_joined(parts), described.element if scalars else None)
 
 
@@ -217,21 +214,16 @@ def _signed(coordinate: int) -> int:
 
 def _joined(parts: list[Stretch]) -> tuple[Stretch, ...]:
     """Neighbouring stretches that touch, as one."""
-    out: list[Stretch] = []
+    joined: list[Stretch] = []
     for part in parts:
-        last = out[-1] if out else None
-        if isinstance(part, Gap) and isinstance(last, Gap):
-            out[-1] = Gap(last.size + part.size, part.filler)
-        elif (
-            isinstance(part, Extent)
-            and isinstance(last, Extent)
-            and last.instance == part.instance
-            and last.end == part.first
-        ):
-            out[-1] = Extent(last.instance, last.first, last.size + part.size, last.name)
-        else:
-            out.append(part)
-    return tuple(out)
+        match joined[-1] if joined else None, part:
+            case Gap() as last, Gap():
+                joined[-1] = Gap(last.size + part.size, part.filler)
+            case Extent() as last, Extent() if last.instance == part.instance and last.end == part.first:
+                joined[-1] = Extent(last.instance, last.first, last.size + part.size, last.name)
+            case _:
+                joined.append(part)
+    return tuple(joined)
 
 
 def _box_tile(numbers: Sequence[int], window: Window, space: AddressSpace, place: Place) -> Footprint | BadFootprint:
@@ -241,7 +233,7 @@ def _box_tile(numbers: Sequence[int], window: Window, space: AddressSpace, place
         return BadFootprint(BadAddress.NO_OBJECT, 0)
     if described.box_bytes % BULK_ALIGN:
         return BadFootprint(BadAddress.MISALIGNED, address + described.box_bytes)
-    return _whole(space.find(address, described.box_bytes, BULK_ALIGN, window, place))
+    return _footprint(space.find(address, described.box_bytes, BULK_ALIGN, window, place))
 
 
 def _matrix(

@@ -33,7 +33,7 @@ def spell_owner(instance: Instance, instances: Sequence[Instance]) -> str:
 
     Only so much is said as tells it from the others of that name.
     """
-    others = [_facets(one) for one in instances if one.name == instance.name and one != instance]
+    others = [_facets(other) for other in instances if other.name == instance.name and other != instance]
     text = ""
     for number, (word, value) in enumerate(_facets(instance)):
         if not others:

@@ -34,61 +34,61 @@ from memmodel.program.regions import region_exprs
 
 def expressions(op: Op) -> tuple[Expr, ...]:
     """The expressions that a step evaluates, those of its regions included."""
-    found: tuple[Expr | None, ...] = ()
+    exprs: tuple[Expr | None, ...] = ()
     match op:
         case Assign(_, value) | Combine(_, _, value):
-            found = (value,)
+            exprs = (value,)
         case UndefinedIf(_, when) | Unmodelled(_, when) | Jump(_, when):
-            found = (when,)
+            exprs = (when,)
         case Read(_, region):
-            found = region_exprs(region)
+            exprs = region_exprs(region)
         case Write(values, region, _, when):
-            found = (*values, *region_exprs(region), when)
+            exprs = (*values, *region_exprs(region), when)
         case Emit(_, address):
-            found = (address,)
+            exprs = (address,)
         case AtBarrier(_, key, count):
-            found = (*key, count)
+            exprs = (*key, count)
         case WaitForGroups(_, _, pending):
-            found = (pending,)
+            exprs = (pending,)
         case OnObject():
-            found = (*region_exprs(op.region), op.count, op.bytes, op.parity, op.state)
+            exprs = (*region_exprs(op.region), op.count, op.bytes, op.parity, op.state)
         case IssueAsync(_, parts):
-            found = tuple(expr for part in parts for expr in part_expressions(part))
+            exprs = tuple(expr for part in parts for expr in part_expressions(part))
         case _:
             pass
-    return tuple(one for one in found if one is not None)
+    return tuple(expr for expr in exprs if expr is not None)
 
 
 def part_expressions(part: Part) -> tuple[Expr, ...]:
     """The expressions of one part of an asynchronous instruction."""
-    found: tuple[Expr | None, ...]
+    exprs: tuple[Expr | None, ...]
     match part:
         case Scatter(when=when):
-            found = (*region_exprs(part.region), when)
+            exprs = (*region_exprs(part.region), when)
         case AsyncWrite(_, region, values, adds_if=condition):
-            found = (*region_exprs(region), *values, condition)
+            exprs = (*region_exprs(region), *values, condition)
         case SignalPart(_, region, size, when=when):
-            found = (*region_exprs(region), size, when)
+            exprs = (*region_exprs(region), size, when)
         case _:
-            found = region_exprs(part.region)
-    return tuple(one for one in found if one is not None)
+            exprs = region_exprs(part.region)
+    return tuple(expr for expr in exprs if expr is not None)
 
 
 def assigned(op: Op) -> tuple[str, ...]:
     """The registers that a step assigns."""
-    found: tuple[str | None, ...] = ()
+    names: tuple[str | None, ...] = ()
     match op:
         case Assign(register) | Combine(register):
-            found = (register,)
+            names = (register,)
         case Read(registers):
-            found = registers
+            names = registers
         case OnObject():
-            found = (op.register, op.pending)
+            names = (op.register, op.pending)
         case IssueAsync(_, parts):
-            found = tuple(name for part in parts if isinstance(part, AsyncRead) for name in part.registers)
+            names = tuple(name for part in parts if isinstance(part, AsyncRead) for name in part.registers)
         case _:
             pass
-    return tuple(one for one in found if one is not None)
+    return tuple(name for name in names if name is not None)
 
 
 def results_of(ops: Iterable[object]) -> dict[str, Expr]:
@@ -107,5 +107,5 @@ def used(step: Step) -> frozenset[str]:
 
 
 def is_hidden(register: str) -> bool:
-    """Is it no register of the program, but a temporary of one instruction or a note beside one?"""
+    """True for a temporary of one instruction or a note beside one, which is no register of the program."""
     return register.startswith("$") or "#" in register

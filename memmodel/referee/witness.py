@@ -76,7 +76,7 @@ def shown_event(execution: Execution, number: int) -> ShownEvent:
 def _tags(execution: Execution, event: ConcreteEvent, number: int) -> frozenset[str]:
     """The base sets that an event is in."""
     cell = event.point.cell
-    placed = [row.name for row in SPACED if row.there(cell)]
+    placed = [row.name for row in SPACED if row.has(cell)]
     tags = names_of(event.label) & {*placed, *_PLAIN}
     return tags | {name for name in DECIDED if execution.set(name) >> number & 1}
 

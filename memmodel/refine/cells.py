@@ -144,7 +144,7 @@ class Formulas:
             if is_set:
                 row = SET_ROWS[name]
                 assert row.holds is not None
-                found = sum(1 << e.uid for e in events if row.holds(e.label) and row.there(e.point.cell))
+                found = sum(1 << e.uid for e in events if row.holds(e.label) and row.has(e.point.cell))
                 self._tables[name] = found
             else:
                 self._tables[name] = _related(RELATION_ROWS[name], [event.point for event in events])

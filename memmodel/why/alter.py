@@ -95,7 +95,7 @@ class AlteredPart(FixedPart):
             if row.holds is not None:
                 mask &= ~self._touched
                 for number in self._named.get(name, ()):
-                    mask |= row.there(self.events[number].point.cell) << number
+                    mask |= row.has(self.events[number].point.cell) << number
             self._sets[name] = mask
         return self._sets[name]
 

@@ -65,7 +65,7 @@ def test_lines_put_in_are_related_as_any_others(name: str) -> None:
                     assert found == wanted, row.name
             for one in SETS:
                 if one.holds is not None:
-                    wanted_set = [p.event for p in points if one.holds(p.label) and one.there(p.cell)]
+                    wanted_set = [p.event for p in points if one.holds(p.label) and one.has(p.cell)]
                     assert bits(carried.set(one.name)) == wanted_set, one.name
             order = carried.relation("po")
             assert all(not order[b] >> a & 1 for a, its in enumerate(order) for b in bits(its))

@@ -33,8 +33,8 @@ NAMED = {**integers.OPERATIONS, **bit_fields.OPERATIONS, **packed.OPERATIONS}
 
 def apply(op: str, args: tuple[int, ...], type: DataType) -> int:
     """The value of `op` on `args` in `type`. Raises InternalError if there is no such operation."""
-    found = operation(op, type)(*args)
-    return result_type(op, type).wrap(-1 if found is None else found)
+    result = operation(op, type)(*args)
+    return result_type(op, type).wrap(-1 if result is None else result)
 
 
 @lru_cache(maxsize=4096)

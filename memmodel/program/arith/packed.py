@@ -32,11 +32,14 @@ def _dot(first: DataType, second: DataType, lowest: int) -> Maker:
     """The sum of the products of numbers side by side; those of the second word begin at a bit."""
 
     def make(type: DataType) -> Operation:
-        one, other, mask = reader(first), reader(second), type.mask
+        read_first, read_second, mask = reader(first), reader(second), type.mask
         places = range(type.width // first.width)
 
         def dot(a: int, b: int, c: int) -> int:
-            products = (one(a >> first.width * place) * other(b >> lowest + second.width * place) for place in places)
+            products = (
+                read_first(a >> first.width * place) * read_second(b >> lowest + second.width * place)
+                for place in places
+            )
             return sum(products) + c & mask
 
         return dot

@@ -152,7 +152,7 @@ class Frame:
             return [every if mask >> number & 1 else 0 for number, every in enumerate(self.exists)]
         members = []
         for number, variants in enumerate(self.labels):
-            possible = row.there(self.fixed.events[number].point.cell)
+            possible = row.has(self.fixed.events[number].point.cell)
             members.append(sum(worlds for worlds, label in variants if row.holds(label)) if possible else 0)
         return members
 
