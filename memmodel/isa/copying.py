@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
-from memmodel.isa.call import ADDRESS, Call
+from memmodel.isa.call import ADDRESS, WINDOW_OF, Call
 from memmodel.isa.place import Receiver, in_cta, mapped, memory_base, rank_of
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track, UndefinedIf
@@ -24,18 +24,13 @@ B128 = 16
 """Bytes of an element of a .relaxed copy."""
 
 BULK_GROUP = frozenset({Track.BULK})
-WINDOWS = {
-    "global": Window.GLOBAL,
-    "shared::cta": Window.SHARED_CTA,
-    "shared::cluster": Window.SHARED_CLUSTER,
-}
 
 
 def end(call: Call, operand: Operand, space: str) -> tuple[Expr, Window, Sym | None]:
     """The address, the window and, if there is one, the name of a memory operand that is one end of a copy."""
     wanted = Space.GLOBAL if space == "global" else Space.SHARED
-    address, _, _, symbol = memory_base(call, operand, wanted)
-    return address, WINDOWS[space], symbol
+    address, _, symbol = memory_base(call, operand, wanted)
+    return address, WINDOW_OF[space], symbol
 
 
 def size_of(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:

@@ -15,18 +15,7 @@ from memmodel.errors import InputError
 from memmodel.isa.module import Surroundings, head_row, lower_in_module, words_of
 from memmodel.isa.row import Effect, Row, Together, numeric_type
 from memmodel.program.expressions import Apply, Const, Expr, registers_of
-from memmodel.program.ops import (
-    Assign,
-    AsyncWrite,
-    Emit,
-    IssueAsync,
-    Jump,
-    OnObject,
-    Op,
-    Read,
-    UndefinedIf,
-    Write,
-)
+from memmodel.program.ops import Assign, AsyncWrite, Emit, IssueAsync, Jump, OnObject, Op, Read, UndefinedIf, Write
 from memmodel.program.unknowns import Compiled, in_register
 from memmodel.program.uses import results_of
 from memmodel.program.warp_ops import (

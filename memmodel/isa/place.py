@@ -28,8 +28,8 @@ U64 = DataType("u", 64)
 U32 = DataType("u", 32)
 
 
-Base = tuple[Expr, Variable | None, int, Sym | None]
-"""The address at a memory operand, the variable it names (None for a register), the offset, the name."""
+Base = tuple[Expr, Variable | None, Sym | None]
+"""The address at a memory operand, the variable that it names (None for a register), the name."""
 
 
 def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Base:
@@ -40,17 +40,21 @@ def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Bas
     if not isinstance(operand, Mem):
         call.no_memory(operand)
     if call.module:
-        address = call.in_space(call.location_of(operand), None if space is None else space.value)
-        return address, None, operand.offset, None
+        return call.in_space(call.location_of(operand), None if space is None else space.value), None, None
     if not isinstance(operand.base, Sym):
-        return shifted(call.value(operand.base), operand.offset), None, operand.offset, None
+        return shifted(call.value(operand.base), operand.offset), None, None
     variable = call.variable(operand.base)
     root = call.root(variable)
     if not call.head.startswith("multimem"):
         call.no_multimem(variable, operand)
     if space is not None and root.space not in (Space.GENERIC, space):
         call.fail(f"'{variable.name}' is a .{root.space.value} variable, not .{space.value}", operand)
-    return call.address_of(operand.base, operand.offset), variable, operand.offset, operand.base
+    return call.address_of(operand.base, operand.offset), variable, operand.base
+
+
+def address_in(call: Call, operand: Operand, space: Space | None = None) -> Expr:
+    """The address at a memory operand. Raises InputError as `memory_base` does."""
+    return memory_base(call, operand, space)[0]
 
 
 def shifted(address: Expr, offset: int) -> Expr:
@@ -72,14 +76,14 @@ def shared_address(call: Call, operand: Operand) -> Expr:
     named = call.word("space") or not any(slot.name == "space" for slot in call.reading.row.slots)
     if call.module and not named and isinstance(operand, Mem) and not isinstance(operand.base, Sym):
         return call.location_of(operand)
-    return memory_base(call, operand, Space.SHARED)[0]
+    return address_in(call, operand, Space.SHARED)
 
 
 def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
     """The mbarrier object at a memory operand, which has to lie in that window."""
     if call.module:
         return Object(shared_address(call, operand), window)
-    address, variable, _, _ = memory_base(call, operand, Space.SHARED)
+    address, variable, _ = memory_base(call, operand, Space.SHARED)
     if variable is not None and call.root(variable).maps:
         call.fail(f"'{variable.name}' is a tensor map, not an mbarrier object", operand)
     return Object(address, window)
@@ -229,20 +233,12 @@ def writable(call: Call, operand: Operand) -> tuple[Op, ...]:
 
 def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
     """The steps that find an address in a register that is not in global memory; a name was checked before."""
-    address, variable, _, _ = memory_base(call, operand, Space.GLOBAL)
+    address, variable, _ = memory_base(call, operand, Space.GLOBAL)
     if variable is not None or call.module:  # the machine of modules finds where an address lies
         return ()
     rule = f"{what} is in .global memory"
     shared = Apply("lt", (address, Const(FIRST_GLOBAL)), U64)
     return (UndefinedIf(rule, shared), *(UndefinedIf(rule, within) for _, within in inside(call, address, READ_ONLY)))
-
-
-def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
-    """The step that finds an address that is not in shared memory; a name was checked before."""
-    if isinstance(address, AddressOf) or call.module:
-        return ()
-    beyond = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
-    return (UndefinedIf(f"{call.head} takes an address in shared memory", beyond),)
 
 
 def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tuple[Variable, Expr]]:

@@ -41,7 +41,7 @@ def ctas(call: Call) -> tuple[int, ...]:
 
 def tensor(call: Call, operand: Operand) -> Expr:
     """The address of tensor memory at an operand in brackets."""
-    address, variable, _, symbol = memory_base(call, operand, Space.TENSOR)
+    address, variable, symbol = memory_base(call, operand, Space.TENSOR)
     if variable is None:
         return address
     root = call.root(variable)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import memory_base
+from memmodel.isa.place import address_in
 from memmodel.isa.row import Need, Row, Since, Slot, Together, flag
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -89,7 +89,7 @@ def _rows_of_lanes(call: Call, operand: Operand) -> LaneRows:
     count = int((call.word("num") or "x1")[1:])
     rows = min(LANES, count * (16 if call.word("shape") == "m16n16" else ROWS_OF_MATRIX))
     moved = PACKED_BYTES.get(call.word("src_fmt") or "", ROW_BYTES)
-    return LaneRows(memory_base(call, operand, Space.SHARED)[0], Window.SHARED_CTA, rows, ROW_BYTES, moved)
+    return LaneRows(address_in(call, operand, Space.SHARED), Window.SHARED_CTA, rows, ROW_BYTES, moved)
 
 
 def _elements(lane: int, *, transposed: bool) -> tuple[int, int]:
@@ -134,7 +134,7 @@ def _region(call: Call, operand: Operand, matrices: int) -> Chunk:
     if call.place.warp is not None and len(lanes) > 1:
         hint = "let one thread of the test stand for the warp"
         call.fail(f"{call.head} is executed by a warp, and {call.context.thread.name} is a lane of one", hint=hint)
-    address, _, _, _ = memory_base(call, operand, Space.SHARED)
+    address = address_in(call, operand, Space.SHARED)
     return Chunk(address, Window.SHARED_CTA, Const(matrices * MATRIX_BYTES), align=ROW_BYTES)
 
 

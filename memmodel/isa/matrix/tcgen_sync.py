@@ -24,7 +24,7 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.isa.call import Call
-from memmodel.isa.place import MULTICAST, WIDE_MASKS, in_cta, mask, mbarrier, memory_base, pair
+from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, type_slot
 from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue, matrix_a, tracked
 from memmodel.litmus.constants import instructions
@@ -43,7 +43,7 @@ _U32 = DataType("u", 32)
 
 def alloc(call: Call) -> tuple[Op, ...]:
     """tcgen05.alloc: the address of the allocated variable goes to shared memory."""
-    where = memory_base(call, call.operands[0], Space.SHARED)[0]
+    where = address_in(call, call.operands[0], Space.SHARED)
     valid = _check_columns(call, call.operands[1])
     variable = _allocated(call)
     address = AddressOf(variable.name)
@@ -54,7 +54,7 @@ def alloc(call: Call) -> tuple[Op, ...]:
 
 def alloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.alloc in a module, where tensor memory has 512 columns and an allocation has a number of them."""
-    where = memory_base(call, call.operands[0], Space.SHARED)[0]
+    where = address_in(call, call.operands[0], Space.SHARED)
     target, label = Elements(where, Window.SHARED_CTA, 4), Allocates(Allocation.ALLOC, group(call))
     columns = call.integer(call.operands[1])
     return (*_check_columns(call, call.operands[1]), AllocateColumns(label, columns, target, Access(Side.WRITE)))
@@ -219,13 +219,7 @@ ROWS = (
         ".sync_restrict::shared::read::mma::a it comes when earlier mma have read their A in shared memory",
         PAGE + "tcgen05.commit",
         when={"ctaMask": "multicast"},
-        rules=(
-            Rule(
-                ".{multicast} needs .shared::cluster",
-                "write .shared::cluster.{multicast}",
-                "!space multicast",
-            ),
-        ),
+        rules=(Rule(".{multicast} needs .shared::cluster", "write .shared::cluster.{multicast}", "!space multicast"),),
         later=WIDE_MASKS | {"restrict": Since(families=frozenset({107}), version="9.4")},
     ),
     _row(

@@ -10,7 +10,7 @@ import re
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.isa.place import memory_base
+from memmodel.isa.place import address_in
 from memmodel.isa.row import Effect, Need, Row, Since, Slot, Together, flag
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
@@ -69,7 +69,7 @@ def _tile(call: Call, place: Operand, stride: Operand | None) -> MatrixLines:
     rows, columns = {"wmma.load.a": (m, k), "wmma.load.b": (k, n)}.get(call.head, (m, n))
     lines, length = (rows, columns) if call.word("layout") == "row" else (columns, rows)
     space = call.word("space")
-    address = call.in_space(memory_base(call, place)[0], space)
+    address = call.in_space(address_in(call, place), space)
     apart = None if stride is None else call.value(stride, ADDRESS)
     return MatrixLines(address, call.window, apart, lines, length, BITS[call.word("type") or ""])
 
@@ -105,12 +105,7 @@ def _types(name: str, words: tuple[str, ...], need: Need = Need.ALWAYS) -> Slot:
 
 
 _ALIGNED = (Slot("sync", ("sync",), "qualifier", Need.ALWAYS), flag("aligned"))
-_FOUR = (
-    _types("dtype", _RESULTS),
-    _types("atype", _FACTORS),
-    _types("btype", _FACTORS),
-    _types("ctype", _RESULTS),
-)
+_FOUR = (_types("dtype", _RESULTS), _types("atype", _FACTORS), _types("btype", _FACTORS), _types("ctype", _RESULTS))
 _SPACE = Slot("space", ("shared", "shared::cta", "global"), "state space")
 _LAYOUT = Slot("layout", _LAYOUTS, "layout", Need.ALWAYS)
 _BITS_COMBINED = (Slot("op", ("xor", "and"), "operation"), flag("popc"))

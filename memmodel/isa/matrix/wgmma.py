@@ -254,11 +254,7 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
                 f"atype={either(integers)} shape={either(odd)}",
             ),
             *(() if sparse else _BITS_ALONE),
-            Rule(
-                ".satfinite is for .s8 and .u8",
-                "drop it",
-                f"atype!={either(INTEGERS)} satfinite",
-            ),
+            Rule(".satfinite is for .s8 and .u8", "drop it", f"atype!={either(INTEGERS)} satfinite"),
         ),
         written=written,
         lower_module=mma_in_warpgroup,

@@ -236,12 +236,7 @@ ROWS = (
             *caching.PREFETCH_RULES,
             *_strength_rules("acquire"),
         ),
-        later={
-            **_LATER,
-            "prefetch=L2::64B|L2::128B": Since(75),
-            "prefetch=L2::256B": Since(80),
-            "nc": Since(32),
-        },
+        later={**_LATER, "prefetch=L2::64B|L2::128B": Since(75), "prefetch=L2::256B": Since(80), "nc": Since(32)},
     ),
     Row(
         heads=("ldu",),

@@ -12,19 +12,7 @@ from functools import partial
 from memmodel.base.labels import Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
-from memmodel.isa.copying import (
-    access,
-    chunk,
-    delivered,
-    end,
-    gather,
-    issue,
-    receivers,
-    signal,
-    size_of,
-    spelt,
-    tracks,
-)
+from memmodel.isa.copying import access, chunk, delivered, end, gather, issue, receivers, signal, size_of, spelt, tracks
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier
 from memmodel.isa.row import (
     NO_SUCH_SCOPE,
@@ -132,9 +120,7 @@ def both_ends(call: Call) -> tuple[End, End]:
 
 COMPLETION = Slot("completion", ("mbarrier::complete_tx::bytes", "bulk_group"), "completion mechanism", Need.ALWAYS)
 SCOPE = Slot("scope", ("cta", "cluster", "gpu", "sys"), "scope", refused=NO_SUCH_SCOPE)
-_PLAIN_SHARED = {
-    "shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster"),
-}
+_PLAIN_SHARED = {"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")}
 TARGET = Slot("dst", ("shared::cta", "shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED)
 SOURCE = Slot("src", ("global", "shared::cta"), "source", Need.ALWAYS, _PLAIN_SHARED)
 SHARED_TARGETS = ("shared::cta", "shared::cluster")
@@ -251,11 +237,7 @@ ROWS = (
                 "write .cluster",
                 "dst=shared::cluster src=shared::cta scope=gpu|sys",
             ),
-            Rule(
-                ".ignore_oob is for copies from .global to .shared::cta",
-                "drop it",
-                "dst!=shared::cta ignore_oob",
-            ),
+            Rule(".ignore_oob is for copies from .global to .shared::cta", "drop it", "dst!=shared::cta ignore_oob"),
             Rule(".cp_mask is for copies to .global", "drop it", "dst!=global cp_mask"),
         ),
         later=LATER | WIDE_MASKS,
@@ -307,15 +289,7 @@ ROWS = (
     ),
     _row(
         ("multimem.cp.async.bulk",),
-        (
-            _SEMANTICS,
-            SCOPE,
-            _TO_GLOBAL,
-            _FROM_SHARED,
-            _IN_GROUP,
-            flag("cp_mask"),
-            Slot("type", ("b128",), "type"),
-        ),
+        (_SEMANTICS, SCOPE, _TO_GLOBAL, _FROM_SHARED, _IN_GROUP, flag("cp_mask"), Slot("type", ("b128",), "type")),
         (*_COPY, "byteMask"),
         None,
         "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",

@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.isa.call import Call
-from memmodel.isa.place import U64, check_shared, in_cta, mapped, rank_of
+from memmodel.isa.place import U64, in_cta, mapped, rank_of
 from memmodel.isa.row import Effect, Row, Since, Slot, type_slot
 from memmodel.program import windows
+from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped
-from memmodel.program.ops import Assign, Op, UndefinedIf
+from memmodel.program.ops import Op, UndefinedIf
 from memmodel.ptx.operands import Operand, Sym
 from memmodel.ptx.vocabulary import DataType
 
@@ -23,32 +24,30 @@ _MOVE = "Data Movement and Conversion Instructions: "
 
 def mapa(call: Call) -> tuple[Op, ...]:
     """mapa: the same address in another CTA of the cluster."""
-    rank, address = call.constant(call.operands[2]), _mappable(call, call.operands[1])
-    checks = check_shared(call, address)
-    if isinstance(address, AddressOf) and address.cta not in (None, rank):
-        wanted = call.integer(call.operands[2]) if rank is None else Const(rank)
-        return (*checks, Assign(call.register(call.operands[0]), mapped(call, address, wanted)))
-    if rank is None:
-        wanted = call.integer(call.operands[2])
-        return (*checks, Assign(call.register(call.operands[0]), mapped(call, address, wanted)))
-    if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is None:
-        call.fail(f"no thread of the test is in CTA {rank} of this cluster", call.operands[2])
-    return (*checks, Assign(call.register(call.operands[0]), in_cta(call, address, rank)))
+    target, source, rank_operand = call.operands
+    rank, address = call.constant(rank_operand), _mappable(call, source)
+    if rank is None or (isinstance(address, AddressOf) and address.cta not in (None, rank)):
+        moved = mapped(call, address, call.integer(rank_operand) if rank is None else Const(rank))
+    else:
+        if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is None:
+            call.fail(f"no thread of the test is in CTA {rank} of this cluster", rank_operand)
+        moved = in_cta(call, address, rank)
+    return (*_check(call, source, address), *call.assign(target, moved))
 
 
 def map_in_module(call: Call) -> tuple[Op, ...]:
     """mapa in a module: of a generic address, if no state space is named, the result is a generic one."""
     target, source, rank = call.operands
-    address = _shared_address(call, source)
-    moved = stripped(mapped(call, address, call.integer(rank)))
+    moved = stripped(mapped(call, _shared_address(call, source), call.integer(rank)))
     whole = moved if call.word("space") else windows.generic(moved, "shared")
-    return (*_check(call, source), Assign(call.register(target), whole))
+    return (*_check(call, source, call.value(source)), *call.assign(target, whole))
 
 
 def rank_in_module(call: Call) -> tuple[Op, ...]:
     """getctarank in a module."""
     target, source = call.operands
-    return (*_check(call, source), Assign(call.register(target), rank_of(call, _shared_address(call, source))))
+    rank = rank_of(call, _shared_address(call, source))
+    return (*_check(call, source, call.value(source)), *call.assign(target, rank))
 
 
 def _shared_address(call: Call, operand: Operand) -> Expr:
@@ -58,13 +57,16 @@ def _shared_address(call: Call, operand: Operand) -> Expr:
     return address if named else windows.relative(address, "shared")
 
 
-def _check(call: Call, operand: Operand) -> tuple[Op, ...]:
-    """The step that finds an address outside the shared memory of the cluster."""
-    if isinstance(operand, Sym):
+def _check(call: Call, operand: Operand, address: Expr) -> tuple[Op, ...]:
+    """The step that finds an address outside the shared memory of the cluster; a name was checked before."""
+    if isinstance(operand, Sym) or isinstance(address, AddressOf):
         return ()
-    address, space = call.value(operand), call.word("space")
-    whole = address if space is None else windows.generic(address, space)
-    outside = Apply("eq", (windows.within(whole, "shared::cluster"), Const(0)), U64)
+    if call.module:
+        space = call.word("space")
+        whole = address if space is None else windows.generic(address, space)
+        outside = Apply("eq", (windows.within(whole, "shared::cluster"), Const(0)), U64)
+    else:
+        outside = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
     return (UndefinedIf(f"{call.head} takes an address in shared memory", outside),)
 
 
@@ -79,8 +81,9 @@ def _mappable(call: Call, operand: Operand) -> Expr:
 
 def getctarank(call: Call) -> tuple[Op, ...]:
     """getctarank: the rank of the CTA that owns a shared-memory address."""
-    address = call.value(call.operands[1])
-    return (*check_shared(call, address), Assign(call.register(call.operands[0]), rank_of(call, address)))
+    target, source = call.operands
+    address = call.value(source)
+    return (*_check(call, source, address), *call.assign(target, rank_of(call, address)))
 
 
 _row = partial(Row, since=Since(90), effect=Effect.COMPUTES)

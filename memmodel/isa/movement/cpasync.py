@@ -12,7 +12,7 @@ from functools import partial
 from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, Side, Signal
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
-from memmodel.isa.place import memory_base
+from memmodel.isa.place import address_in
 from memmodel.isa.row import Effect, Need, Row, Since, Slot, flag
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
 from memmodel.program.expressions import Apply, Const, Expr
@@ -29,8 +29,8 @@ _PAGE = "Data Movement and Conversion Instructions: "
 
 def copy(call: Call) -> tuple[Op, ...]:
     """cp.async: 4, 8 or 16 bytes."""
-    target = memory_base(call, call.operands[0], Space.SHARED)[0]
-    source = memory_base(call, call.operands[1], Space.GLOBAL)[0]
+    target = address_in(call, call.operands[0], Space.SHARED)
+    source = address_in(call, call.operands[1], Space.GLOBAL)
     size = call.constant(call.operands[2])
     if size not in SIZES or (call.word("cop") == "cg" and size != SIZES[-1]):
         sizes = "16" if call.word("cop") == "cg" else "4, 8 or 16"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import U64, memory_base
+from memmodel.isa.place import U64, address_in
 from memmodel.isa.row import Row, Since, Slot
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, UndefinedIf, Write
@@ -28,7 +28,7 @@ def store(call: Call) -> tuple[Op, ...]:
         call.fail(f"st.bulk writes a multiple of {UNIT} bytes, 16 MB at most, not {amount.value}", amount)
     if not isinstance(initial, Imm) or initial.value:
         call.fail(f"st.bulk writes zeros, and this is {describe(initial)}", initial, "write 0")
-    address, _, _, _ = memory_base(call, target, Space.SHARED)
+    address = address_in(call, target, Space.SHARED)
     size = call.integer(amount)
     region = Chunk(address, Window.SHARED_CTA, size, align=UNIT, multiple=UNIT)
     some = Apply("ne", (size, Const(0)), UNTYPED)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
-from memmodel.isa.place import memory_base
+from memmodel.isa.place import address_in
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
 from memmodel.program.expressions import Const, opaque
 from memmodel.program.ops import Assign, Op, Unmodelled, Write
@@ -30,14 +30,14 @@ F32 = DataType("f", 32)
 
 def prefetch(call: Call) -> tuple[Op, ...]:
     """prefetch and prefetchu."""
-    memory_base(call, call.operands[0], SPACE_OF.get(call.word("space") or ""))
+    address_in(call, call.operands[0], SPACE_OF.get(call.word("space") or ""))
     return ()
 
 
 def apply_priority(call: Call) -> tuple[Op, ...]:
     """applypriority: of 128 bytes of global memory."""
     address, size = call.operands
-    memory_base(call, address, Space.GLOBAL)
+    address_in(call, address, Space.GLOBAL)
     if not isinstance(size, Imm) or size.value != LINE:
         call.fail(f"{call.head} is for {LINE} bytes, and this is {describe(size)}", size, f"write {LINE}")
     return ()
@@ -46,7 +46,7 @@ def apply_priority(call: Call) -> tuple[Op, ...]:
 def apply_priority_to_bulk(call: Call) -> tuple[Op, ...]:
     """applypriority.async.bulk: of a multiple of 16 bytes of global memory."""
     address, size = call.operands
-    memory_base(call, address, Space.GLOBAL)
+    address_in(call, address, Space.GLOBAL)
     return size_of(call, size)[1]
 
 
@@ -59,7 +59,7 @@ def discard(call: Call) -> tuple[Op, ...]:
 def discard_unknown(call: Call) -> tuple[Op, ...]:
     """discard of a module, where values may be unknown: a weak write of such ones."""
     apply_priority(call)
-    address = memory_base(call, call.operands[0], Space.GLOBAL)[0]
+    address = address_in(call, call.operands[0], Space.GLOBAL)
     region = Chunk(address, Window.GLOBAL, Const(LINE), align=LINE)
     return (Write((opaque("discard", DataType("b", 8 * LINE)),), region, call.access(Side.WRITE)),)
 
@@ -73,7 +73,7 @@ def _policy_in(call: Call) -> tuple[Op, ...]:
 def range_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.range: for an address range of global memory."""
     _, address, primary, total = call.operands
-    memory_base(call, address, Space.GLOBAL)
+    address_in(call, address, Space.GLOBAL)
     for size in (primary, total):
         call.integer(size)
     if isinstance(primary, Imm) and isinstance(total, Imm) and not 0 <= primary.value <= total.value <= 1 << 32:
@@ -103,11 +103,7 @@ def converted_policy(call: Call) -> tuple[Op, ...]:
 
 
 def _policy(
-    head: str,
-    slots: tuple[Slot, ...],
-    operands: tuple[str, ...],
-    lower: Callable[[Call], tuple[Op, ...]],
-    what: str,
+    head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], lower: Callable[[Call], tuple[Op, ...]], what: str
 ) -> Row:
     return Row(
         (f"createpolicy.{head}",),

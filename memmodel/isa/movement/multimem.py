@@ -49,10 +49,7 @@ def load(call: Call) -> tuple[Op, ...]:
     result: Expr = Get(each[0])
     for one in each[1:]:
         result = Apply(call.word("op") or "", (result, Get(one)), call.type)
-    return (
-        Read(each, region, label, call.given_type),
-        Assign(target, call.reduced(result)),
-    )
+    return (Read(each, region, label, call.given_type), Assign(target, call.reduced(result)))
 
 
 def store(call: Call) -> tuple[Op, ...]:
@@ -118,7 +115,7 @@ def _elements(call: Call, operand: Operand, count: int) -> Elements:
 
 def _region(call: Call, operand: Operand) -> tuple[Multimem, int]:
     """The memory behind a multimem address, and how many variables that is: as many for each such address."""
-    address, variable, _, _ = memory_base(call, operand, Space.GLOBAL)
+    address, variable, _ = memory_base(call, operand, Space.GLOBAL)
     declared = next((one for one in call.context.variables.values() if one.multimem), None)
     if declared is None or (variable is not None and not variable.multimem):
         name = "m" if variable is None else variable.name

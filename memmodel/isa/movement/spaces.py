@@ -47,7 +47,7 @@ def _in(call: Call, address: Expr, space: Space) -> Expr:
 def is_space(call: Call) -> tuple[Op, ...]:
     """isspacep: a predicate."""
     address = call.value(call.operands[1])
-    return (Assign(call.register(call.operands[0]), within(call, address, call.word("space") or "")),)
+    return call.assign(call.operands[0], within(call, address, call.word("space") or ""))
 
 
 def convert(call: Call) -> tuple[Op, ...]:

@@ -15,7 +15,7 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
-from memmodel.isa.place import mbarrier, memory_base, rank_of
+from memmodel.isa.place import address_in, mbarrier, rank_of
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, flag, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
@@ -65,10 +65,10 @@ def _label(call: Call, side: Side, *, rmw: bool = False) -> Access:
 def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
     released = call.word("sem") == "release"
     if released:
-        memory_base(call, call.operands[0], Space.GLOBAL)
+        address_in(call, call.operands[0], Space.GLOBAL)
         return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts)),)
     target, bar = call.operands[0], call.operands[2]
-    memory_base(call, target, Space.SHARED)
+    address_in(call, target, Space.SHARED)
     there = _cta(call, target), _cta(call, bar)
     if None not in there and there[0] != there[1]:
         call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{there[0]}")
@@ -227,11 +227,7 @@ ROWS = (
             *_families("relaxed"),
             Rule("{head}.relaxed needs .cluster scope", "write .relaxed.cluster", "sem=relaxed !scope"),
             Rule("{head}.relaxed has .cluster scope", "write .relaxed.cluster", "sem=relaxed scope!=cluster"),
-            Rule(
-                "{head}.release only adds",
-                "write .add",
-                "sem=release op!=add",
-            ),
+            Rule("{head}.release only adds", "write .add", "sem=release op!=add"),
             Rule("{head}.{op} has no type .{type}", "write .b32", "op=and|or|xor type=u32|s32|u64|s64"),
             Rule("{head}.{op} has no type .{type}", "write .u32", "op=inc|dec type=b32|s32|u64|s64"),
             Rule("{head}.{op} has no type .{type}", "write .u32 or .s32", "op=min|max type=b32|u64|s64"),

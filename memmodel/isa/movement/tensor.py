@@ -40,7 +40,7 @@ def map_at(call: Call, operand: Operand) -> tuple[Expr, Variable | None, tuple[E
     coordinates = vector.items if isinstance(vector, Vector) and len(operand.rest) == 1 else ()
     if not isinstance(base, Sym | Reg):
         call.fail(f"a tensor map is a name or a register that holds its address, and this is {describe(base)}", base)
-    address, descriptor, _, _ = memory_base(call, Mem(base, operand.offset, base.span))
+    address, descriptor, _ = memory_base(call, Mem(base, operand.offset, base.span))
     _check_dimensions(call, operand, descriptor, len(coordinates))
     if descriptor is not None and not call.root(descriptor).maps and descriptor.space.value not in _MADE:
         hint = f"declare it `.const {descriptor.name} = tensormap(x);`"
@@ -219,9 +219,7 @@ _MODES_TO = Rule(
     "{head} to .global has no .{mode}", "write .tile", "dst=global mode=tile::gather4|im2col|im2col::w|im2col::w::128"
 )
 _MATRIX = Rule(
-    "{head}.{dim} has no .{mode}",
-    "rows are those of a matrix: write .2d, or .tile",
-    f"dim!=2d mode={either(_OF_ROWS)}",
+    "{head}.{dim} has no .{mode}", "rows are those of a matrix: write .2d, or .tile", f"dim!=2d mode={either(_OF_ROWS)}"
 )
 _IMAGE = Rule(
     "{head}.{dim} has no .{mode}",
@@ -286,11 +284,7 @@ ROWS = (
         reduce,
         "as cp.reduce.async.bulk, at .gpu scope, and with a read of the tensor map (tensormap proxy)",
         _PAGE + "cp.reduce.async.bulk.tensor",
-        rules=(
-            _MODES_TO,
-            Rule("{head} has no .{mode}", "write .tile", "mode=tile::scatter4"),
-            _IMAGE,
-        ),
+        rules=(_MODES_TO, Rule("{head} has no .{mode}", "write .tile", "mode=tile::scatter4"), _IMAGE),
     ),
     _row(
         ("cp.async.bulk.prefetch",),

@@ -152,7 +152,7 @@ def copy_together(call: Call) -> tuple[Op | WarpOp, ...]:
 
 def _map(call: Call, operand: Operand, space: Space | None) -> Expr:
     """The address of a map: of a declared one, or of 128 bytes that will hold one."""
-    address, variable, _, _ = memory_base(call, operand, space)
+    address, variable, _ = memory_base(call, operand, space)
     if variable is not None:
         root = call.root(variable)
         if not root.maps and (root.mbarrier is not None or root.length * _unit(root) < TENSORMAP_BYTES):
@@ -180,11 +180,7 @@ ROWS = (
         "Data Movement and Conversion Instructions: tensormap.replace",
         rules=(
             Rule("{head}.tile.{field} has type .b64", "write .b64", f"field={either(WIDE)} type=b32"),
-            Rule(
-                "{head}.tile.{field} has type .b32",
-                "write .b32",
-                f"field!={either(WIDE)} type=b64",
-            ),
+            Rule("{head}.tile.{field} has type .b32", "write .b32", f"field!={either(WIDE)} type=b64"),
         ),
         since=Since(90, frozenset({90, 100, 103, 110, 120})),
         later={"field=swizzle_atomicity": Since(families=frozenset({100, 103, 110, 120}))},

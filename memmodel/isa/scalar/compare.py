@@ -171,21 +171,9 @@ ROWS = (
             _BOOL,
             _FTZ,
             Slot(
-                "type",
-                ("u32", "s32"),
-                "type",
-                Need.ALWAYS,
-                refused=NO_FLOATS,
-                modules=("u16", "s16", "f32", *HALVES),
+                "type", ("u32", "s32"), "type", Need.ALWAYS, refused=NO_FLOATS, modules=("u16", "s16", "f32", *HALVES)
             ),
-            Slot(
-                "source",
-                _SIDES,
-                "type of the sources",
-                Need.ALWAYS,
-                refused=NO_FLOATS,
-                modules=_FLOATING,
-            ),
+            Slot("source", _SIDES, "type of the sources", Need.ALWAYS, refused=NO_FLOATS, modules=_FLOATING),
         ),
         ("d", "a", "b", "{!}c?"),
         set_all,

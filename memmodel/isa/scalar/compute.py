@@ -89,8 +89,7 @@ def divide(call: Call) -> tuple[Op, ...]:
     if call.module:
         return operate(call)
     beyond = Unmodelled(
-        f"{call.head} by zero gives an unspecified value",
-        Apply("eq", (call.value(call.operands[2]), Const(0)), type),
+        f"{call.head} by zero gives an unspecified value", Apply("eq", (call.value(call.operands[2]), Const(0)), type)
     )
     known = call.constant(call.operands[2])
     return operate(call) if known is not None and type.wrap(known) else (beyond, *operate(call))

@@ -160,11 +160,7 @@ ROWS = (
     ),
     _row(
         ("setmaxnreg",),
-        (
-            Slot("action", ("inc", "dec"), "action", Need.ALWAYS),
-            *ALIGNED,
-            Slot("type", ("u32",), "type", Need.ALWAYS),
-        ),
+        (Slot("action", ("inc", "dec"), "action", Need.ALWAYS), *ALIGNED, Slot("type", ("u32",), "type", Need.ALWAYS)),
         ("imm-reg-count",),
         set_registers,
         "none; the pool of registers always has enough for .inc",

@@ -31,12 +31,7 @@ HALVES = {
 }
 """Semantics of the read and of the write, by the semantics of the instruction."""
 
-MODIFYING_TYPES = {
-    "add": "u32|s32|u64",
-    "min|max": "u32|s32|u64|s64",
-    "inc|dec": "u32",
-    "and|or|xor": "b32|b64",
-}
+MODIFYING_TYPES = {"add": "u32|s32|u64", "min|max": "u32|s32|u64|s64", "inc|dec": "u32", "and|or|xor": "b32|b64"}
 """Types of operations that compute the new value from the old one."""
 
 _EXCHANGING_TYPES = {"exch": "b32|b64|b128", "cas": "b16|b32|b64|b128"}

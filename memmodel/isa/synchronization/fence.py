@@ -17,10 +17,7 @@ SEMANTICS = {"sc": Sem.SC, "acq_rel": Sem.ACQ_REL, "acquire": Sem.ACQUIRE, "rele
 LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}
 PROXIES = {"alias": None, "surface": Proxy.SURFACE, "texture": Proxy.TEXTURE, "constant": Proxy.CONSTANT}
 
-RESTRICTED = {
-    "sync_restrict::shared::cta": Covers.OWN_SHARED,
-    "sync_restrict::shared::cluster": Covers.SHARED,
-}
+RESTRICTED = {"sync_restrict::shared::cta": Covers.OWN_SHARED, "sync_restrict::shared::cluster": Covers.SHARED}
 RESTRICT = Slot("restrict", tuple(RESTRICTED), "restriction")
 RESTRICTIONS = (
     Rule(

@@ -10,7 +10,7 @@ from functools import partial
 
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.place import check_global, memory_base
+from memmodel.isa.place import address_in, check_global
 from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.memory.tensormap import TENSORMAP_BYTES
@@ -40,7 +40,7 @@ def tensormap(call: Call) -> tuple[Op, ...]:
     if half is Sem.ACQUIRE:
         size_128(call, call.operands[1])
         label = ProxyFence(Proxy.TENSORMAP, half, call.scope, Covers.RANGE)
-        where = memory_base(call, call.operands[0], Space.GLOBAL)[0]
+        where = address_in(call, call.operands[0], Space.GLOBAL)
         checks = check_global(call, call.operands[0], f"the map of {call.head}.acquire")
         return (*checks, Emit(label, where, TENSORMAP_BYTES))
     return (Emit(ProxyFence(Proxy.TENSORMAP, half, call.scope)),)
@@ -84,14 +84,7 @@ ROWS = (
         "a proxy fence between the generic and the async proxy, for one state space or for all; it takes no scope",
         _PAGE,
     ),
-    _row(
-        ("membar.proxy.async",),
-        (),
-        (),
-        proxy_async,
-        "the same as fence.proxy.async without a state space",
-        _PAGE,
-    ),
+    _row(("membar.proxy.async",), (), (), proxy_async, "the same as fence.proxy.async without a state space", _PAGE),
     _row(
         ("fence.proxy.tensormap::generic",),
         (_HALF, scope_slot(Need.ALWAYS)),
@@ -122,10 +115,7 @@ ROWS = (
     ),
     _row(
         ("fence.mbarrier_init",),
-        (
-            Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
-            Slot("scope", ("cluster",), "scope", Need.ALWAYS),
-        ),
+        (Slot("sem", ("release",), "memory semantics", Need.ALWAYS), Slot("scope", ("cluster",), "scope", Need.ALWAYS)),
         (),
         mbarrier_init,
         "a release fence about the mbarrier.init of its own thread before it",

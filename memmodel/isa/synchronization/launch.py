@@ -17,7 +17,7 @@ from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, shared_address
 from memmodel.isa.row import Effect, Need, Row, Since, Slot
 from memmodel.litmus.constants import all_instructions
 from memmodel.program.expressions import Apply, Const, Expr
-from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
+from memmodel.program.ops import IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
 from memmodel.program.regions import Chunk, Object
 from memmodel.program.warp_ops import Forget, SeeRefusal, WarpOp
 from memmodel.ptx.operands import Vector
@@ -74,7 +74,7 @@ def _number(call: Call) -> int:
 def is_canceled(call: Call) -> tuple[Op, ...]:
     """query_cancel.is_canceled: 1 if the request succeeded, else 0."""
     value = Apply("ne", (call.value(call.operands[1]), Const(0)), DataType("b", 64))
-    return (Assign(call.register(call.operands[0]), value),)
+    return call.assign(call.operands[0], value)
 
 
 def first_ctaid(call: Call) -> tuple[Op, ...]:
@@ -102,7 +102,7 @@ def is_canceled_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """query_cancel.is_canceled; a thread that sees a refusal must not ask again."""
     canceled = _canceled(call)
     seen = SeeRefusal(Apply("eq", (canceled, Const(0)), U32))
-    return (seen, Assign(call.register(call.operands[0]), Apply("ne", (canceled, Const(0)), U32)))
+    return (seen, *call.assign(call.operands[0], Apply("ne", (canceled, Const(0)), U32)))
 
 
 def first_ctaid_in_module(call: Call) -> tuple[Op | WarpOp, ...]:

@@ -94,7 +94,7 @@ def pending(call: Call, state: Expr) -> tuple[Op, ...]:
     """mbarrier.pending_count: what was pending before the arrive that made the state."""
     count = Apply("shr", (state, Const(LITMUS.phase)), U64)
     count = Apply("and", (count, Const((1 << LITMUS.pending) - 1)), U64)
-    return (_queried(call, state), Assign(call.register(call.operands[0]), count))
+    return (_queried(call, state), *call.assign(call.operands[0], count))
 
 
 def pending_in_module(call: Call, state: Expr) -> tuple[Op | WarpOp, ...]:
