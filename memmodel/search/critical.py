@@ -89,7 +89,7 @@ class _Criticism:
         """True if the outcome is possible without this instruction and all that reads from it."""
         dropped = {node}
         while True:
-            gone = [self._of(gone_node) for gone_node in dropped if self._of(gone_node)[0] != "r"]
+            gone = [self._of(other) for other in dropped if self._of(other)[0] != "r"]
             more = {
                 read
                 for read, value in zip(self.reads, outcome, strict=False)
@@ -98,7 +98,6 @@ class _Criticism:
             if not more:
                 break
             dropped |= more
-        gone = [self._of(gone_node) for gone_node in dropped if self._of(gone_node)[0] != "r"]
         kept = [n for n, read in enumerate(self.reads) if read not in dropped]
         for n, place in enumerate(self.it.places):
             value = outcome[len(self.reads) + n]

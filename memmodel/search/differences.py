@@ -7,15 +7,15 @@ can be dropped with a difference left; of the spellings of one sketch the plaine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from memmodel import api
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judging.alike import LabelFilter
 from memmodel.search.judging.judge import Judgements, ModelJudge
+from memmodel.search.judging.slices import union
 from memmodel.search.programs import Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import Vocabulary
@@ -53,33 +53,23 @@ class ModelPair:
     def of(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> Iterator[Difference]:
         """The differences of one sketch with up to so many instructions, one for each kind."""
         ready = Ready(sketch, vocabulary, most)
-        if self._filter.excludes(ready.draft, vocabulary, ready.grid, ready.seatings):
+        if self._filter.excludes(ready):
             return
-        simple = plain(ready.draft, vocabulary)
-        wanted = critical_outcomes(simple) if simple is not None else None
         if self._flagger is not None:
-            verdicts = self._flagger.judge(ready.draft, vocabulary, ready.grid, ready.seatings)
+            verdicts = self._flagger.judge(ready)
             yield from self._outcomes(ready, verdicts)
             yield from self._findings(ready, verdicts)
-        elif wanted is None or wanted:
-            yield from self._outcomes(
-                ready, self._judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings, wanted)
-            )
+        elif ready.wanted is None or ready.wanted:
+            yield from self._outcomes(ready, self._judge.judge(ready, ready.wanted))
 
     def _outcomes(self, ready: Ready, verdicts: Judgements) -> Iterator[Difference]:
         for mine, other in ((0, 1), (1, 0)):
-            worlds = {
-                key: ready.worlds & allowed & ~verdicts.allowed[other].get(key, 0)
-                for key, allowed in verdicts.allowed[mine].items()
-            }
-            every = _union(worlds.values())
-            left = ready.without_needless_fences(every)
+            worlds = verdicts.only(mine, other, ready.worlds)
+            left = ready.without_needless_fences(union(worlds.values()))
             chosen = self._minimal(ready, left, self._differ)
             if chosen is not None:
-                world = 1 << ready.grid.number(chosen)
-                key = min(key for key, those in worlds.items() if those & world)
                 specimen = ready.specimen(chosen)
-                yield self._shown(specimen, specimen.condition(key), mine, None, left.bit_count())
+                yield self._shown(specimen, specimen.condition(ready.key(worlds, chosen)), mine, None, left.bit_count())
 
     def _findings(self, ready: Ready, verdicts: Judgements) -> Iterator[Difference]:
         for mine, other in ((0, 1), (1, 0)):
@@ -127,10 +117,3 @@ def _expected(allows: str, forbids: str, expects: bool) -> str:
         f"{name}:{word}" for name, word in ((allows, "sometimes"), (forbids, "never")) if expects and " " not in name
     ]
     return f"Expect={' '.join(words)}" if words else ""
-
-
-def _union(sets: Iterable[int]) -> int:
-    union = 0
-    for members in sets:
-        union |= members
-    return union

@@ -7,6 +7,7 @@ outcome in any program up to the size that the other forbids. Models that allow 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
@@ -25,17 +26,16 @@ _ROW, _LETTER, _LINE = 60, 8, 16
 def implications(names: Sequence[str], vocabulary: Vocabulary, most: int) -> set[tuple[str, str]]:
     """Pairs (a, b): all that a allows, b allows too."""
     judge = ModelJudge([api.load(name) for name in names])
-    implied = {(a, b) for a in names for b in names if a != b}
+    implied = set(permutations(names, 2))
     for size in range(1, most + 1):
         for sketch in sketches(vocabulary, size):
             ready = Ready(sketch, vocabulary, most)
-            allowed = judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings).allowed
-            for first, mine in zip(names, allowed, strict=True):
-                for second, other in zip(names, allowed, strict=True):
-                    if (first, second) in implied and any(
-                        worlds & ready.worlds & ~other.get(key, 0) for key, worlds in mine.items()
-                    ):
-                        implied.discard((first, second))
+            judgements = judge.judge(ready)
+            implied -= {
+                (names[mine], names[other])
+                for mine, other in permutations(range(len(names)), 2)
+                if any(judgements.only(mine, other, ready.worlds).values())
+            }
     return implied
 
 

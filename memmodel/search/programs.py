@@ -6,7 +6,7 @@ test and is judged by both engines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from memmodel.answer import Observation
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InternalError
+from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judging.slices import WorldGrid
 from memmodel.search.sketches import Sketch, seatings
 from memmodel.search.text import Draft, Seats, Spot, asked, draft, used_places, write
@@ -58,6 +59,12 @@ class Ready:
                 kept &= self._in_order(first, second)
         return kept
 
+    @cached_property
+    def wanted(self) -> set[tuple[int, ...]] | None:
+        """The critical outcomes; None for a draft that is more than loads and stores, all of whose outcomes count."""
+        simple = plain(self.draft, self.vocabulary)
+        return None if simple is None else critical_outcomes(simple)
+
     def _in_order(self, first: Spot, second: Spot) -> int:
         """Two fences side by side: different ones, or the second is none."""
         ordered = self.grid.where(second.dimension, 0)
@@ -82,6 +89,10 @@ class Ready:
                     worlds &= self.grid.where(dimension, number)
                     break
         return self.grid.choice(worlds.bit_length() - 1)
+
+    def key(self, worlds: Mapping[tuple[int, ...], int], choice: Sequence[int]) -> tuple[int, ...]:
+        """The first outcome in whose worlds a choice is."""
+        return min(key for key, those in worlds.items() if those >> self.grid.number(choice) & 1)
 
     def specimen(self, choice: Sequence[int]) -> Specimen:
         return Specimen(self.draft, self.vocabulary, tuple(choice), self.seatings[choice[-1]])

@@ -30,8 +30,8 @@ from memmodel.cat.analysis import names_in
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Check, Model
 from memmodel.errors import InputError, InternalError, nearest
-from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judging.judge import Judgements, ModelJudge
+from memmodel.search.judging.slices import union
 from memmodel.search.programs import ENGINES, Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.synthesis import relaxations
@@ -175,11 +175,10 @@ class PropertyCheck:
     def of(self, sketch: Sketch, words: Vocabulary, most: int) -> Iterator[Counterexample]:
         """The programs of one sketch that break the property (that show it, if it says `possible`)."""
         ready = Ready(sketch, words, most)
-        simple = plain(ready.draft, words) if self.it.critical else None
-        wanted = None if simple is None else critical_outcomes(simple)
+        wanted = ready.wanted if self.it.critical else None
         if wanted is not None and not wanted:
             return
-        judgements = self._judge.judge(ready.draft, words, ready.grid, ready.seatings, wanted)
+        judgements = self._judge.judge(ready, wanted)
         if self.it.kind != "inclusion":
             for name in self.own:
                 worlds = judgements.raised[0].get(name, 0) & ready.worlds
@@ -201,20 +200,16 @@ class PropertyCheck:
         return Counterexample(specimen.size, name, spellings, text)
 
     def _outcomes(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
-        exempt = 0
-        for name in self.unless:
-            exempt |= judgements.raised[0].get(name, 0)
-        worlds = {
-            key: allowed & ~judgements.allowed[1].get(key, 0) & ~exempt & ready.worlds
-            for key, allowed in judgements.allowed[0].items()
-        }
+        worlds = judgements.only(0, 1, ready.worlds & ~self._exempt(judgements))
         yield from self._first(ready, worlds, self.it.compare, confirmed=self.models[1])
+
+    def _exempt(self, judgements: Judgements) -> int:
+        """The worlds of which the property says nothing."""
+        return union(judgements.raised[0].get(name, 0) for name in self.unless)
 
     def _relaxed(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
         """Compare each program with its single relaxations."""
-        race = 0
-        for name in self.unless:
-            race |= judgements.raised[0].get(name, 0)
+        race = self._exempt(judgements)
         keep = self.it.compare == "fences"
         tables: list[dict[Any, int]] = [{**judgements.allowed[0]}]
         if not keep:
@@ -238,12 +233,10 @@ class PropertyCheck:
     def _first(
         self, ready: Ready, worlds: dict[tuple[int, ...], int], check: str, confirmed: Model | None = None
     ) -> Iterator[Counterexample]:
-        every = 0
-        for outcome_worlds in worlds.values():
-            every |= outcome_worlds
+        every = union(worlds.values())
         if every:
             chosen = ready.plainest(every)
-            key = min(key for key, those in worlds.items() if those >> ready.grid.number(chosen) & 1)
+            key = ready.key(worlds, chosen)
             specimen = ready.specimen(chosen)
             condition = specimen.condition(key) if key else "true"
             text = specimen.text(f"exists ({condition})", f"{self.it.name}-{specimen.size}")

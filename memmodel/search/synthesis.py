@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from memmodel import api
 from memmodel.ptx.vocabulary import Sem
-from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready, confirm
 from memmodel.search.sketches import Sketch
@@ -68,14 +67,12 @@ class Synthesis:
     def of(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> Iterator[Forbidden]:
         """What is minimally forbidden in one sketch; for each outcome the plainest program."""
         ready = Ready(sketch, vocabulary, most)
-        simple = plain(ready.draft, vocabulary)
-        wanted = critical_outcomes(simple) if simple is not None else None
-        if simple is not None and not wanted:
+        wanted = ready.wanted
+        if wanted is not None and not wanted:
             return
-        judgements = self._judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings, wanted)
-        allowed = judgements.allowed[0]
+        allowed = self._judge.judge(ready, wanted).allowed[0]
         shown = 0
-        for key in sorted(wanted if wanted is not None else allowed):
+        for key in sorted(allowed if wanted is None else wanted):
             yes = allowed.get(key, 0)
             if not yes:
                 continue  # forbidden however the program is spelt

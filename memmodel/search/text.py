@@ -194,14 +194,10 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
     return registers + places
 
 
-def clustered(seats: Seats) -> bool:
-    """True if two CTAs share a cluster."""
-    return len({seat[:2] for seat in seats}) < len(set(seats))
-
-
 def places_of(seats: Seats, vocabulary: Vocabulary) -> list[Place]:
     """Where each thread runs."""
-    together, places = clustered(seats), list[Place]()
+    together = len({seat[:2] for seat in seats}) < len(set(seats))  # two CTAs share a cluster
+    places = []
     for number, (gpu, cluster, cta) in enumerate(seats):
         warp = sum(seat == seats[number] for seat in seats[:number]) if "warpgroup" in vocabulary.spread else None
         places.append(Place(gpu, cluster if together else None, cta, warp))

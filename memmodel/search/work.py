@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -300,11 +300,3 @@ def _size(
             report(size, sum(key[0] == size for key in kept.done), len(chunks))
         fill()
     return True
-
-
-def records(results: Sequence[Any]) -> Iterator[Record]:
-    """Dataclasses as records."""
-    from dataclasses import asdict
-
-    for result in results:
-        yield asdict(result)

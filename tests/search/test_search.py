@@ -100,7 +100,7 @@ def test_slices_agree_with_the_engine(
     choose = random.Random(names)
     for sketch in choose.sample(list(sketches(words, size)), 6):
         ready = Ready(sketch, words, size + 1)
-        verdicts = pair._judge.judge(ready.draft, words, ready.grid, ready.seatings)
+        verdicts = pair._judge.judge(ready)
         for world in choose.choices(range(ready.grid.count), k=2):
             specimen = ready.specimen(ready.grid.choice(world))
             names_ = asked(ready.draft, words)
@@ -136,11 +136,11 @@ def test_what_is_left_out_does_not_differ(second: str, words: Vocabulary, least:
     left_out = []
     for sketch in every:
         ready = Ready(sketch, words, 4)
-        if pair._filter.excludes(ready.draft, words, ready.grid, ready.seatings):
+        if pair._filter.excludes(ready):
             left_out.append(ready)
     assert len(left_out) >= least * len(every)
     for ready in random.Random(second).sample(left_out, min(12, len(left_out))):
-        verdicts = pair._judge.judge(ready.draft, words, ready.grid, ready.seatings)
+        verdicts = pair._judge.judge(ready)
         assert verdicts.allowed[0] == verdicts.allowed[1]
 
 
@@ -151,7 +151,7 @@ def test_labels_depend_on_instructions_alone() -> None:
     for sketch in random.Random(7).sample(every, 120):
         ready = Ready(sketch, ASYNC, 4)
         kinds = frozenset(ways(ready.draft, spot, ASYNC) for spot in ready.spots)
-        labels = set(labels_of(ready.draft, ASYNC, ready.grid, ready.seatings))
+        labels = set(labels_of(ready))
         assert known.setdefault(kinds, labels) == labels
 
 
@@ -175,7 +175,7 @@ def test_critical_outcomes_lose_no_smallest_difference(monkeypatch: pytest.Monke
         }
 
     quick = differing()
-    monkeypatch.setattr("memmodel.search.differences.plain", lambda *args: None)
+    monkeypatch.setattr("memmodel.search.programs.plain", lambda *args: None)
     assert quick == differing()
 
 

@@ -20,9 +20,8 @@ from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InternalError
 from memmodel.search.judging.frames import Readied, ways
-from memmodel.search.judging.slices import ModelSlices, WorldGrid
-from memmodel.search.text import Draft, Seats
-from memmodel.search.vocabulary import Vocabulary
+from memmodel.search.judging.slices import ModelSlices
+from memmodel.search.programs import Ready
 
 
 def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], labels: Sequence[Label]) -> bool:
@@ -40,9 +39,9 @@ def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], 
     return True
 
 
-def labels_of(it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> tuple[Label, ...]:
-    """Every label that an event of a draft has, however it is spelt and runs."""
-    frames = Readied(it, vocabulary, grid, seatings).frames()
+def labels_of(ready: Ready) -> tuple[Label, ...]:
+    """Every label that an event of a sketch has, however it is spelt and runs."""
+    frames = Readied(ready).frames()
     return tuple(dict.fromkeys(label for frame in frames for variants in frame.labels for _, label in variants))
 
 
@@ -53,12 +52,11 @@ class LabelFilter:
         self._formulas, self._models, self._flags = formulas, models, flags
         self._known: dict[object, bool] = {}
 
-    def excludes(self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> bool:
-        """True if the models agree on every program of a draft."""
-        key = (vocabulary, frozenset(ways(it, spot, vocabulary) for body in it.threads for spot in body))
+    def excludes(self, ready: Ready) -> bool:
+        """True if the models agree on every program of a sketch."""
+        key = (ready.vocabulary, frozenset(ways(ready.draft, spot, ready.vocabulary) for spot in ready.spots))
         if key not in self._known:
-            labels = labels_of(it, vocabulary, grid, seatings)
-            self._known[key] = alike(self._formulas, self._models, self._flags, labels)
+            self._known[key] = alike(self._formulas, self._models, self._flags, labels_of(ready))
         return self._known[key]
 
 

@@ -16,6 +16,7 @@ from memmodel.answer import Budget
 from memmodel.base.labels import Access, Fence, InitialWrite, Label, Side, scope_of
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.base.rows import bits
 from memmodel.base.sets import SET_ROWS
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import meetings, reductions_agree
@@ -31,7 +32,8 @@ from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.vocabulary import Place, Sem
 from memmodel.referee.finals import Registers
-from memmodel.search.judging.slices import Members, SlicedRows, WorldGrid
+from memmodel.search.judging.slices import Members, SlicedRows
+from memmodel.search.programs import Ready
 from memmodel.search.text import Draft, Seats, Spot, asked, before, lines_of, places_of, write
 from memmodel.search.vocabulary import Form, Vocabulary
 
@@ -159,11 +161,12 @@ class Frame:
     def _relation(self, name: str) -> SlicedRows:
         row = RELATION_ROWS[name]
         if name in _BY_SCOPE:
-            return self._by_scope(row)
+            return self._pairs(row, [_scoped(variants) for variants in self.labels])
         if name in _BY_PLACE:
-            return self._by_place(row)
+            first = [variants[0][1] for variants in self.labels]
+            return self._pairs(row, [[(every, label)] for every, label in zip(self.exists, first, strict=True)])
         if name == "covers":
-            return self._by_label(row)
+            return self._pairs(row, self.labels)
         relation = self.plain(self.fixed.relation(name))
         if name == "data":
             self._dependent(relation)
@@ -173,35 +176,8 @@ class Frame:
         """A relation that holds in all worlds where its events are."""
         relation: SlicedRows = []
         for a, row in enumerate(rows):
-            mine = {}
-            while row:
-                b = (row & -row).bit_length() - 1
-                row &= row - 1
-                both = self.exists[a] & self.exists[b]
-                if both:
-                    mine[b] = both
-            relation.append(mine)
+            relation.append({b: both for b in bits(row) if (both := self.exists[a] & self.exists[b])})
         return relation
-
-    def _by_scope(self, row: BaseRelation) -> SlicedRows:
-        scoped: list[list[tuple[int, Label]]] = []
-        for variants in self.labels:
-            mine: dict[object, tuple[int, Label]] = {}
-            for worlds, label in variants:
-                scope = scope_of(label)
-                if scope is not None:
-                    known = mine.get(scope)
-                    mine[scope] = (worlds | (known[0] if known else 0), label)
-            scoped.append(list(mine.values()))
-        return self._pairs(row, scoped)
-
-    def _by_label(self, row: BaseRelation) -> SlicedRows:
-        return self._pairs(row, self.labels)
-
-    def _by_place(self, row: BaseRelation) -> SlicedRows:
-        return self._pairs(
-            row, [[(every, variants[0][1])] for every, variants in zip(self.exists, self.labels, strict=True)]
-        )
 
     def _pairs(self, row: BaseRelation, variants: Sequence[Sequence[tuple[int, Label]]]) -> SlicedRows:
         """A relation of the table, asked of every two labels and in every placement."""
@@ -268,6 +244,17 @@ class Frame:
         return Coherence(writes, self.count)
 
 
+def _scoped(variants: Sequence[tuple[int, Label]]) -> list[tuple[int, Label]]:
+    """One label of each scope, with the worlds of all labels of this scope."""
+    by_scope: dict[object, tuple[int, Label]] = {}
+    for worlds, label in variants:
+        scope = scope_of(label)
+        if scope is not None:
+            known = by_scope.get(scope)
+            by_scope[scope] = (worlds | (known[0] if known else 0), label)
+    return list(by_scope.values())
+
+
 def _at(point: Point, place: Place | None, label: Label) -> Point:
     """The same point elsewhere, with another label."""
     if point.label is label and point.place == place:
@@ -317,17 +304,17 @@ class AskedParts:
 class Readied:
     """A draft read once, with its runs."""
 
-    def __init__(self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> None:
-        self.draft, self.vocabulary, self.grid = it, vocabulary, grid
-        base = [0] * (len(grid.sizes))
-        for body in it.threads:
-            for spot in body:
-                base[spot.dimension] = int(spot.use is None)
-        self._base, self._seats = base, seatings[0]
-        self.read = read(it, vocabulary, base, seatings[0])
-        last = len(grid.sizes) - 1
+    def __init__(self, ready: Ready) -> None:
+        self.draft, self.vocabulary, self.grid = ready.draft, ready.vocabulary, ready.grid
+        base = [0] * len(self.grid.sizes)
+        for spot in ready.spots:
+            base[spot.dimension] = int(spot.use is None)
+        self._base, self._seats = base, ready.seatings[0]
+        self.read = read(self.draft, self.vocabulary, base, self._seats)
+        last = len(self.grid.sizes) - 1
         self.placements = [
-            (grid.where(last, number), places_of(seats, vocabulary)) for number, seats in enumerate(seatings)
+            (self.grid.where(last, number), places_of(seats, self.vocabulary))
+            for number, seats in enumerate(ready.seatings)
         ]
         self.asked = AskedParts(self.read.lowered)
         self.meter = Meter(Budget())

@@ -17,9 +17,8 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.records import Trace
 from memmodel.enumeration.orders import partial_orders
 from memmodel.search.judging.frames import Frame, Key, Readied
-from memmodel.search.judging.slices import ModelSlices, SlicedRows, WorldGrid, merged, repeated
-from memmodel.search.text import Draft, Seats
-from memmodel.search.vocabulary import Vocabulary
+from memmodel.search.judging.slices import ModelSlices, SlicedRows, merged, repeated, union
+from memmodel.search.programs import Ready
 
 FEW = 1024
 """Up to so many worlds, candidates are judged side by side."""
@@ -49,6 +48,11 @@ class Judgements:
     allowed: list[dict[Key, int]]
     raised: list[dict[str, int]]
 
+    def only(self, mine: int, other: int, among: int) -> dict[Key, int]:
+        """The worlds among some in which one model allows an outcome and another one does not."""
+        theirs = self.allowed[other]
+        return {key: worlds & ~theirs.get(key, 0) & among for key, worlds in self.allowed[mine].items()}
+
 
 class ModelJudge:
     """Models to compare. `flags[m]`: the flags of model m that are looked for."""
@@ -63,16 +67,9 @@ class ModelJudge:
             self.stages.append([[c for c in checks if self.formulas.stage(number, c.name) == s] for s in range(4)])
         self.flagged = any(wanted)
 
-    def judge(
-        self,
-        it: Draft,
-        vocabulary: Vocabulary,
-        grid: WorldGrid,
-        seatings: Sequence[Seats],
-        wanted: set[Key] | None = None,
-    ) -> Judgements:
-        """What the models say of a draft. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
-        return _Judging(self, Readied(it, vocabulary, grid, seatings), wanted).run()
+    def judge(self, ready: Ready, wanted: set[Key] | None = None) -> Judgements:
+        """What the models say of a sketch. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
+        return _Judging(self, Readied(ready), wanted).run()
 
 
 class _Judging:
@@ -180,9 +177,7 @@ class _Judging:
         flags: list[dict[str, int]] | None = None
         for stage in range(4):
             left, flags = self._stage(stage, left, flags)
-        alive = left[0]
-        for model_lanes in left:
-            alive |= model_lanes
+        alive = union(left)
         for at, lane in enumerate(batch):
             if alive >> at * width & self.full:
                 raised = [{name: lanes >> at * width for name, lanes in mine.items()} for mine in flags or ()]

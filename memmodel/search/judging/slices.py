@@ -9,6 +9,8 @@ models share one node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from memmodel.cat.analysis import CHOICE
@@ -73,6 +75,11 @@ class WorldGrid:
 
     def number(self, choice: Sequence[int]) -> int:
         return sum(option * stride for option, stride in zip(choice, self.strides, strict=True))
+
+
+def union(sets: Iterable[WorldSet]) -> WorldSet:
+    """The worlds of several sets."""
+    return reduce(or_, sets, 0)
 
 
 class ModelSlices:
@@ -272,7 +279,7 @@ class WorldAlgebra(Algebra[Any]):
         return closed
 
     def domain(self, relation: SlicedRows) -> Members:
-        return [_any(row.values()) for row in relation]
+        return [union(row.values()) for row in relation]
 
     def range(self, relation: SlicedRows) -> Members:
         return self.domain(self.inverse(relation))
@@ -280,13 +287,6 @@ class WorldAlgebra(Algebra[Any]):
     def fails(self, test: str, value: Any) -> WorldSet:
         """The worlds in which a value is not empty, not irreflexive, or not acyclic, as the test asks."""
         if test == "empty":
-            return _any(members if isinstance(members, int) else _any(members.values()) for members in value)
+            return union(members if isinstance(members, int) else union(members.values()) for members in value)
         relation = self.closure(value) if test == "acyclic" else value
-        return _any(row.get(a, 0) for a, row in enumerate(relation))
-
-
-def _any(sets: Iterable[int]) -> int:
-    united = 0
-    for worlds in sets:
-        united |= worlds
-    return united
+        return union(row.get(a, 0) for a, row in enumerate(relation))
