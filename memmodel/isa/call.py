@@ -175,12 +175,15 @@ class Call:
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
         """The register to write; None for `_` where that is allowed."""
         if isinstance(operand, Reg):
-            if special_register(operand.name, self.place, self.context.space) is not None:
-                self.fail(f"the special register '%{operand.name}' is read-only", operand)
-            return self._named(operand)
+            return self._written(operand)
         if isinstance(operand, Blank) and sink:
             return None
         return self.fail(f"{self.head} writes to a register here, and this is {describe(operand)}", operand)
+
+    def _written(self, register: Reg) -> str:
+        if special_register(register.name, self.place, self.context.space) is not None:
+            self.fail(f"the special register '%{register.name}' is read-only", register)
+        return self._named(register)
 
     def assign(self, operand: Operand, *values: Expr) -> tuple[Assign, ...]:
         """Assign values to the registers of an operand: a register, or a vector or pair, in which `_` drops a value."""
@@ -204,21 +207,28 @@ class Call:
 
     def value(self, operand: Operand, type: DataType | None = None) -> Expr:
         """A source operand as a value of `type`: register, immediate, predicate, or the address of a variable."""
-        if isinstance(operand, Reg):
-            return self._register_value(operand)
         if isinstance(operand, Imm):
             return Const((type or self.type).wrap(operand.value))
         if isinstance(operand, Real):
             return Const(self._real(operand, type or self.type))
+        named = self._named_value(operand, type)
+        if named is not None:
+            return named
+        hint = "load it into a register first" if isinstance(operand, Mem) else None
+        return self.fail(
+            f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
+        )
+
+    def _named_value(self, operand: Operand, type: DataType | None) -> Expr | None:
+        """What a register or the name of a variable stands for; None for another operand."""
+        if isinstance(operand, Reg):
+            return self._register_value(operand)
         if isinstance(operand, Negated):
             return Apply("eq", (Get(operand.operand.name), Const(0)), UNTYPED)
         if isinstance(operand, Sym):
             self._check_fits(operand, type or self.given_type)
             return self.address_of(operand, operand.offset)
-        hint = "load it into a register first" if isinstance(operand, Mem) else None
-        return self.fail(
-            f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
-        )
+        return None
 
     def _real(self, operand: Real, type: DataType) -> int:
         bits = operand.encoded(type)
@@ -256,7 +266,7 @@ class Call:
         """A register or an immediate, as it stands."""
         if isinstance(operand, Imm):
             return Const(operand.value)
-        if isinstance(operand, Reg):
+        if isinstance(operand, Reg | Special):
             return self.value(operand)
         return self.fail(f"{self.head} takes a number or a register here, and this is {describe(operand)}", operand)
 
@@ -267,8 +277,8 @@ class Call:
         return self.context.constants.get(operand.name) if isinstance(operand, Reg) else None
 
     def predicate(self, operand: Operand) -> Expr:
-        """A source predicate: %p or !%p."""
-        if isinstance(operand, Reg | Negated):
+        """A source predicate: %p or !%p; in a module a number, too."""
+        if isinstance(operand, Reg | Negated) or (self.module and isinstance(operand, Imm)):
             return self.value(operand)
         return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
 

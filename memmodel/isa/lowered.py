@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 from memmodel.base.labels import Access, Action, Fence, ProxyFence
 from memmodel.errors import InputError
-from memmodel.isa.module import Surroundings, head_row, lower_in_module, words_of
+from memmodel.isa.module import head_row, lower_in_module, words_of
 from memmodel.isa.row import Effect, Row, Together, numeric_type
 from memmodel.program.expressions import Apply, Const, Expr, registers_of
 from memmodel.program.ops import Assign, AsyncWrite, Emit, IssueAsync, Jump, OnObject, Op, Read, UndefinedIf, Write
@@ -59,7 +59,7 @@ class LoweredInstruction:
     @cached_property
     def _lowered(self) -> tuple[tuple[Op | WarpOp, ...], InputError | None]:
         try:
-            return lower_in_module(self.instruction, Surroundings(self.cluster_size)), None
+            return lower_in_module(self.instruction, self.cluster_size), None
         except InputError as error:
             return (), error
 

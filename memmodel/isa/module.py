@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from memmodel.errors import InputError
 from memmodel.isa.call import ADDRESS, WINDOW_OF, Call, describe
@@ -19,65 +19,29 @@ from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.place import ranged
 from memmodel.isa.row import Refusal, Row, Spelling
 from memmodel.isa.table import HEADS
-from memmodel.litmus.syntax import Guard, Layout
+from memmodel.litmus.syntax import Instruction, Layout
 from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.program.windows import RANK_BITS
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import (
     PARTS,
-    Blank,
     Imm,
     JumpTarget,
     Mem,
     Negated,
     Operand,
     Part,
-    Real,
     Reg,
     Register,
     Special,
     Sym,
 )
 from memmodel.ptx.vocabulary import DataType, Proxy, Window
-from memmodel.source import Span
-
-
-class ModuleInstruction(Protocol):
-    """What lowering reads of an instruction of a module."""
-
-    @property
-    def opcode(self) -> str: ...
-    @property
-    def operands(self) -> tuple[Operand, ...]: ...
-    @property
-    def span(self) -> Span: ...
-
 
 WORD = DataType("u", 32)
 PREDICATE = DataType("pred", 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Spelled:
-    """An instruction of a module as lowering functions see it, in place of a litmus `Instruction`."""
-
-    mnemonic: str
-    operands: tuple[Operand, ...]
-    span: Span
-    mnemonic_span: Span
-    guard: Guard | None = None
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return tuple(self.mnemonic.split("."))
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What lowering may ask about the launch. `cluster_size`: CTAs of a cluster."""
-
-    cluster_size: int = 1
 
 
 @lru_cache(maxsize=4096)
@@ -106,32 +70,30 @@ def words_of(opcode: str) -> Mapping[str, str]:
     return spelling.words if isinstance(spelling, Spelling) else {}
 
 
-def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) -> tuple[Op | WarpOp, ...]:
-    """The steps of an instruction of a module. Raises InputError where it is illegal."""
-    spelling = spelling_of(instruction.opcode)
-    whole = instruction.span
-    mnemonic = whole.source.span(whole.start, whole.start + len(instruction.opcode)) if whole is not None else whole
+def lower_in_module(instruction: PtxInstruction, cluster_size: int = 1) -> tuple[Op | WarpOp, ...]:
+    """The steps of an instruction of a module. Raises InputError where it is illegal.
+
+    `cluster_size`: CTAs of a cluster of the launch.
+    """
+    spelling, span = spelling_of(instruction.opcode), instruction.span
     if isinstance(spelling, Refusal):
-        raise InputError(spelling.message, whole, spelling.hint)
+        raise InputError(spelling.message, span, spelling.hint)
     row = spelling.row
     operands = row.module_operands(instruction.operands) if row.module_operands else instruction.operands
     if spelling.named(len(operands)) is None:
-        raise InputError(f"{spelling.takes}; {len(instruction.operands)} are given", whole)
-    call = ModuleCall(spelling, Spelled(instruction.opcode, operands, whole, mnemonic), surroundings)  # type: ignore[arg-type]
+        raise InputError(f"{spelling.takes}; {len(instruction.operands)} are given", span)
+    spelled = Instruction(instruction.opcode, operands, None, span, span)
+    call = ModuleCall(spelling, spelled, None, cluster_size)  # type: ignore[arg-type]
     lower = row.lower_module or row.lower
     assert lower is not None, "a row lowers for litmus tests or for modules"
     return (*ranged(call), *lower(call))
 
 
+@dataclass(frozen=True, slots=True)
 class ModuleCall(Call):
-    """What a lowering function sees of an instruction of a module."""
+    """What a lowering function sees of an instruction of a module. `launched`: CTAs of a cluster of the launch."""
 
-    __slots__ = ()
-
-    @property
-    def surroundings(self) -> Surroundings:
-        """What lowering may ask about the function and its launch."""
-        return self.context  # type: ignore[return-value]
+    launched: int = 1
 
     @property
     def module(self) -> bool:
@@ -155,11 +117,11 @@ class ModuleCall(Call):
 
     @property
     def cluster_ranks(self) -> tuple[int, ...]:
-        return tuple(range(self.surroundings.cluster_size))
+        return tuple(range(self.launched))
 
     @property
     def cluster_size(self) -> int:
-        return self.surroundings.cluster_size
+        return self.launched
 
     @property
     def boolean(self) -> DataType:
@@ -181,47 +143,29 @@ class ModuleCall(Call):
             what = f"%{operand.name.lstrip('%')} has {operand.width} bits"
             self.fail(f"{what}, and {self.instruction.mnemonic} takes {type.width} there", operand)
 
-    def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
-        if isinstance(operand, Register):
-            return str(operand.slot)
-        if isinstance(operand, Blank) and sink:
-            return None
-        return self.fail(f"{self.head} writes to a register here, and this is {describe(operand)}", operand)
+    def _written(self, register: Reg) -> str:
+        assert isinstance(register, Register), "registers of a module are declared"
+        return str(register.slot)
 
-    def value(self, operand: Operand, type: DataType | None = None) -> Expr:
-        if isinstance(operand, Register):
-            return Get(str(operand.slot))
-        if isinstance(operand, Special):
-            return Get(operand.name)
-        if isinstance(operand, Imm):
-            return Const((type or self.type).wrap(operand.value))
-        if isinstance(operand, Real):
-            return Const(self._real(operand, type or self.type))
-        if isinstance(operand, Negated):
-            return Apply("not", (self.value(operand.operand),), PREDICATE)
-        if isinstance(operand, Sym):
-            return self.address_of(operand, operand.offset)
-        if isinstance(operand, Part):
-            first, width = PARTS[operand.selector]
-            whole, kind = type or WORD, (type or WORD).kind
-            moved = Apply("shr", (self.value(operand.register), Const(first)), WORD)
-            return Apply("cvt", (Apply("cvt", (moved,), DataType(kind, width)),), whole)
-        return self.fail(f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand)
-
-    def integer(self, operand: Operand) -> Expr:
-        if isinstance(operand, Imm):
-            return Const(operand.value)
-        if isinstance(operand, Register | Special):
-            return self.value(operand)
-        return self.fail(f"{self.head} takes a number or a register here, and this is {describe(operand)}", operand)
+    def _named_value(self, operand: Operand, type: DataType | None) -> Expr | None:
+        match operand:
+            case Register():
+                return Get(str(operand.slot))
+            case Special(name):
+                return Get(name)
+            case Negated(register):
+                return Apply("not", (self.value(register),), PREDICATE)
+            case Sym():
+                return self.address_of(operand, operand.offset)
+            case Part(register, selector):
+                first, width = PARTS[selector]
+                whole = type or WORD
+                moved = Apply("shr", (self.value(register), Const(first)), WORD)
+                return Apply("cvt", (Apply("cvt", (moved,), DataType(whole.kind, width)),), whole)
+        return None
 
     def constant(self, operand: Operand) -> int | None:
         return operand.value if isinstance(operand, Imm) else None
-
-    def predicate(self, operand: Operand) -> Expr:
-        if isinstance(operand, Register | Negated | Imm):
-            return self.value(operand)
-        return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
 
     def is_predicate(self, register: Reg) -> bool:
         return isinstance(register, Register) and register.kind == "pred"

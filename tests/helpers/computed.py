@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from memmodel.errors import InputError
-from memmodel.isa.module import Surroundings, lower_in_module
+from memmodel.isa.module import lower_in_module
 from memmodel.program.expressions import Expr
 from memmodel.program.unknowns import evaluated, in_register
 from memmodel.program.uses import results_of
@@ -81,4 +81,4 @@ def _legal(opcode: str, operands: Sequence[Operand]) -> bool:
 
 def _lowered(opcode: str, operands: Sequence[Operand]) -> tuple[object, ...]:
     instruction = PtxInstruction(0, tuple(opcode.split(".")), tuple(operands), None)  # type: ignore[arg-type]
-    return lower_in_module(instruction, Surroundings())
+    return lower_in_module(instruction)

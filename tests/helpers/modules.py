@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memmodel.isa.module import Surroundings, lower_in_module
+from memmodel.isa.module import lower_in_module
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.module.reader import parse_module
@@ -48,4 +48,4 @@ def instruction_of(line: str) -> PtxInstruction:
 
 def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
     """The steps of one instruction."""
-    return lower_in_module(instruction_of(line), Surroundings())
+    return lower_in_module(instruction_of(line))

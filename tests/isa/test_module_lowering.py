@@ -20,7 +20,7 @@ from memmodel.base.labels import (
     Side,
     Signal,
 )
-from memmodel.isa.module import Surroundings, lower_in_module
+from memmodel.isa.module import lower_in_module
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import (
     Assign,
@@ -91,7 +91,7 @@ def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
 """
     body = parse_module(Source("k.ptx", text)).functions["k"].body
     assert body is not None
-    return lower_in_module(body[-1], Surroundings())
+    return lower_in_module(body[-1])
 
 
 ASYNC_READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)

@@ -123,7 +123,6 @@ SCOPE = Slot("scope", ("cta", "cluster", "gpu", "sys"), "scope", refused=NO_SUCH
 _PLAIN_SHARED = {"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")}
 TARGET = Slot("dst", ("shared::cta", "shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED)
 SOURCE = Slot("src", ("global", "shared::cta"), "source", Need.ALWAYS, _PLAIN_SHARED)
-SHARED_TARGETS = ("shared::cta", "shared::cluster")
 
 MECHANISM = (
     Rule(
