@@ -12,10 +12,37 @@ from memmodel.isa.lowered import LoweredInstruction
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
-from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Part, Scatter, Update, Write
+from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Part, Read, Scatter, Update, Write
 from memmodel.program.regions import TensorMapAt
-from memmodel.program.warp_ops import CopyTogether
+from memmodel.program.warp_ops import (
+    AccessReplicas,
+    AccessTexture,
+    AllocateColumns,
+    CopyTogether,
+    CopyToTensorMemory,
+    Forget,
+    MoveMatrix,
+    MoveTensorMemory,
+    MultiplyInRegisters,
+    MultiplyInTensorMemory,
+    ShiftTensorMemory,
+)
 from memmodel.ptx.vocabulary import DataType, Proxy, Space
+
+BRINGING = AccessReplicas | AccessTexture | Forget | MoveMatrix | MoveTensorMemory | MultiplyInRegisters
+"""Steps of warps by which registers may receive what is in memory, or nobody knows what."""
+
+LEAVING = (
+    AccessReplicas
+    | AccessTexture
+    | AllocateColumns
+    | CopyToTensorMemory
+    | MoveMatrix
+    | MoveTensorMemory
+    | MultiplyInTensorMemory
+    | ShiftTensorMemory
+)
+"""Steps of warps by which memory may receive something."""
 
 
 def step_of(before: Value, after: Value, width: int) -> int | None:
@@ -50,6 +77,16 @@ def changes_memory(does: LoweredInstruction) -> bool:
 def copies(does: LoweredInstruction) -> bool:
     """True if what an asynchronous instruction leaves comes out of memory."""
     return any(isinstance(part, Gather) for part in parts(does))
+
+
+def brings(does: LoweredInstruction) -> bool:
+    """True if what an instruction leaves in registers may come out of memory."""
+    return any(isinstance(op, Read | BRINGING) for op in does.ops)
+
+
+def leaves(does: LoweredInstruction) -> bool:
+    """True if an instruction may leave numbers in memory: its operands, or what was elsewhere in memory."""
+    return changes_memory(does) or any(isinstance(op, LEAVING) for op in does.ops)
 
 
 def tiles(accesses: Sequence[WeakAccess]) -> list[Block]:

@@ -11,23 +11,23 @@ from itertools import pairwise
 from typing import TypeVar
 
 from memmodel.base.labels import Access, Side
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.all_sizes.cta_dependence import CtaDependence, CtaDependences
-from memmodel.kernel.all_sizes.loops import TOUCHES
-from memmodel.kernel.flow.registers import written
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
+from memmodel.program.ops import Read, UndefinedIf, Write
+from memmodel.program.warp_ops import AccessTexture, AmongLanes, Forget, MoveMatrix, TransposeMatrix
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx.operands import Mem, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Scope, Space
 
 Done = TypeVar("Done", TraceEvent, WeakAccess)
-DATA = ("ld", "ldu", "st", "atom", "red", "stmatrix", "sust", "sured", "tensormap", "tex", "tld4", "mma", "wmma",
-        "shfl", "vote", "match", "redux")  # fmt: skip
-"""First words of instructions whose operands without brackets are results or data."""
+DATA = Read | Write | MoveMatrix | TransposeMatrix | Forget | AccessTexture | AmongLanes
+"""Steps of instructions whose operands without brackets are results or data."""
 
 
 def any_grid(module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchTrace) -> str:
@@ -74,12 +74,14 @@ def _uneven(step: PtxInstruction, dependences: CtaDependences) -> str | None:
     addresses = [operand for operand in step.operands if isinstance(operand, Mem | TensorOperand)]
     if dependences.of(addresses) is CtaDependence.OTHER:
         return f"the address of {_at(step)} is not linear in the number of the CTA"
-    if step.words[0] in DATA or step.words[0] not in (*TOUCHES, "brx"):
+    does = lowered(step)
+    hint = does.without_effect and not does.jumps_by_table and not any(isinstance(op, UndefinedIf) for op in does.ops)
+    if does.computes or hint or any(isinstance(op, DATA) for op in does.ops):
         return None
-    calls = step.words[0] in ("call", "brx")
+    calls = does.calls or does.jumps_by_table
     others = [
         operand
-        for operand in step.operands[bool(written(step)) :]
+        for operand in step.operands[bool(does.writes) :]
         if calls or not isinstance(operand, Mem | TensorOperand | Vector)
     ]
     if dependences.of(others) is not CtaDependence.NONE:

@@ -6,34 +6,23 @@ jumps back to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memmodel.isa.lowered import LoweredInstruction, lowered, registers
-from memmodel.isa.module import tests_phase
+from memmodel.kernel.all_sizes.access_kinds import brings
 from memmodel.kernel.all_sizes.control_dependence import ControlDependence
-from memmodel.kernel.all_sizes.cta_dependence import READS
 from memmodel.kernel.flow.liveness import liveness
 from memmodel.kernel.flow.paths import failing
-from memmodel.kernel.flow.registers import ENDS, read_slots, written
 from memmodel.program.expressions import AddressOf, stripped
 from memmodel.program.ops import Read
 from memmodel.program.regions import Elements
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx.operands import JumpTarget, Mem, Pair, Register, Special, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Mem, Pair, Register, Special, Sym, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Window
 
 if TYPE_CHECKING:
     import networkx
-
-TOUCHES = frozenset((
-    "ld", "st", "atom", "red", "cp", "bar", "barrier", "mbarrier", "fence", "membar", "ldmatrix", "stmatrix", "wgmma",
-    "tcgen05", "multimem", "discard", "suld", "sust", "sured", "call", "griddepcontrol", "tensormap",
-    "clusterlaunchcontrol", "setmaxnreg", "ldu", "wmma", "mma", "tex", "tld4", "shfl", "vote", "match", "redux",
-    "elect", "activemask", "trap", "brkpt", "exit", "ret",
-))  # fmt: skip
-"""The first words of instructions that touch memory or order something."""
-
 
 PARAMETERS = frozenset((Window.PARAM, Window.FUNCTION_PARAM, Window.ANY_PARAM))
 """The windows of parameters, of the kernel and of functions."""
@@ -95,7 +84,7 @@ def loops_of(entry: PtxFunction) -> dict[int, LoopText] | None:
         while waiting:
             waiting += (new := set(graph.predecessors(waiting.pop())) - members)
             members |= new
-    slots = {head: {slot for at in members for slot in written(body[at])} for head, members in inside.items()}
+    slots = {head: {slot for at in members for slot in lowered(body[at]).writes} for head, members in inside.items()}
     return {
         head: LoopText(
             head, ends[head], frozenset(members), tuple(sorted(slots[head])), frozenset(live[head]),
@@ -115,11 +104,12 @@ def _flow(entry: PtxFunction) -> networkx.DiGraph[int]:
     while waiting:
         at = waiting.pop()
         instruction = body[at]
-        after = targets_of(entry, instruction)
-        if instruction.words[0] == "call":
+        does = lowered(instruction)
+        after = list(does.targets)
+        if does.calls:
             called = (operand.name for operand in instruction.operands if isinstance(operand, Sym))
             after += [entry.callees[name].start for name in called if name in entry.callees]
-        if instruction.guard is not None or instruction.words[0] not in (*ENDS, "bra", "brx"):
+        if does.goes_on:
             after.append(at + 1)
         after = [instruction for instruction in after if instruction < len(body)]
         waiting += [instruction for instruction in dict.fromkeys(after) if instruction not in graph]
@@ -135,11 +125,6 @@ def _dominates(above: Mapping[int, int | None], head: int, at: int) -> bool:
             break
         at = up
     return at == head
-
-
-def targets_of(entry: PtxFunction, jump: PtxInstruction) -> list[int]:
-    """The targets of a jump, as far as they are written: a label or a list of labels."""
-    return list(lowered(jump).targets)
 
 
 def address_taken(body: Iterable[PtxInstruction], param: ParamPart) -> bool:
@@ -166,22 +151,29 @@ def widths(body: Iterable[PtxInstruction]) -> dict[int, int]:
 
 
 def depending(entry: PtxFunction, loops: Mapping[int, LoopText], without: Iterable[ParamPart] = ()) -> dict[int, int]:
-    """The loops that touch memory or order something, and whose trip counts may depend on the launch: by head a
-    register that decides the count. `without`: parameters that do not count.
+    """The loops whose trip counts may depend on the launch: by head a register that decides the count. A loop that only
+    computes, and of which no result is read afterwards, does nothing that others could see. `without`: parameters that
+    do not count.
     """
-    body = entry.body or ()
+    body, live = entry.body or (), liveness(entry)
     varying, deciding = _varying(body, _control_dependence(entry, loops), frozenset(without)), dict[int, int]()
     for head, loop in loops.items():
         inside = [body[at] for at in sorted(loop.inside)]
         slots = [slot for step in leaving(body, loop) for slot in _decides(step)]
-        if not any(step.words[0] in TOUCHES for step in inside):
-            continue  # it only computes
-        if any(_waits(body, loop, test, slots) for test in inside if tests_phase(test.opcode)):
+        if all(lowered(step).without_effect for step in inside) and _results(body, loop, live).isdisjoint(loop.slots):
+            continue
+        if any(_waits(body, loop, test, slots) for test in inside if lowered(test).tests_phase):
             continue  # a wait ends when its phase does
         chosen = next((slot for slot in slots if slot in varying), None)
         if chosen is not None:
             deciding[head] = chosen
     return deciding
+
+
+def _results(body: tuple[PtxInstruction, ...], loop: LoopText, live: Sequence[set[int]]) -> set[int]:
+    """The registers that are still read where a loop has been left."""
+    after = {at for step in leaving(body, loop) for at in lowered(step).follows if at not in loop.inside}
+    return set[int]().union(*(live[at] for at in after))
 
 
 def leaving(body: tuple[PtxInstruction, ...], loop: LoopText) -> list[PtxInstruction]:
@@ -190,7 +182,10 @@ def leaving(body: tuple[PtxInstruction, ...], loop: LoopText) -> list[PtxInstruc
     return [
         instruction
         for instruction in inside
-        if instruction.words[0] in (*ENDS, "brx") or (instruction.words[0] == "bra" and _leaves(instruction, loop))
+        if (does := lowered(instruction)).ends
+        or does.traps
+        or does.jumps_by_table
+        or (does.jumps and _leaves(instruction, loop))
     ]
 
 
@@ -201,25 +196,25 @@ def _leaves(step: PtxInstruction, loop: LoopText) -> bool:
 
 def begin_of(jump: PtxInstruction) -> int:
     """The target of a jump; the next instruction if the target is not known."""
-    operand = jump.operands[0] if jump.operands else None
-    return operand.at if isinstance(operand, JumpTarget) and operand.at >= 0 else jump.number + 1
+    target = lowered(jump).target
+    return jump.number + 1 if target is None else target
 
 
 def _decides(step: PtxInstruction) -> list[int]:
     """The registers that decide where an instruction leads."""
     guard = [] if step.guard is None else [step.guard.slot]
-    return [*guard, *registers(step.operands[0])] if step.words[0] == "brx" and step.operands else guard
+    return [*guard, *registers(step.operands[0])] if lowered(step).jumps_by_table else guard
 
 
 def _waits(body: tuple[PtxInstruction, ...], loop: LoopText, test: PtxInstruction, slots: Iterable[int]) -> bool:
     """True if a loop ends with the success of a test, and in no other way."""
-    results, result, reported = set(written(test)), written(test), {test.number}
+    results, result, reported = set(lowered(test).writes), lowered(test).writes, {test.number}
     for instruction in (body[at] for at in sorted(loop.inside) if at > test.number):
-        reads = read_slots(instruction)
+        reads = set(lowered(instruction).sources)
         if reads and reads <= results:
-            results.update(written(instruction))
+            results.update(lowered(instruction).writes)
             reported.add(instruction.number)
-    if any(not results.isdisjoint(written(body[at])) for at in loop.inside - reported):
+    if any(not results.isdisjoint(lowered(body[at]).writes) for at in loop.inside - reported):
         return False  # a register that is used for something else as well
     return (
         len(result) == 1
@@ -231,10 +226,14 @@ def _waits(body: tuple[PtxInstruction, ...], loop: LoopText, test: PtxInstructio
 def origin(body: tuple[PtxInstruction, ...], slot: int) -> str:
     """The first load, backwards through the text, that a register comes from."""
     for instruction in _backwards(body, slot):
-        if instruction.words[0] in ("ld", "atom"):
+        if brings(lowered(instruction)):
             place = instruction.operands[1] if len(instruction.operands) > 1 else None
             base = place.base if isinstance(place, Mem | TensorOperand) else None
-            name = f"the parameter {base.name}, " if isinstance(base, Sym) and "param" in instruction.words else ""
+            name = (
+                f"the parameter {base.name}, "
+                if isinstance(base, Sym) and lowered(instruction).window in PARAMETERS
+                else ""
+            )
             return f"{name}{instruction.opcode} at line {instruction.line}"
     return "a parameter"
 
@@ -264,13 +263,13 @@ def _backwards(body: tuple[PtxInstruction, ...], slot: int) -> Iterable[PtxInstr
     while waiting:
         wanted = waiting.pop(0)
         for instruction in body:
-            if wanted not in written(instruction):
+            if wanted not in lowered(instruction).writes:
                 continue
             yield instruction
-            if instruction.words[0] in ("ld", "atom"):
+            if brings(lowered(instruction)):
                 continue
             guard = set() if instruction.guard is None else {instruction.guard.slot}
-            new = (read_slots(instruction) | guard) - seen
+            new = (set(lowered(instruction).sources) | guard) - seen
             seen |= new
             waiting += sorted(new)
 
@@ -281,7 +280,7 @@ def _control_dependence(entry: PtxFunction, loops: Mapping[int, LoopText]) -> Co
     calls = [
         instruction.number
         for instruction in entry.body or ()
-        if instruction.words[0] == "call" and instruction.number in graph
+        if lowered(instruction).calls and instruction.number in graph
     ]
     graph.remove_edges_from(
         [(instruction, to) for instruction in calls for to in list(graph[instruction]) if to != instruction + 1]
@@ -294,22 +293,21 @@ def _varying(body: tuple[PtxInstruction, ...], control: ControlDependence, witho
     """The registers that may depend on parameters, on memory or on the size of the grid."""
     writers: dict[int, list[int]] = {}
     for instruction in body:
-        for slot in written(instruction):
+        for slot in lowered(instruction).writes:
             writers.setdefault(slot, []).append(instruction.number)
     varying: set[int] = set()
     while True:
         before = len(varying)
         for instruction in body:
-            parts = parts_of(lowered(instruction))
-            source = (instruction.words[0] in READS and not (parts and without.issuperset(parts))) or any(
+            does = lowered(instruction)
+            parts = parts_of(does)
+            source = (brings(does) and not (parts and without.issuperset(parts))) or any(
                 isinstance(operand, Special) and operand.name.startswith(SIZES) for operand in instruction.operands
             )
             guarded = instruction.guard is not None and instruction.guard.slot in varying
-            if source or guarded or read_slots(instruction) & varying:
-                varying.update(written(instruction))
-            if (guarded and instruction.words[0] == "bra") or (
-                instruction.words[0] == "brx" and not varying.isdisjoint(_decides(instruction))
-            ):
+            if source or guarded or set(lowered(instruction).sources) & varying:
+                varying.update(lowered(instruction).writes)
+            if (guarded and does.jumps) or (does.jumps_by_table and not varying.isdisjoint(_decides(instruction))):
                 between = control.of(instruction.number)
                 varying |= {s for s, at in writers.items() if len(at) > 1 and not between.isdisjoint(at)}
         if len(varying) == before:

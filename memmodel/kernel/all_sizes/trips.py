@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import lcm
 
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.all_sizes.following import FollowedRounds, RoundEnd, Stretch
 from memmodel.kernel.all_sizes.loops import (
     LoopText,
@@ -22,7 +23,6 @@ from memmodel.kernel.all_sizes.loops import (
     loops_of,
     origin,
     parameters,
-    targets_of,
 )
 from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion, meetings_of
 from memmodel.kernel.all_sizes.periods import (
@@ -60,9 +60,8 @@ def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] 
     """
     body = entry.body or ()
     for instruction in body:
-        if (instruction.words[0] == "brx" and not targets_of(entry, instruction)) or (
-            instruction.words[0] == "call" and _back(entry, instruction)
-        ):
+        does = lowered(instruction)
+        if (does.jumps_by_table and not does.targets) or (does.calls and _back(entry, instruction)):
             return f"not shown: where {instruction.opcode} at line {instruction.line} goes was not followed"
     for name, called in entry.callees.items():  # they would come from an earlier call
         if liveness(entry)[called.start]:
