@@ -58,12 +58,6 @@ def head_row(opcode: str) -> Row | None:
     return next((row for head in heads if (row := HEADS.get(head)) is not None), None)
 
 
-def tests_phase(opcode: str) -> bool:
-    """True if an instruction asks whether a phase of an mbarrier object is over."""
-    row = head_row(opcode)
-    return row is not None and row.tests
-
-
 def words_of(opcode: str) -> Mapping[str, str]:
     """The words of a legal opcode behind its head, by slot; none of an illegal one."""
     spelling = spelling_of(opcode)

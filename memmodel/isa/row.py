@@ -235,7 +235,6 @@ class Row:
     `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
     `aligned`: all threads that execute it together have to come to the same instruction; None if `.aligned` says so.
     `elsewhere`: the same words with the same operands count as the same instruction, wherever they stand.
-    `tests`: it asks whether a phase is over, and writes the answer.
     """
 
     heads: tuple[str, ...]
@@ -263,7 +262,6 @@ class Row:
     live: bool = False
     aligned: bool | None = None
     elsewhere: bool = False
-    tests: bool = False
 
     @property
     def modules(self) -> bool:

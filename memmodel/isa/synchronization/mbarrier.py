@@ -319,7 +319,6 @@ ROWS = (
         ),
         later=_since_90(*_WIDER, "phase_type", "head=mbarrier.try_wait"),
         lower_module=test_in_module,
-        tests=True,
         results=2,
         written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
         effect=Effect.SYNCHRONIZES,

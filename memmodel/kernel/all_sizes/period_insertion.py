@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, Half
-from memmodel.isa.module import words_of
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.all_sizes.following import RoundEnd
 from memmodel.kernel.all_sizes.periods import Site
 from memmodel.kernel.trace.events import TraceEvent
@@ -165,7 +165,7 @@ class PeriodInsertion:
         """True for a test of a parity after the loop."""
         return (
             participant.waits
-            and "parity" in words_of(self._body[participant.at].opcode)
+            and lowered(self._body[participant.at]).tests_parity
             and self.part(participant.thread, participant.order) == AFTER
         )
 
