@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 
+ENGINES = ("auto", "z3", "enumerate")
+"""The words for engines; `auto` takes the one that is expected to be faster."""
+
+
 class Observation(Enum):
     """What happens to the condition over all consistent executions in which every thread ends."""
 
@@ -152,8 +156,8 @@ class Witness:
             if ground is None or ground.spell is None:
                 raise AttributeError(name)
             spelled, ground.spell = ground.spell(), None
-            for one in _SPELLED:
-                object.__setattr__(self, one, getattr(spelled, one))
+            for field_name in _SPELLED:
+                object.__setattr__(self, field_name, getattr(spelled, field_name))
             return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
@@ -189,7 +193,8 @@ class Finding:
     rule: str = ""
 
     def __repr__(self) -> str:
-        ends = dict.fromkeys(f"{one.thread}: {one.text}" for one in (self.first, self.second) if one is not None)
+        events = (event for event in (self.first, self.second) if event is not None)
+        ends = dict.fromkeys(f"{event.thread}: {event.text}" for event in events)
         return shown("Finding", self.flag, " and ".join(ends), self.rule, *self.witness.waits)
 
 

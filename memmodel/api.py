@@ -16,7 +16,7 @@ from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import BudgetSpent, nearest
+from memmodel.errors import BudgetSpent, suggestion
 from memmodel.isa.lower import lower_test
 from memmodel.limits import available, together
 from memmodel.lint.warnings import legality_warnings
@@ -127,10 +127,8 @@ def under_readings(
                 answers[name] = Answer(Observation.UNDECIDED, options.engine, reason=str(spent))
             if progress is not None:
                 progress(name)
-    report = ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
-    return replace(
-        report, warnings=(*steps.test.warnings, *legality_warnings(steps), *_unknown_models(steps.test.expectations))
-    )
+    warnings = (*steps.test.warnings, *legality_warnings(steps), *_unknown_models(steps.test.expectations))
+    return replace(ReadingsReport.of(steps.test, DEFAULT_MODEL, answers), warnings=warnings)
 
 
 def reading_models() -> tuple[str, ...]:
@@ -171,11 +169,9 @@ def explain(
 
     As `check` otherwise. `readings`: also which decisions make a difference, under the default model.
     """
-    return next(
-        explain_all(
-            test, model, ask=() if ask is None else (ask,), engine=engine, budget=budget, bound=bound, readings=readings
-        )
-    )
+    asked = () if ask is None else (ask,)
+    explained = explain_all(test, model, ask=asked, engine=engine, budget=budget, bound=bound, readings=readings)
+    return next(explained)
 
 
 def explain_all(
@@ -274,9 +270,8 @@ def _unknown_models(expectations: Sequence[Expectation]) -> Iterator[str]:
     for expectation in expectations:
         name = expectation.model
         if not cat.is_shipped(name) and not name.endswith(".cat"):
-            near = nearest(name, {*cat.shipped_models(), *reading_models()})
-            hint = f"; did you mean {near}?" if near else ""
-            yield f"{expectation.span}: warning: no model `{name}` is known{hint}"
+            hint = suggestion(name, {*cat.shipped_models(), *reading_models()})
+            yield f"{expectation.span}: warning: no model `{name}` is known{f'; {hint}' if hint else ''}"
 
 
 def read(test: TestInput) -> Source:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel.answer import ENGINES, Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.limits import Limits, available
@@ -19,8 +19,6 @@ from memmodel.program.ops import Assign, Emit, IssueAsync, OnObject, Op, Read, W
 if TYPE_CHECKING:
     from memmodel.solve.begun import Begun
     from memmodel.solve.seek import Seen, Sought
-
-ENGINES = ("auto", "z3", "enumerate")
 
 FEW = 1_000_000
 FEW_PLAIN = 250

@@ -23,25 +23,25 @@ def graph(witness: Witness) -> MultiDiGraph:
     """Events and all relations of an execution."""
     from networkx import MultiDiGraph
 
-    found: MultiDiGraph = MultiDiGraph(waits="\n".join(witness.waits))
-    for shown in witness.events:
-        found.add_node(shown.uid, **_attributes(shown))
+    execution: MultiDiGraph = MultiDiGraph(waits="\n".join(witness.waits))
+    for event in witness.events:
+        execution.add_node(event.uid, **_attributes(event))
     for name, pairs in sorted(witness.edges.items()):
         for first, second in pairs:
-            found.add_edge(first, second, key=name, relation=name)
-    return found
+            execution.add_edge(first, second, key=name, relation=name)
+    return execution
 
 
 def graphml(witness: Witness) -> str:
     """The graph as GraphML; a value beyond 64 bits is written as text."""
-    from_witness = graph(witness)
     from networkx import write_graphml
 
-    for _, attributes in from_witness.nodes(data=True):
+    execution = graph(witness)
+    for _, attributes in execution.nodes(data=True):
         if abs(attributes.get("value", 0)) > LARGEST:
             attributes["wide_value"] = hex(attributes.pop("value"))
     out = BytesIO()
-    write_graphml(from_witness, out, encoding="utf-8", named_key_ids=True)
+    write_graphml(execution, out, encoding="utf-8", named_key_ids=True)
     return out.getvalue().decode("utf-8") + "\n"
 
 
@@ -49,7 +49,7 @@ def _attributes(event: ShownEvent) -> dict[str, object]:
     """`kind`: R or W for an access to memory, else F (fences, barriers and whatever else makes no access)."""
     place = event.place
     kind = next((word for word in ("R", "W") if word in event.tags), "F")
-    found: dict[str, object] = {
+    attributes: dict[str, object] = {
         "label": event.label,
         "kind": kind,
         "text": event.text,
@@ -61,5 +61,5 @@ def _attributes(event: ShownEvent) -> dict[str, object]:
         "value": event.value,
     }
     if place is not None:
-        found |= {"gpu": place.gpu, "grid": place.grid, "cluster": place.cluster, "cta": place.cta}
-    return {name: value for name, value in found.items() if value is not None}
+        attributes |= {"gpu": place.gpu, "grid": place.grid, "cluster": place.cluster, "cta": place.cta}
+    return {name: value for name, value in attributes.items() if value is not None}

@@ -74,11 +74,11 @@ def memmodel(request: pytest.FixtureRequest) -> Asserting:
     """`assert_never`, `assert_sometimes`, `assert_always` and `check` under ptx-9.3, or what stands in for it."""
     from memmodel.testing import Asserting
 
-    found = request.config.pluginmanager.get_plugin("memmodel-collection")
-    if found is None:
+    run = request.config.pluginmanager.get_plugin("memmodel-collection")
+    if run is None:
         return Asserting()
-    model = next(iter(found.standing.get("ptx-9.3", ())), "ptx-9.3")
-    return Asserting(model, found.options(found.engines[0]), kept=not request.config.getoption("--memmodel-no-cache"))
+    model = next(iter(run.standing.get("ptx-9.3", ())), "ptx-9.3")
+    return Asserting(model, run.options(run.engines[0]), kept=not request.config.getoption("--memmodel-no-cache"))
 
 
 class LitmusRun:
@@ -167,11 +167,11 @@ class LitmusRun:
             self.verdicts.known(path)
             self._is_expected(name)
             return name, path
-        found = base_of(self.verdicts.known(text).files, text)
-        if found is None:
+        base = base_of(self.verdicts.known(text).files, text)
+        if base is None:
             hint = f"say it: --memmodel ptx-9.3={text}"
             raise InputError(f"{text} derives from no shipped model, so nothing is expected of it", hint=hint)
-        return found, text
+        return base, text
 
     def _is_expected(self, name: str) -> None:
         """Raises InputError for a name that no Expect line can mean: nothing would be judged in its place."""
@@ -244,11 +244,11 @@ class LitmusFile(pytest.File):
 
     @staticmethod
     def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> LitmusFile:
-        made: LitmusFile = LitmusFile.from_parent(parent, path=path)
-        made.collection, made.named = collection, collection.name_of(path)
-        made.add_marker(pytest.mark.memmodel)
-        made.add_marker(pytest.mark.folder(name=os.path.dirname(made.named).replace(os.sep, "/")))
-        return made
+        file: LitmusFile = LitmusFile.from_parent(parent, path=path)
+        file.collection, file.named = collection, collection.name_of(path)
+        file.add_marker(pytest.mark.memmodel)
+        file.add_marker(pytest.mark.folder(name=os.path.dirname(file.named).replace(os.sep, "/")))
+        return file
 
     def collect(self) -> Iterator[pytest.Item]:
         from memmodel.errors import InputError
@@ -301,13 +301,13 @@ class VerdictItem(pytest.Item):
         *,
         problem: str = "",
     ) -> VerdictItem:
-        made: VerdictItem = VerdictItem.from_parent(parent, name=name)
-        made.collection, made.posed, made.problem = collection, posed, problem
-        made.standing_for, made.model, made.word, made.engine = standing_for, model, word, engine
+        verdict: VerdictItem = VerdictItem.from_parent(parent, name=name)
+        verdict.collection, verdict.posed, verdict.problem = collection, posed, problem
+        verdict.standing_for, verdict.model, verdict.word, verdict.engine = standing_for, model, word, engine
         if posed is not None:
-            made.add_marker(pytest.mark.model(name=standing_for))
-            made.add_marker(pytest.mark.engine(name=engine))
-        return made
+            verdict.add_marker(pytest.mark.model(name=standing_for))
+            verdict.add_marker(pytest.mark.engine(name=engine))
+        return verdict
 
     def runtest(self) -> None:
         if self.problem:
@@ -339,14 +339,15 @@ class VerdictItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What is printed of a failure: our own sentences, and a traceback only for a bug."""
-        return _told(excinfo) or super().repr_failure(excinfo, style)
+        return _sentences(excinfo) or super().repr_failure(excinfo, style)
 
 
 class Unexpected(Exception):
     """An item failed, and its text says why."""
 
 
-def _told(excinfo: pytest.ExceptionInfo[BaseException]) -> str | None:
+def _sentences(excinfo: pytest.ExceptionInfo[BaseException]) -> str | None:
+    """What is wrong in our own words; None for a bug."""
     from memmodel.errors import InputError
 
     error = excinfo.value
@@ -365,17 +366,17 @@ class PropertyFile(pytest.File):
 
     @staticmethod
     def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> PropertyFile:
-        made: PropertyFile = PropertyFile.from_parent(parent, path=path)
-        made.collection = collection
-        made.add_marker(pytest.mark.memmodel)
-        return made
+        file: PropertyFile = PropertyFile.from_parent(parent, path=path)
+        file.collection = collection
+        file.add_marker(pytest.mark.memmodel)
+        return file
 
     def collect(self) -> Iterator[pytest.Item]:
         for model in self.collection.models("ptx-9.3"):
-            made: PropertyItem = PropertyItem.from_parent(self, name=Path(model).stem if "/" in model else model)
-            made.model = model
-            made.add_marker(pytest.mark.model(name="ptx-9.3"))
-            yield made
+            tried: PropertyItem = PropertyItem.from_parent(self, name=Path(model).stem if "/" in model else model)
+            tried.model = model
+            tried.add_marker(pytest.mark.model(name="ptx-9.3"))
+            yield tried
 
 
 class PropertyItem(pytest.Item):
@@ -392,4 +393,4 @@ class PropertyItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What is printed of a failure: the counterexample, and a traceback only for a bug."""
-        return _told(excinfo) or super().repr_failure(excinfo, style)
+        return _sentences(excinfo) or super().repr_failure(excinfo, style)

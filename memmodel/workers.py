@@ -85,12 +85,12 @@ class Workers(Generic[J, R]):
         """Run one job in a process of its own, after some job ended the shared ones."""
         from multiprocessing import Pipe, Process
 
-        ours, its = Pipe(duplex=False)
-        child = Process(target=_send, args=(its, self._begin, self._work, job))
+        receiver, sender = Pipe(duplex=False)
+        child = Process(target=_send, args=(sender, self._begin, self._work, job))
         child.start()
-        its.close()
+        sender.close()
         try:
-            result: R = ours.recv()
+            result: R = receiver.recv()
             return result
         except EOFError:
             child.join()

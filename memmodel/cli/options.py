@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memmodel.answer import Budget
+from memmodel.answer import ENGINES, Budget
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,10 +25,6 @@ Decorator = Callable[[F], F]
 LEAST_MEMORY = 50_000_000
 
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
-
-
-ENGINES = ("auto", "z3", "enumerate")
-"""auto takes the one that is expected to be faster."""
 
 
 def parse_budget(steps: str | None = None, timeout: float | None = None, memory: str | None = None) -> Budget:
