@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memmodel.answer import Budget
-from memmodel.base.labels import Access, Fault, GroupWait, Label, Side, Signal, Undefined
+from memmodel.base.labels import Access, Action, Fault, GroupWait, Label, Mbarrier, Side, Signal, Undefined
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, ObjectRecord, Record, RecordName, Trace, WaitRecord
 from memmodel.concrete.runner import Runner
@@ -29,7 +29,7 @@ from memmodel.kernel.machine.run import Scheduler
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.litmus.parse import parse_litmus
-from memmodel.litmus.syntax import Layout
+from memmodel.litmus.syntax import Instruction, Layout
 from memmodel.memory.bytes import Cell, Footprint, Instance
 from memmodel.memory.cells import Starts
 from memmodel.program.addresses import AddressSpace
@@ -114,6 +114,15 @@ class Told:
     left: dict[tuple[Where, int], int] = field(default_factory=dict)
     registers: dict[str, int] = field(default_factory=dict)
 
+    def bytes_touched(self, threads: int) -> Counter[tuple[Label, int | None, Where, int]]:
+        """`touched`; of several threads, who access some bytes each, without the sizes."""
+        if threads == 1:
+            return self.touched
+        counts: Counter[tuple[Label, int | None, Where, int]] = Counter()
+        for (label, _, where, byte), count in self.touched.items():
+            counts[label, None, where, byte] += count
+        return counts
+
 
 # ---- litmus --------------------------------------------------------------------------------------------------------
 
@@ -160,7 +169,7 @@ def in_litmus(line: str, before: str = "") -> Told | None:
     (trace,) = runner.run(Initial(steps.space), Meter(Budget()), waits=False).traces
     if trace.ending.end is End.BEYOND:
         return None
-    told, last = Told(), steps.test.threads[0].body[-1]
+    told, last = Told(), [item for item in steps.test.threads[0].body if isinstance(item, Instruction)][-1]
     for number, record in enumerate(trace.records):
         if steps.programs[0].steps[record.name.step].instruction is last:
             _tell(told, trace, number, record)
@@ -178,7 +187,8 @@ def _tell(told: Told, trace: Trace, number: int, record: Record) -> None:
             if isinstance(label, Access) and label.side is Side.WRITE:
                 _leave(told, footprint, trace.values[number])
         case ObjectRecord(label=label, object=cell):
-            told.bytes[_instance(cell.instance), cell.first] += record.bytes
+            lowers = isinstance(label, Signal) or record.action is Action.COMPLETE_TX
+            told.bytes[_instance(cell.instance), cell.first] += record.bytes if lowers else -record.bytes
             told.completed.append((label, _instance(cell.instance), cell.first, _labels(trace, record.completes)))
         case WaitRecord(label=label):
             told.completed.append((label, None, 0, _labels(trace, record.completes)))
@@ -212,11 +222,13 @@ def _leave(told: Told, footprint: Footprint, value: int | None) -> None:
 # ---- modules -------------------------------------------------------------------------------------------------------
 
 
-def in_module(line: str, before: str = "") -> Told:
-    """What the instruction does in a module. Raises InputError where the run cannot go on."""
+def in_module(line: str, before: str = "", threads: int = 1) -> Told:
+    """What the instruction does in a module, executed by so many threads of a CTA: the events are those of the first of
+    them. Raises InputError where the run cannot go on.
+    """
     module = parse_module(Source("k.ptx", MODULE.replace("BEFORE", before).replace("LINE", line)))
     entry = entry_of(module, "k")
-    plain = {"grid": [2, 1, 1], "block": [1, 1, 1], "cluster": [2, 1, 1], "params": []}
+    plain = {"grid": [2, 1, 1], "block": [threads, 1, 1], "cluster": [2, 1, 1], "params": []}
     address = DeviceMemory(module, entry, parse_launch(plain)).symbols["src"][1]
     one = {"param": "map", "dims": [WORDS], "strides_bytes": [], "box": [16]}
     two = {"param": "flat", "dims": [8, 8], "strides_bytes": [32], "box": [4, 2]}
@@ -228,7 +240,7 @@ def in_module(line: str, before: str = "") -> Told:
     number = body[-2].number
     places = _Places(scheduler)
     told = Told(undefined={_rule(one.rule, one.message) for one in run.problems if one.instruction is body[number]})
-    for access in (one for one in run.weak() if one.at == number and one.thread == 0):
+    for access in (access for access in run.weak() if access.at == number and access.thread < threads):
         for byte in range(access.first, access.first + access.size):
             told.touched[access.label, access.scalar, *places.of(access.block, byte)] += 1
     for event in run.threads[0].events:
@@ -280,6 +292,11 @@ def _note(told: Told, scheduler: Scheduler, places: _Places, event: TraceEvent) 
         if event.block is not None:
             told.bytes[where] = -scheduler.machine.object(event.block, event.first).tx  # type: ignore[index]
         return
+    if isinstance(event.label, Mbarrier):
+        assert event.block is not None
+        told.completed.append((event.label, *places.of(event.block, event.first), frozenset()))
+        told.bytes[places.of(event.block, event.first)] = -scheduler.machine.object(event.block, event.first).tx  # type: ignore[index]
+        return
     told.events.append(event.label)
 
 
@@ -311,29 +328,49 @@ class _Places:
 # ---- both ----------------------------------------------------------------------------------------------------------
 
 
-def compare(line: str, before: str = "") -> None:
-    """Both doors say the same of an instruction."""
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How an instruction is compared. `threads`: so many execute it together in a module, after `in_module`; then the
+    sizes of their accesses are their own. `results`: in registers are the same numbers, too.
+    """
+
+    threads: int = 1
+    in_module: str = ""
+    results: bool = True
+
+
+def compare(line: str, before: str = "", how: Comparison = Comparison()) -> bool:
+    """Both doors say the same of an instruction. False if there is nothing to compare: litmus tests do not follow it, or
+    have nothing to say of it beyond that its address is undefined.
+    """
     litmus = in_litmus(line, before)
     if litmus is None:
-        return
-    module = in_module(line, before)
+        return False
+    module = in_module(line, before + how.in_module, how.threads)
     assert litmus.undefined == module.undefined
     if "address" in litmus.undefined:  # a litmus test issues nothing then
-        return
+        return False
     assert litmus.events == module.events
-    assert litmus.touched == module.touched
+    assert litmus.bytes_touched(how.threads) == module.bytes_touched(how.threads)
     assert litmus.completed == module.completed
     assert litmus.bytes == module.bytes
     for place, value in litmus.left.items():
         assert module.left.get(place, value) == value, place
-    for name in re.findall(r"%(\w+)", re.sub(r"\[[^]]*\]", "", line)):  # those in brackets hold addresses
+    for name in written(line) if how.results else ():
         value = litmus.registers.get(name)
         assert value is None or module.registers.get(name, value) == value, name
+    return True
+
+
+def written(line: str) -> list[str]:
+    """The registers in the first operand, if that is no address."""
+    first = re.match(r"\S+ (\{[^}]*\}|[^,\[]*)", line)
+    return re.findall(r"%(\w+)", first[1]) if first else []
 
 
 def spellings(line: str) -> Iterator[str]:
     """The instruction with each other word that one of its qualifiers may be, or without it."""
-    mnemonic, _, operands = line.partition(" ")
+    mnemonic = line.split()[0].removesuffix(";")
     spelling = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
     assert isinstance(spelling, Spelling), mnemonic
     yield line
@@ -343,7 +380,7 @@ def spellings(line: str) -> Iterator[str]:
             chosen = [words[one.name] for one in spelling.row.slots if words.get(one.name) is not None]
             other = ".".join([spelling.head, *chosen])  # type: ignore[list-item]
             if other != mnemonic and isinstance(read_mnemonic(other, Layout.BLOCKS, HEADS), Spelling):
-                yield f"{other} {operands}"
+                yield other + line.removeprefix(mnemonic)
 
 
 def readable(line: str, before: str = "") -> bool:
