@@ -98,7 +98,6 @@ RESPONSE = "a response has bits of its own in a litmus test"
 OTHER_NUMBERS = {
     "bar.cta.red": COMBINED,
     "bar.red": COMBINED,
-    "barrier.cta.red": COMBINED,
     "barrier.red": COMBINED,
     "clusterlaunchcontrol.query_cancel.get_first_ctaid": RESPONSE,
     "clusterlaunchcontrol.query_cancel.get_first_ctaid::x": RESPONSE,
@@ -249,7 +248,7 @@ multimem.ld_reduce.acquire.sys.global.add.u32 %t0, [both];
 multimem.st.weak.global.b32 [both], %t1;
 multimem.red.release.gpu.global.max.u32 [both], %t1;
 mapa.shared::cluster.u32 %t0, tile, 1;
-getctarank.shared::cluster.u32 %r0, %t24;
+getctarank.shared::cluster.u32 %r0, %a24;
 isspacep.shared::cta %p0, %rd20;
 cvta.to.global.u64 %rd0, %rd20;
 cvta.global.u64 %rd0, %rd20;
@@ -311,8 +310,8 @@ shl.b32 %t0, %t1, %r2;
 shr.s32 %t0, %t1, 2;
 selp.b32 %t0, %t1, %t2, %p1;
 mov.b32 %t0, %t1;
-mov.u32 %r0, %cluster_ctarank;
-mov.u64 %rd0, src;
+mov.u32 %t0, %cluster_ctarank;
+mov.u64 %t0, src;
 setp.lt.s32 %p0, %t1, %t2;
 setp.lt.and.s32 %p0|%p4, %t1, %t2, !%p2;
 set.lt.u32.s32 %r0, %s1, %s2;
