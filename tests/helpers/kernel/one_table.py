@@ -340,8 +340,8 @@ class Comparison:
 
 
 def compare(line: str, before: str = "", how: Comparison = Comparison()) -> bool:
-    """Both doors say the same of an instruction. False if there is nothing to compare: litmus tests do not follow it, or
-    have nothing to say of it beyond that its address is undefined.
+    """Check that both doors say the same of an instruction. False if there is nothing to compare: litmus tests do not
+    follow it, or have nothing to say of it beyond that its address is undefined.
     """
     litmus = in_litmus(line, before)
     if litmus is None:
