@@ -69,6 +69,12 @@ GENERIC = (
 )
 """Checks that speak of nothing asynchronous; the generic corpus shows that they are needed."""
 
+OF_KERNELS = ("undefined-before-start",)
+"""Checks about CTAs that start, which all run in a test (kernel/order/test_cta_lives.py)."""
+
+READINGS_OF_KERNELS = ("D19-together",)
+"""Readings about the lanes of a warp, which a litmus thread stands for (kernel/machine/test_engines.py)."""
+
 REPORTED = {
     "readings/D10-fence": "the load runs after a test that failed, too",
     "readings/D10-one-shot": "the load runs after a test that failed, too",
@@ -99,7 +105,7 @@ def test_every_row_has_a_file_and_every_forbidden_one_a_mutation_that_is_not(row
 
 
 def test_every_check_of_the_model_is_listed() -> None:
-    assert {check.name for check in api.load(DEFAULT).checks} == {*NEEDED, *GENERIC}
+    assert {check.name for check in api.load(DEFAULT).checks} == {*NEEDED, *GENERIC, *OF_KERNELS}
 
 
 @pytest.mark.parametrize("check", NEEDED)
@@ -115,4 +121,4 @@ def test_every_check_is_needed(check: str) -> None:
 def test_every_reading_changes_a_file(reading: str) -> None:
     model = f"readings/{reading}"
     named = [path for path in FILES if word(path, model)]
-    assert any(word(path, model) != word(path) for path in named)
+    assert any(word(path, model) != word(path) for path in named) is (reading not in READINGS_OF_KERNELS)
