@@ -87,8 +87,9 @@ def _answered(
                 raise
     from memmodel.solve.answers import solve_answer
 
-    left = replace(budget, seconds=budget.seconds - (monotonic() - started))
-    return solve_answer(lowered, model, budget=left, bound=options.bound, findings=findings, begun=begun)
+    return solve_answer(
+        lowered, model, budget=budget, bound=options.bound, findings=findings, begun=begun, started=started
+    )
 
 
 def seek(

@@ -1,42 +1,37 @@
-"""The base sets and relations of cat over an EventGraph, by name. What the program settles is a constant.
+"""The base sets and relations of cat that an execution decides, over an EventGraph, by name.
 
-In: EventGraph. Out: `BaseFormulas`, which gives a row for every base set and a matrix for every base relation. The
-tables of `memmodel.base` say which events a label or a place puts into each; what an execution decides is here.
+In: EventGraph. Out: `BaseFormulas`, which gives a row for each of these sets and a matrix for each of these relations.
+All other base names follow from labels, places and which events run (`refine.cells`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 from memmodel.base.labels import Access, Family, InitialWrite
-from memmodel.base.logic import FALSE
-from memmodel.base.points import Point
-from memmodel.base.relations import RELATION_ROWS, BaseRelation
-from memmodel.base.sets import SET_ROWS
 from memmodel.encode.barriers import Barriers
 from memmodel.encode.boundaries import join_where_uncut
 from memmodel.encode.communication import Communication
 from memmodel.encode.completion import completion, cta_ends, dependencies, exits, warpgroup_completion
-from memmodel.encode.mbarriers import Mbarriers, mbarriers
-from memmodel.encode.relations import Rel, Row, no_pairs
-from memmodel.events.graph import Event, EventGraph, MemoryEvent
+from memmodel.encode.mbarriers import Mbarriers
+from memmodel.encode.relations import Rel, Row, put
+from memmodel.events.graph import EventGraph, MemoryEvent
 from memmodel.memory.bytes import Cell
 
 
 class BaseFormulas:
-    """Base names of one event graph."""
+    """Base names of one event graph. `runs`: when each event is one of the execution."""
 
     def __init__(self, graph: EventGraph) -> None:
         self.graph = graph
         self.communication = Communication(graph)
         self.barriers = Barriers(graph)
-        self.mbarriers: Mbarriers = mbarriers(graph)
+        self.mbarriers = Mbarriers(graph)
         self.runs = self._when_they_run()
-        self._sets: dict[str, Row] = {}
         self._relations: dict[str, Rel] = {}
 
     def _when_they_run(self) -> list[int]:
-        """When each event is one of the execution: an initial write, if some access touches its cell."""
+        """An initial write is one of the execution if some access touches its cell."""
         touched: dict[Cell, list[int]] = {}
         for event in self.graph.of_kind(MemoryEvent):
             if not isinstance(event.label, InitialWrite):
@@ -53,64 +48,25 @@ class BaseFormulas:
         join_where_uncut(self.graph, self.communication)
 
     def set(self, name: str) -> Row:
-        """A base set: event -> formula."""
-        if name not in self._sets:
-            row = SET_ROWS[name]
-            if row.holds is None:
-                self._sets[name] = DECIDED_SETS[name](self)
-            else:
-                self._sets[name] = {
-                    e.uid: self.runs[e.uid] for e in self.graph.events if row.holds(e.label) and row.has(e.point.cell)
-                }
-        return self._sets[name]
+        """A base set that an execution decides: event -> formula."""
+        return DECIDED_SETS[name](self)
 
     def relation(self, name: str) -> Rel:
-        """A base relation, computed once."""
+        """A base relation that an execution decides, computed once."""
         if name not in self._relations:
-            row = RELATION_ROWS[name]
-            settled = row.key is not None or row.holds is not None
-            self._relations[name] = self._settled(row) if settled else DECIDED_RELATIONS[name](self)
+            self._relations[name] = DECIDED_RELATIONS[name](self)
         return self._relations[name]
-
-    def _settled(self, row: BaseRelation) -> Rel:
-        """The pairs of events that run and that the table relates."""
-        rows = no_pairs(len(self.graph.events))
-        if row.key is None:
-            left = [e for e in self.graph.events if row.domain is None or row.domain(e.point)]
-            right = [e for e in self.graph.events if row.range is None or row.range(e.point)]
-            self._pairs(rows, left, right, row.holds)
-            return rows
-        groups: dict[Hashable, list[Event]] = {}
-        for event in self.graph.events:
-            key = row.key(event.point)
-            if key is not None:
-                groups.setdefault(key, []).append(event)
-        for members in groups.values():
-            self._pairs(rows, members, members, row.holds)
-        return rows
-
-    def _pairs(
-        self, rows: Rel, left: list[Event], right: list[Event], holds: Callable[[Point, Point], bool] | None
-    ) -> None:
-        both = self.graph.logic.both
-        for a in left:
-            row = rows[a.uid]
-            runs, point = self.runs[a.uid], a.point
-            for b in right:
-                if (holds is None or holds(point, b.point)) and (cell := both(runs, self.runs[b.uid])) != FALSE:
-                    row[b.uid] = cell
 
     def refused(self) -> Row:
         """The responses of try_cancel requests that failed."""
-        both = self.graph.logic.both
-        return {
-            e.uid: formula
-            for e in self.graph.events
-            if e.visit in self.graph.requests
-            and isinstance(e.label, Access)
-            and e.label.family is Family.TRY_CANCEL
-            and (formula := both(e.runs, -self.graph.requests[e.visit][1])) != FALSE
-        }
+        logic = self.graph.logic
+        row: Row = {}
+        for event in self.graph.events:
+            responds = isinstance(event.label, Access) and event.label.family is Family.TRY_CANCEL
+            if responds and event.visit in self.graph.requests:
+                _, success = self.graph.requests[event.visit]
+                put(logic, row, event.uid, logic.both(event.runs, -success))
+        return row
 
 
 DECIDED_SETS: dict[str, Callable[[BaseFormulas], Row]] = {

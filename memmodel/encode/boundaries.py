@@ -8,37 +8,30 @@ there, an operation reads both sides from one operation, and pieces of copies ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from memmodel.base.labels import InitialWrite
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.communication import Communication
 from memmodel.events.graph import Copied, EventGraph, MemoryEvent
-from memmodel.memory.bytes import Cell, Instance
+from memmodel.memory.bytes import Instance
 
 Place = tuple[Instance, int]
 """A byte of an instance before which memory is cut."""
 
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """Two pieces of one access on neighbouring cells, or two initial writes."""
-
-    left: MemoryEvent
-    right: MemoryEvent
+Crossing = tuple[MemoryEvent, MemoryEvent]
+"""Two pieces of one access on neighbouring cells, or two initial writes."""
 
 
 def join_where_uncut(graph: EventGraph, communication: Communication) -> None:
     """Require that neighbouring cells are one wherever no access of the execution cuts between them."""
     crossings: dict[Place, list[Crossing]] = {}
-    for one in _crossings(graph):
-        cell = one.right.cell
-        crossings.setdefault((cell.instance, cell.first), []).append(one)
+    for left, right in _crossings(graph):
+        crossings.setdefault((right.cell.instance, right.cell.first), []).append((left, right))
     cuts = _Cuts(graph)
-    for place, here in crossings.items():
+    for place, pairs in crossings.items():
         cut = cuts.formula(place)
         if cut != TRUE:
-            _join(graph, communication, here, cut)
+            _join(graph, communication, pairs, cut)
 
 
 def _crossings(graph: EventGraph) -> Iterator[Crossing]:
@@ -53,18 +46,18 @@ def _crossings(graph: EventGraph) -> Iterator[Crossing]:
             key = (event.visit, event.part, event.label, event.cell.instance, event.runs)
         groups.setdefault(key, []).append(event)
     for events in groups.values():
-        ends: dict[tuple[Instance, int], list[MemoryEvent]] = {}
+        ends: dict[Place, list[MemoryEvent]] = {}
         for event in events:
             ends.setdefault((event.cell.instance, event.cell.end), []).append(event)
         for right in events:
             for left in ends.get((right.cell.instance, right.cell.first), ()):
-                yield Crossing(left, right)
+                yield left, right
 
 
-def _join(graph: EventGraph, communication: Communication, here: list[Crossing], cut: int) -> None:
+def _join(graph: EventGraph, communication: Communication, pairs: list[Crossing], cut: int) -> None:
     """What crosses an uncut place reads, and is ordered, alike on both sides."""
     logic = graph.logic
-    right_of = {one.left.uid: one.right.uid for one in here}
+    right_of = {left.uid: right.uid for left, right in pairs}
 
     def same(a: int, b: int) -> None:
         logic.require(cut, -a, b)
@@ -75,16 +68,11 @@ def _join(graph: EventGraph, communication: Communication, here: list[Crossing],
             for later, edge in matrix[first].items():
                 if later in right_of:
                     same(edge, matrix[second].get(right_of[later], FALSE))
-    finals = dict(communication.chosen_finals())
-    left, right = _sides(here)
-    if left in finals and right in finals:
-        for uid, chosen in finals[left].items():
+    left, right = (communication.finals.get(event.cell) for event in pairs[0])
+    if left is not None and right is not None:
+        for uid, chosen in left.items():
             if uid in right_of:
-                same(chosen, finals[right].get(right_of[uid], FALSE))
-
-
-def _sides(here: list[Crossing]) -> tuple[Cell, Cell]:
-    return here[0].left.cell, here[0].right.cell
+                same(chosen, right.get(right_of[uid], FALSE))
 
 
 class _Cuts:
@@ -101,13 +89,10 @@ class _Cuts:
 
     def formula(self, place: Place) -> int:
         """The formula that says memory is cut there: by an access, or by a copy from or to where it is."""
-        if place in self._known:
-            return self._known[place]
-        cut = self._directly(place)
-        if cut != TRUE:
-            cut = self._carried(place)
-        self._known[place] = cut
-        return cut
+        if place not in self._known:
+            cut = self._directly(place)
+            self._known[place] = cut if cut == TRUE else self._carried(place)
+        return self._known[place]
 
     def _directly(self, place: Place) -> int:
         """An access begins or ends there, or one of its scalars does."""
@@ -121,16 +106,16 @@ class _Cuts:
     def _carried(self, place: Place) -> int:
         """The least solution of: a place is cut directly, or where a copy that runs comes from or goes to."""
         reached = [place]
-        for one in reached:
-            reached += [other for other, _ in self._neighbours(one) if other not in reached]
-        direct = {one: self._directly(one) for one in reached}
+        for at in reached:  # which grows
+            reached += [other for other, _ in self._neighbours(at) if other not in reached]
+        direct = {at: self._directly(at) for at in reached}
         cut = dict(direct)
         for _ in reached:
             longer = {
-                one: self._logic.disj(
-                    [direct[one], *(self._logic.both(runs, cut[other]) for other, runs in self._neighbours(one))]
+                at: self._logic.disj(
+                    [direct[at], *(self._logic.both(runs, cut[other]) for other, runs in self._neighbours(at))]
                 )
-                for one in reached
+                for at in reached
             }
             if longer == cut:
                 break
@@ -141,6 +126,6 @@ class _Cuts:
         """The places that copies connect with this one, and when."""
         instance, at = place
         for copy in self._copies.get(instance, ()):
-            for here, there in ((copy.source, copy.target), (copy.target, copy.source)):
-                if here.instance == instance and here.first <= at <= here.end:
-                    yield (there.instance, there.first + at - here.first), copy.runs
+            for near, far in ((copy.source, copy.target), (copy.target, copy.source)):
+                if near.instance == instance and near.first <= at <= near.end:
+                    yield (far.instance, far.first + at - near.first), copy.runs

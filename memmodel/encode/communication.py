@@ -8,8 +8,7 @@ definition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
-from typing import TypeVar
+from itertools import combinations, permutations
 
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.base.logic import FALSE, TRUE
@@ -20,8 +19,6 @@ from memmodel.events.graph import Event, EventGraph, MemoryEvent
 from memmodel.events.values import Cases
 from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Sem
-
-E = TypeVar("E", bound=Event)
 
 Operation = int
 """A number for a write operation: of its scalar, or of its own for an initial write and a piece of a copy."""
@@ -34,7 +31,10 @@ EDGES = 300
 
 
 class Communication:
-    """rf, co and sync_fence of one event graph, and the final write of each cell."""
+    """rf, co and sync_fence of one event graph.
+
+    `finals`: for each cell whose final write was asked for, the formulas of the candidates.
+    """
 
     def __init__(self, graph: EventGraph) -> None:
         self.graph = graph
@@ -48,7 +48,7 @@ class Communication:
             else:
                 self.writes.setdefault(event.cell, []).append(event)
         self._on_sight: list[Order] = []
-        self._final: dict[Cell, dict[int, int]] = {}
+        self.finals: dict[Cell, dict[int, int]] = {}
         for read in self.reads:
             self._rf_has_one_source(read)
         self._co_orders_operations()
@@ -105,7 +105,7 @@ class Communication:
                 pieces.setdefault(_operation(write), []).append(write)
                 for first in initial:
                     self.co[first.uid][write.uid] = write.runs
-            for a, b in _pairs(others):
+            for a, b in permutations(others, 2):
                 edge = self._edge(before, a, b)
                 if edge != FALSE:
                     self.co[a.uid][b.uid] = edge
@@ -120,24 +120,25 @@ class Communication:
             return FALSE
         row = before.setdefault(_operation(a), {})
         if _operation(b) not in row:
-            edge = row[_operation(b)] = logic.var(f"co(e{a.uid},e{b.uid})")
-            logic.require(-edge, a.runs)
-            logic.require(-edge, b.runs)
+            row[_operation(b)] = self._comes_before(f"co(e{a.uid},e{b.uid})", a, b)
         return row[_operation(b)]
+
+    def _comes_before(self, name: str, a: Event, b: Event) -> int:
+        """A variable that says that one event comes before another; only events that run do."""
+        edge = self.logic.var(name)
+        self.logic.require(-edge, a.runs)
+        self.logic.require(-edge, b.runs)
+        return edge
 
     def _complete_where_operations_overlap_partly(
         self, before: Order, pieces: dict[Operation, list[MemoryEvent]]
     ) -> None:
         """Where operations overlap partly, those that share no cell are related through others: relate them too."""
         for group in _overlapping(self.writes, pieces):
-            for a in group:
-                for b in group:
-                    if a != b and b not in before.setdefault(a, {}):
-                        first, second = pieces[a][0], pieces[b][0]
-                        if self.logic.both(first.runs, second.runs) != FALSE:
-                            edge = before[a][b] = self.logic.var(f"co(e{first.uid},e{second.uid})'")
-                            self.logic.require(-edge, first.runs)
-                            self.logic.require(-edge, second.runs)
+            for a, b in permutations(group, 2):
+                first, second = pieces[a][0], pieces[b][0]
+                if b not in before.setdefault(a, {}) and self.logic.both(first.runs, second.runs) != FALSE:
+                    before[a][b] = self._comes_before(f"co(e{first.uid},e{second.uid})'", first, second)
 
     def _is_strict_order(self, before: Order) -> None:
         """Asymmetric and transitive."""
@@ -162,8 +163,8 @@ class Communication:
                         self.logic.require(-first, -second, row.get(c, FALSE))
 
     def accepts(self, holds: Callable[[int], bool]) -> bool:
-        """Are the orders transitive in a candidate? If not, the solver has learnt where, and where they would not be
-        then: in all, that would be cubic."""
+        """True if the orders are transitive in a candidate. If not, the solver has learnt where they are not, and where
+        they would not be then: everywhere, that would be cubic."""
         return all([self._accepts(order, holds) for order in self._on_sight])
 
     def _accepts(self, edges: Order, holds: Callable[[int], bool]) -> bool:
@@ -187,24 +188,19 @@ class Communication:
 
     def final_writes(self, cell: Cell) -> dict[int, int]:
         """Uid of a write -> formula: it is the (chosen) co-maximal write that gives the cell its final value."""
-        if cell not in self._final:
+        if cell not in self.finals:
             logic = self.logic
-            here = {write.uid: write for write in self.writes[cell]}
-            if len(here) == 1:
-                self._final[cell] = dict.fromkeys(here, TRUE)
+            writes = self.writes[cell]
+            if len(writes) == 1:
+                self.finals[cell] = {writes[0].uid: TRUE}
             else:
-                chosen = {uid: logic.var(f"final({cell},e{uid})") for uid in here}
+                chosen = self.finals[cell] = {write.uid: logic.var(f"final({cell},e{write.uid})") for write in writes}
                 logic.exactly_one(list(chosen.values()))
-                for uid, formula in chosen.items():
-                    logic.require(-formula, here[uid].runs)
-                    for later in self.co[uid].values():
-                        logic.require(-formula, -later)
-                self._final[cell] = chosen
-        return self._final[cell]
-
-    def chosen_finals(self) -> list[tuple[Cell, dict[int, int]]]:
-        """The cells whose final write was asked for, with the formulas of their candidates."""
-        return list(self._final.items())
+                for write in writes:
+                    logic.require(-chosen[write.uid], write.runs)
+                    for later in self.co[write.uid].values():
+                        logic.require(-chosen[write.uid], -later)
+        return self.finals[cell]
 
     # ---- sync_fence ----------------------------------------------------------------------------------------------
 
@@ -212,45 +208,32 @@ class Communication:
         """A strict partial order on fence.sc events that relates every pair whose scopes include each other."""
         logic = self.logic
         fences = [e for e in self.graph.events if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
-        before: dict[int, dict[int, int]] = {}
-        total = True
-        for at, a in enumerate(fences):
-            for b in fences[at + 1 :]:
-                if logic.both(a.runs, b.runs) == FALSE:
-                    total = False
-                elif _in_scope(a, b):
-                    self._one_comes_first(a, b)
-                else:
-                    total = False
-                    self._one_may_come_first(a, b)
-        for a in fences:
-            before[a.uid] = self.sync_fence[a.uid]
-        if total and all(fence.runs == TRUE for fence in fences):
-            self._has_no_circle([fence.uid for fence in fences], before)
+        total = all(fence.runs == TRUE for fence in fences)
+        for a, b in combinations(fences, 2):
+            both = logic.both(a.runs, b.runs)
+            if both == FALSE:
+                total = False
+            elif _in_scope(a, b):
+                edge = logic.var(f"sync_fence(e{a.uid},e{b.uid})")
+                self.sync_fence[a.uid][b.uid] = logic.both(both, edge)
+                self.sync_fence[b.uid][a.uid] = logic.both(both, -edge)
+            else:
+                total = False
+                for first, second in ((a, b), (b, a)):
+                    name = f"sync_fence(e{first.uid},e{second.uid})"
+                    self.sync_fence[first.uid][second.uid] = self._comes_before(name, first, second)
+        before = {fence.uid: self.sync_fence[fence.uid] for fence in fences}
+        if total:
+            self._has_no_circle(before)
         else:
             self._is_strict_order(before)
 
-    def _one_comes_first(self, a: Event, b: Event) -> None:
-        """One variable for two fences that are related one way or the other."""
-        logic = self.logic
-        first = logic.var(f"sync_fence(e{a.uid},e{b.uid})")
-        both = logic.both(a.runs, b.runs)
-        self.sync_fence[a.uid][b.uid], self.sync_fence[b.uid][a.uid] = logic.both(both, first), logic.both(both, -first)
-
-    def _one_may_come_first(self, a: Event, b: Event) -> None:
-        logic = self.logic
-        for first, second in ((a, b), (b, a)):
-            edge = logic.var(f"sync_fence(e{first.uid},e{second.uid})")
-            logic.require(-edge, a.runs)
-            logic.require(-edge, b.runs)
-            self.sync_fence[first.uid][second.uid] = edge
-
-    def _has_no_circle(self, events: list[int], before: dict[int, dict[int, int]]) -> None:
+    def _has_no_circle(self, before: Order) -> None:
         """A relation that relates each two events one way is an order, if it has no circle of three."""
-        for a, b, c in combinations(events, 3):
-            one, two, three = before[a][b], before[b][c], before[a][c]
-            self.logic.constraints.append((-one, -two, three))
-            self.logic.constraints.append((one, two, -three))
+        for a, b, c in combinations(before, 3):
+            first, second, both = before[a][b], before[b][c], before[a][c]
+            self.logic.constraints.append((-first, -second, both))
+            self.logic.constraints.append((first, second, -both))
 
 
 def _in_scope(a: Event, b: Event) -> bool:
@@ -265,14 +248,6 @@ def _operation(write: MemoryEvent) -> Operation:
     return write.point.operation
 
 
-def _pairs(events: list[E]) -> Iterator[tuple[E, E]]:
-    """All ordered pairs of different events."""
-    for a in events:
-        for b in events:
-            if a is not b:
-                yield a, b
-
-
 def _may_be_equal(written: Cases, read: Cases) -> bool:
     wide = written.bits is not None or read.bits is not None
     return wide or bool(written.numbers.keys() & read.numbers.keys())
@@ -283,17 +258,13 @@ def _overlapping(
 ) -> Iterator[list[Operation]]:
     """Groups of operations that are connected by shared cells, in which some operation has several cells."""
     group: dict[Operation, set[Operation]] = {operation: {operation} for operation in pieces}
-    for here in writes.values():
-        met = [_operation(write) for write in here if write.point.operation is not None]
+    for on_cell in writes.values():
+        met = [_operation(write) for write in on_cell if write.point.operation is not None]
         for other in met[1:]:
             first, second = group[met[0]], group[other]
             if first is not second:
                 first |= second
-                for one in second:
-                    group[one] = first
-    done: set[int] = set()
-    for members in group.values():
-        if id(members) not in done:
-            done.add(id(members))
-            if any(len(pieces[one]) > 1 for one in members):
-                yield sorted(members)
+                group |= dict.fromkeys(second, first)
+    for members in {id(members): members for members in group.values()}.values():
+        if any(len(pieces[operation]) > 1 for operation in members):
+            yield sorted(members)

@@ -5,8 +5,6 @@ In: Condition, EventGraph, Communication. Out: a formula.
 
 from __future__ import annotations
 
-import operator
-
 from memmodel.base.logic import TRUE
 from memmodel.encode.communication import Communication
 from memmodel.errors import InternalError
@@ -53,12 +51,12 @@ class FinalState:
         match condition:
             case Always():
                 return TRUE
-            case Not(item):
-                return -self.formula(item)
-            case And(items):
-                return logic.conj(self.formula(item) for item in items)
-            case Or(items):
-                return logic.disj(self.formula(item) for item in items)
+            case Not(operand):
+                return -self.formula(operand)
+            case And(operands):
+                return logic.conj(map(self.formula, operands))
+            case Or(operands):
+                return logic.disj(map(self.formula, operands))
             case Compare():
                 return self._compare(condition)
         raise InternalError(f"no formula for {condition}")
@@ -71,7 +69,7 @@ class FinalState:
                 logic.both(first, second)
                 for a, first in left.numbers.items()
                 for b, second in right.numbers.items()
-                if COMPARISONS[compare.op](a, b)
+                if compare.true_of(a, b)
             )
         a, b = left.as_bits(logic), right.as_bits(logic)
         if compare.op in ("==", "!="):
@@ -79,13 +77,3 @@ class FinalState:
             return same if compare.op == "==" else -same
         below = bits.less(logic, a, b) if compare.op in ("<", ">=") else bits.less(logic, b, a)
         return below if compare.op in ("<", ">") else -below
-
-
-COMPARISONS = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}

@@ -10,14 +10,14 @@ ByNumber = dict[int, int]
 """Integer -> formula; exactly one holds, or none."""
 
 
-def count(logic: Logic, items: Sequence[int]) -> list[int]:
-    """counts[k]: exactly k of the items hold (k = 0 … len(items))."""
+def count(logic: Logic, formulas: Sequence[int]) -> list[int]:
+    """counts[k]: exactly k of the formulas hold (k = 0 … len(formulas))."""
     counts = [TRUE]
-    for item in items:
+    for formula in formulas:
         counts = [
             logic.either(
-                logic.both(-item, counts[k]) if k < len(counts) else FALSE,
-                logic.both(item, counts[k - 1]) if k else FALSE,
+                logic.both(-formula, counts[k]) if k < len(counts) else FALSE,
+                logic.both(formula, counts[k - 1]) if k else FALSE,
             )
             for k in range(len(counts) + 1)
         ]
@@ -37,10 +37,10 @@ def add(logic: Logic, left: ByNumber, right: ByNumber, low: int, high: int) -> B
 
 
 def at_least(logic: Logic, cases: ByNumber) -> list[int]:
-    """found[k]: the number is k or more (k = 0 … the greatest)."""
-    found: list[int] = []
+    """levels[k]: the number is k or more (k = 0 … the greatest)."""
+    levels: list[int] = []
     total = FALSE
     for number in range(max(cases), -1, -1):
         total = logic.either(cases.get(number, FALSE), total) if number > min(cases) else TRUE
-        found.append(total)
-    return found[::-1]
+        levels.append(total)
+    return levels[::-1]

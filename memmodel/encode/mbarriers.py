@@ -7,63 +7,60 @@ MBBAD, MBSTALE and MBLATER. Each object is ordered in `object_order`, counted in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from memmodel.base.labels import Action
-from memmodel.base.logic import FALSE
 from memmodel.encode.object_order import ObjectOrder, must_precede
 from memmodel.encode.object_phases import ObjectPhases
-from memmodel.encode.object_tests import observe
-from memmodel.encode.relations import Rel, Row, no_pairs
+from memmodel.encode.object_tests import ObjectTest
+from memmodel.encode.relations import Row, no_pairs, put
 from memmodel.events.graph import EventGraph, ObjectEvent
 from memmodel.memory.bytes import Cell
 
 
-@dataclass(slots=True)
 class Mbarriers:
-    """All mbarrier objects of an event graph. `seen`: for each test, the (life, phases over) that it sees; `least`:
-    for each test and life, the formulas that it sees so many phases over or more."""
+    """All mbarrier objects of an event graph. Raises TooLarge.
 
-    mbar: Rel
-    mbarobs: Rel
-    mbarfr: Rel
-    mbarnext: Rel
-    done: Row = field(default_factory=dict)
-    bad: Row = field(default_factory=dict)
-    stale: Row = field(default_factory=dict)
-    later: Row = field(default_factory=dict)
-    seen: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
-    least: dict[int, dict[int, list[int]]] = field(default_factory=dict)
-    orders: dict[Cell, ObjectOrder] = field(default_factory=dict)
-    phases: dict[Cell, ObjectPhases] = field(default_factory=dict)
+    `seen`: for each test, the (life, phases over) that it sees.
+    """
 
+    def __init__(self, graph: EventGraph) -> None:
+        self.logic = graph.logic
+        self.mbar, self.mbarobs, self.mbarfr, self.mbarnext = (no_pairs(len(graph.events)) for _ in range(4))
+        self.done: Row = {}
+        self.bad: Row = {}
+        self.stale: Row = {}
+        self.later: Row = {}
+        self.seen: dict[int, dict[tuple[int, int], int]] = {}
+        self.orders: dict[Cell, ObjectOrder] = {}
+        self.phases: dict[Cell, ObjectPhases] = {}
+        objects: dict[Cell, list[ObjectEvent]] = {}
+        for event in graph.of_kind(ObjectEvent):
+            objects.setdefault(event.object, []).append(event)
+        for cell, members in objects.items():
+            order = ObjectOrder(graph, cell, [event for event in members if event.action is not Action.TEST])
+            phases = ObjectPhases(graph.logic, order)
+            self.orders[cell], self.phases[cell] = order, phases
+            self._updates(order, phases)
+            self._tests(order, phases, [event for event in members if event.action is Action.TEST])
 
-def mbarriers(graph: EventGraph) -> Mbarriers:
-    """The objects of a test; constraints go to its logic. Raises TooLarge."""
-    count = len(graph.events)
-    made = Mbarriers(no_pairs(count), no_pairs(count), no_pairs(count), no_pairs(count))
-    objects: dict[Cell, list[ObjectEvent]] = {}
-    for event in graph.of_kind(ObjectEvent):
-        objects.setdefault(event.object, []).append(event)
-    logic = graph.logic
-    for cell, members in objects.items():
-        order = ObjectOrder(graph, cell, [event for event in members if event.action is not Action.TEST])
-        made.orders[cell] = order
+    def _updates(self, order: ObjectOrder, phases: ObjectPhases) -> None:
         for (i, j), formula in order.earlier.items():
             first, second = order.updates[i], order.updates[j]
-            both = logic.conj((formula, first.runs, second.runs))
-            if both != FALSE:
-                made.mbar[first.uid][second.uid] = both
-        phases = made.phases[cell] = ObjectPhases(logic, order)
+            put(self.logic, self.mbar[first.uid], second.uid, self.logic.conj((formula, first.runs, second.runs)))
         for i, event in enumerate(order.updates):
-            _put(made.bad, event.uid, phases.bad[i])
-            _put(made.later, event.uid, phases.later(i))
-        tests = [event for event in members if event.action is Action.TEST]
-        for number, test in enumerate(tests):
-            observe(made, graph, order, phases, test, [one for one in tests[number::-1] if must_precede(one, test)])
-    return made
+            put(self.logic, self.bad, event.uid, phases.bad[i])
+            put(self.logic, self.later, event.uid, phases.later(i))
 
-
-def _put(row: Row, uid: int, formula: int) -> None:
-    if formula != FALSE:
-        row[uid] = formula
+    def _tests(self, order: ObjectOrder, phases: ObjectPhases, events: list[ObjectEvent]) -> None:
+        tests: list[ObjectTest] = []
+        for event in events:
+            earlier = [other for other in reversed(tests) if must_precede(other.event, event)]
+            test = ObjectTest(order, phases, event, earlier)
+            tests.append(test)
+            uid = event.uid
+            self.seen[uid] = test.seen
+            for row, formula in ((self.done, test.done), (self.stale, test.stale), (self.bad, test.bad)):
+                put(self.logic, row, uid, formula)
+            for i, update in enumerate(order.updates):
+                put(self.logic, self.mbarobs[update.uid], uid, test.observes[i])
+                put(self.logic, self.mbarnext[uid], update.uid, test.followed[i])
+                put(self.logic, self.mbarfr[uid], update.uid, test.before[i])

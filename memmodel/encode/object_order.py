@@ -41,7 +41,7 @@ class ObjectOrder:
         self._numbers: dict[int, ByNumber] = {}
         self._is_a_total_order()
         self.lives = [START, *self.inits]
-        self.life = [self._lives_of(i) for i in range(len(updates))]
+        self.life = [{i: update.runs} if i in self.inits else self._life_before(i) for i, update in enumerate(updates)]
         self.valid = [self._valid(i) for i in range(len(updates))]
         self.live = [
             self.logic.both(update.runs, TRUE if i in self.inits else self.valid[i]) for i, update in enumerate(updates)
@@ -90,60 +90,33 @@ class ObjectOrder:
         """Update i runs and comes before update j."""
         return self.logic.both(self.updates[i].runs, self.earlier[i, j])
 
-    def _lives_of(self, i: int) -> dict[int, int]:
-        """The life that an update is in: that of the last init before it; an init is in its own."""
-        logic = self.logic
-        if i in self.inits:
-            return {i: self.updates[i].runs}
-        found = {}
-        for life in self.lives:
-            begun = self.updates[i].runs if life == START else logic.both(self.updates[i].runs, self.before(life, i))
-            others = [
-                -self.before(other, i)
-                if life == START
-                else -logic.both(self.before(other, i), self.earlier[life, other])
-                for other in self.inits
-                if other != life
-            ]
-            formula = logic.conj((begun, *others))
-            if formula != FALSE:
-                found[life] = formula
-        return found
-
     def _valid(self, i: int) -> int:
-        """Is the object valid just before update i?"""
+        """The object is valid just before update i."""
         logic = self.logic
         cells = []
-        for life, inside in self._before_life(i).items():
+        for life, inside in self._life_before(i).items():
             if life == START and self.declared is None:
                 continue
-            ended = [
-                logic.both(self.before(one, i), TRUE if life == START else self.earlier[life, one])
-                for one in self.invals
-                if one != i
-            ]
+            ended = [self._within(life, inval, i) for inval in self.invals if inval != i]
             cells.append(logic.conj((inside, *(-formula for formula in ended))))
         return logic.disj(cells)
 
-    def _before_life(self, i: int) -> dict[int, int]:
-        """The life that goes on just before update i: for an init, that of the init before it."""
-        if i not in self.inits:
-            return self.life[i]
-        logic = self.logic
-        found = {}
+    def _life_before(self, i: int) -> dict[int, int]:
+        """The life that goes on just before update i, if that runs: that of the last init before it."""
+        lives = {}
         for life in self.lives:
             if life == i:
                 continue
             begun = TRUE if life == START else self.before(life, i)
-            others = [
-                -logic.both(self.before(other, i), TRUE if life == START else self.earlier[life, other])
-                for other in self.inits
-                if other not in (life, i)
-            ]
-            formula = logic.conj((self.updates[i].runs, begun, *others))
+            others = [-self._within(life, init, i) for init in self.inits if init not in (life, i)]
+            formula = self.logic.conj((self.updates[i].runs, begun, *others))
             if formula != FALSE:
-                found[life] = formula
-        return found
+                lives[life] = formula
+        return lives
+
+    def _within(self, life: int, other: int, i: int) -> int:
+        """Another update comes after the beginning of a life and before update i."""
+        return self.logic.both(self.before(other, i), TRUE if life == START else self.earlier[life, other])
 
 
 def must_precede(a: Event, b: Event) -> bool:

@@ -11,6 +11,7 @@ from memmodel.base.lives import of_life
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.encode.counting import ByNumber, add, at_least, count
 from memmodel.encode.object_order import START, ObjectOrder
+from memmodel.encode.relations import put
 from memmodel.events.graph import ObjectEvent
 from memmodel.litmus.objects import MAX_ARRIVALS
 
@@ -59,8 +60,11 @@ class ObjectPhases:
     def inside(self, i: int, phase: Phase) -> int:
         """The formula that says update i counts in a phase."""
         life, number = phase
-        here = self.logic.both(self.order.live[i], self.order.life[i].get(life, FALSE))
-        return self.logic.both(here, self.phase[i].get(number, FALSE))
+        return self.logic.both(self._counts_in(i, life), self.phase[i].get(number, FALSE))
+
+    def _counts_in(self, i: int, life: int) -> int:
+        """The formula that says update i counts in a life."""
+        return self.logic.both(self.order.live[i], self.order.life[i].get(life, FALSE))
 
     def later(self, i: int) -> int:
         """Update i is made in a phase after the first."""
@@ -126,16 +130,16 @@ class ObjectPhases:
         """The choices of an execution in which the updates come in the order of the text: a place to begin a search."""
         order = self.order
         size = max((order.size(life) for life in order.lives), default=0)
-        found = [formula for (i, j), formula in order.earlier.items() if i < j and formula not in (TRUE, FALSE)]
+        choices = [formula for (i, j), formula in order.earlier.items() if i < j and formula not in (TRUE, FALSE)]
         phase = arrived = balance = 0
         for i in self.counting:
             if len(self.phase[i]) > 1 and phase in self.phase[i]:
-                found.append(self.phase[i][phase])
+                choices.append(self.phase[i][phase])
             arrive, tx = effect(self.updates[i])
             arrived, balance = arrived + arrive, balance + tx
             if arrived >= size and balance == 0:
                 phase, arrived = phase + 1, 0
-        return found
+        return choices
 
     # ---- phases ----------------------------------------------------------------------------------------------------
 
@@ -151,9 +155,9 @@ class ObjectPhases:
                 logic.exactly_one(list(cases.values()))
                 if first == 0:
                     logic.require(order.live[i], cases[0])
-                for life, here in order.life[i].items():
+                for life, inside in order.life[i].items():
                     for k in range(self.most[life] + 1, last + 1):
-                        logic.require(-here, -cases[k])
+                        logic.require(-inside, -cases[k])
                 self.phase[i] = cases
             self.least[i] = at_least(logic, self.phase[i])
         for i in self.counting:
@@ -182,21 +186,19 @@ class ObjectPhases:
             size = dict(sizes[-1])
             for i in self.counting:
                 if self.updates[i].drop:
-                    here = self.inside(i, (life, k))
-                    size = add(self.logic, size, {0: -here, -self.updates[i].count: here}, 0, first)
+                    inside = self.inside(i, (life, k))
+                    size = add(self.logic, size, {0: -inside, -self.updates[i].count: inside}, 0, first)
             sizes.append(size)
         return sizes
 
     def _size_at(self, i: int) -> ByNumber:
         """Arrivals needed in the phase of update i."""
-        found: ByNumber = {}
-        for life, here in self.order.life[i].items():
+        sizes: ByNumber = {}
+        for life, inside in self.order.life[i].items():
             for k, formula in self.phase[i].items():
                 for size, when in self.sizes[life][k].items() if k < len(self.sizes[life]) else ():
-                    cell = self.logic.conj((here, formula, when))
-                    found[size] = self.logic.either(found.get(size, FALSE), cell)
-        found = {size: formula for size, formula in found.items() if formula != FALSE}
-        return dict.fromkeys(found, TRUE) if len(found) == 1 else found
+                    put(self.logic, sizes, size, self.logic.conj((inside, formula, when)))
+        return dict.fromkeys(sizes, TRUE) if len(sizes) == 1 else sizes
 
     def _before_in_phase(self, j: int, i: int) -> int:
         """Update j counts, and comes before update i in the same phase."""
@@ -251,23 +253,23 @@ class ObjectPhases:
             when = self._before_in_phase(j, i)
             if when == FALSE:
                 continue
-            out: dict[tuple[int, int], int] = {}
+            after: dict[tuple[int, int], int] = {}
             effects = self._effects(j, when)
             for (arrived, balance), formula in states.items():
                 for condition, arrive, tx in effects:
                     cell = logic.both(formula, condition)
                     key = (arrived + arrive if self._excess else min(size, arrived + arrive), balance + tx)
                     if cell != FALSE:
-                        out[key] = logic.either(out.get(key, FALSE), cell)
-            states = out
+                        after[key] = logic.either(after.get(key, FALSE), cell)
+            states = after
         return states
 
     def _phases_over(self, life: int) -> None:
         """over[life, k]: some update ends phase k. A later phase has begun only when this one is over."""
         logic = self.logic
         for k in range(self.most[life] + 1):
-            here = [logic.both(self.inside(i, (life, k)), self.ends[i]) for i in self.counting]
-            self.over[life, k] = logic.disj(here)
+            ends = [logic.both(self.inside(i, (life, k)), self.ends[i]) for i in self.counting]
+            self.over[life, k] = logic.disj(ends)
         for k in range(self.most[life]):
             for i in self.counting:
                 begun = self.least[i][k + 1] if k + 1 < len(self.least[i]) else FALSE
@@ -305,8 +307,8 @@ class ObjectPhases:
 
     def _until(self, i: int, life: int, k: int) -> int:
         """Update i counts in a phase up to the k-th."""
-        here = self.logic.both(self.order.live[i], self.order.life[i].get(life, FALSE))
-        return self.logic.both(here, -self.least[i][k + 1] if k + 1 < len(self.least[i]) else TRUE)
+        over = self.least[i][k + 1] if k + 1 < len(self.least[i]) else FALSE
+        return self.logic.both(self._counts_in(i, life), -over)
 
     def _ends_and_excess(self, i: int) -> None:
         """When an update ends its phase. An arrive that exceeds the count is undefined."""
@@ -319,16 +321,16 @@ class ObjectPhases:
         for size, formula in self._size_at(i).items():
             complete = []
             for (arrived, balance), state in self._sum(i, size).items():
-                here = logic.conj((inside, formula, state))
+                before = logic.conj((inside, formula, state))
                 if min(size, arrived + arrive) == size and balance + tx == 0:
-                    complete.append(here)
+                    complete.append(before)
                 if update.pending is not None:
-                    pending[size - arrived] = logic.either(pending.get(size - arrived, FALSE), here)
+                    put(logic, pending, size - arrived, before)
                 if arrived + arrive - size in excess:
-                    excess[arrived + arrive - size].append(here)
+                    excess[arrived + arrive - size].append(before)
                 out_of_range = abs(balance + tx) > MAX_ARRIVALS or size - arrived - arrive > MAX_ARRIVALS
                 if (arrive > 0 and arrived + arrive > size) or out_of_range:
-                    bad.append(here)
+                    bad.append(before)
             ends.append(logic.disj(complete))
         self.ends[i] = logic.disj(ends)
         for e, states in excess.items():
@@ -348,7 +350,7 @@ class ObjectPhases:
                     self.logic.require(-self.order.live[j], -self.ends[i], -follows)
 
     def _answers(self, i: int, pending: ByNumber) -> None:
-        """What the object tells the thread: the arrivals that were pending, the phases over."""
+        """What the object returns to the thread: the arrivals that were pending, the phases over."""
         logic, update = self.logic, self.updates[i]
         live = self.order.live[i]
         for number, formula in (update.pending or {}).items():
@@ -357,8 +359,8 @@ class ObjectPhases:
         for number, formula in (update.result or {}).items():
             life, over = of_life(number)
             phase = logic.both(live, self.phase[i].get(over, FALSE))
-            here = logic.both(phase, self._in_life_number(i, life)) if phase != FALSE else FALSE
-            logic.require(-update.runs, -formula, logic.either(here, -live) if number == 0 else here)
+            fits = logic.both(phase, self._in_life_number(i, life)) if phase != FALSE else FALSE
+            logic.require(-update.runs, -formula, logic.either(fits, -live) if number == 0 else fits)
 
     def _in_life_number(self, i: int, number: int) -> int:
         """So many lives were before that of update i."""

@@ -18,6 +18,12 @@ def no_pairs(count: int) -> Rel:
     return [{} for _ in range(count)]
 
 
+def put(logic: Logic, row: Row, event: int, formula: int) -> None:
+    """The event is in the row too, if the formula holds."""
+    if formula != FALSE:
+        row[event] = logic.either(row.get(event, FALSE), formula)
+
+
 def closure(logic: Logic, rel: Rel) -> Rel:
     """The least transitive relation that contains another: middle events are eliminated one by one (Warshall)."""
     both, either = logic.both, logic.either

@@ -6,17 +6,17 @@ operation, and the values that go to registers. An access whose address an execu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access
 from memmodel.base.logic import FALSE
 from memmodel.base.points import Range
 from memmodel.errors import TooLarge
-from memmodel.events.builder import Builder, Here
+from memmodel.events.builder import Builder, CurrentStep
 from memmodel.events.graph import MemoryEvent
-from memmodel.events.values import ZERO, Cases, Deps, Value, joined, merge_deps, piece, select, typed
-from memmodel.memory.bytes import BadFootprint, Cell, Filler, Footprint, Gap
+from memmodel.events.values import NO_DEPS, ZERO, Cases, Deps, Value, joined, merge_deps, piece, select, typed
+from memmodel.memory.bytes import BadFootprint, Cell, Extent, Filler, Footprint, Gap
 from memmodel.program.ops import Emit, Read, Track, Write
 from memmodel.program.regions import Region, TensorMapAt, region_exprs
 from memmodel.program.resolve import resolve, start_of
@@ -40,204 +40,209 @@ class Bytes:
     value: Value
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which part of its instruction makes an event; `issue`: of an asynchronous instruction."""
+
+    part: int = 0
+    issue: int | None = None
+    tracks: frozenset[Track] = frozenset()
+
+
+ITSELF = Origin()
+"""The origin of the events of an instruction that is not asynchronous."""
+
+
 def targets(
-    build: Builder, here: Here, region: Region, runs: int, registers: dict[str, Value] | None = None
+    build: Builder, current: CurrentStep, region: Region, runs: int, registers: dict[str, Value] | None = None
 ) -> tuple[list[AccessTarget], list[tuple[str, int]], Deps]:
     """What a region may mean if `runs`: footprints, bad addresses with their formulas, and what that depends on."""
-    found, deps = build.choices(here, region_exprs(region), runs, registers)
+    choices, deps = build.choices(current, region_exprs(region), runs, registers)
     good: dict[Footprint, int] = {}
     bad: dict[str, int] = {}
-    for numbers, when in found:
-        start = start_of(region, numbers, build.space, here.thread.place)
+    place = current.thread.place
+    for numbers, when in choices:
+        start = start_of(region, numbers, build.space, place)
         if start is not None:
             build.knowledge.starts.update((start,))
-        meant = resolve(region, numbers, build.space, here.thread.place, build.knowledge.starts)
-        if isinstance(meant, BadFootprint):
-            bad[meant.text] = build.logic.either(bad.get(meant.text, FALSE), when)
+        footprint = resolve(region, numbers, build.space, place, build.knowledge.starts)
+        if isinstance(footprint, BadFootprint):
+            bad[footprint.text] = build.logic.either(bad.get(footprint.text, FALSE), when)
         else:
-            good[meant] = build.logic.either(good.get(meant, FALSE), when)
+            good[footprint] = build.logic.either(good.get(footprint, FALSE), when)
     return [AccessTarget(footprint, when) for footprint, when in good.items()], list(bad.items()), deps
 
 
-def read(build: Builder, here: Here, op: Read) -> None:
+def read(build: Builder, current: CurrentStep, op: Read) -> None:
     """A read of the scalars of a region into registers."""
-    meant, bad, deps = targets(build, here, op.region, here.runs)
+    good, bad, deps = targets(build, current, op.region, current.runs)
     options: list[tuple[int, list[Value]]] = []
-    here.state.operations = {}
-    for target in meant:
-        data, operations = reads(build, here, op.label, target, deps, part=0)
-        here.state.operations[target.footprint] = operations
+    current.state.operations = {}
+    for target in good:
+        data, operations = reads(build, current, op.label, target, deps)
+        current.state.operations[target.footprint] = operations
         kind = op.type or build.space.declared_type(target.footprint.extents[0])
         size = kind.width // 8 if op.at is not None else target.footprint.scalar or target.footprint.size
         starts = op.at or range(0, len(op.registers) * size, size)
         values = [in_register(build, value_of(build, data, first, size), size, kind) for first in starts]
         options.append((target.when, values))
-    for why, when in bad:
-        build.fault(here, why, when, deps)
-    for k, register in enumerate(op.registers):
+    for reason, when in bad:
+        build.fault(current, reason, when, deps)
+    for register, value in into_registers(build, op.registers, options):
+        build.assign(current, register, value)
+
+
+def into_registers(
+    build: Builder, registers: Sequence[str | None], options: Sequence[tuple[int, Sequence[Value]]]
+) -> Iterator[tuple[str, Value]]:
+    """The value of each register; `options`: the values of all of them, each under a formula."""
+    for k, register in enumerate(registers):
         if register is not None:
-            value = select(build.logic, [(when, values[k]) for when, values in options]) if options else ZERO
-            build.assign(here, register, value)
+            yield register, select(build.logic, [(when, values[k]) for when, values in options]) if options else ZERO
 
 
-def write(build: Builder, here: Here, op: Write) -> None:
+def write(build: Builder, current: CurrentStep, op: Write) -> None:
     """A write of scalars to a region, if its condition holds."""
-    meant, bad, deps = targets(build, here, op.region, here.runs)
-    condition, more = build.nonzero(here, op.when)
-    values = [build.value(here, value) for value in op.values]
-    for target in meant:
+    good, bad, deps = targets(build, current, op.region, current.runs)
+    condition, more = build.nonzero(current, op.when)
+    values = [build.value(current, value) for value in op.values]
+    for target in good:
         size = target.footprint.scalar or target.footprint.size // len(values)
-        data = [Bytes(k * size, size, piece(build.logic, one, 0, size, size)) for k, one in enumerate(values)]
+        operations = current.state.operations.get(target.footprint, ()) if op.rmw else ()
         target = AccessTarget(target.footprint, build.logic.both(target.when, condition))
-        known = here.state.operations.get(target.footprint) if op.rmw else None
-        writes(build, here, op.label, target, data, deps, part=0, more=more, operations=known)
-    for why, when in bad:
-        build.fault(here, why, build.logic.both(when, condition), deps)
+        writes(build, current, op.label, target, scalars(build, values, size), deps, more=more, operations=operations)
+    for reason, when in bad:
+        build.fault(current, reason, build.logic.both(when, condition), deps)
     if op.when is None or condition != FALSE:
-        for loop in here.spins:
-            wrote = here.state.wrote.get(loop, FALSE)
-            here.state.wrote[loop] = build.logic.either(wrote, build.logic.both(here.runs, condition))
+        for loop in current.spins:
+            wrote = current.state.wrote.get(loop, FALSE)
+            current.state.wrote[loop] = build.logic.either(wrote, build.logic.both(current.runs, condition))
 
 
-def emit(build: Builder, here: Here, op: Emit) -> None:
+def emit(build: Builder, current: CurrentStep, op: Emit) -> None:
     """An event that is all in its label, with the range that it names. A range outside every object is none."""
     if op.address is None:
-        build.plain(here, op.label, here.runs, {})
+        build.plain(current, op.label, current.runs, {})
         return
-    found, deps = build.choices(here, (op.address,), here.runs)
-    for (address,), when in found:
-        place = here.thread.place
+    choices, deps = build.choices(current, (op.address,), current.runs)
+    place = current.thread.place
+    for (address,), when in choices:
+        extent: Extent | BadFootprint
         if op.columns:
             extent = build.space.find_columns(address, op.columns, place.cta_id)
         else:
-            meant = resolve(
-                TensorMapAt(op.address, Window.GENERIC), (address,), build.space, place, build.knowledge.starts
-            )
-            extent = meant.extents[0] if isinstance(meant, Footprint) else meant
+            region = TensorMapAt(op.address, Window.GENERIC)
+            footprint = resolve(region, (address,), build.space, place, build.knowledge.starts)
+            extent = footprint if isinstance(footprint, BadFootprint) else footprint.extents[0]
         bytes = None if isinstance(extent, BadFootprint) else Range(extent.instance, extent.first, extent.end)
-        build.plain(here, op.label, when, deps, bytes)
+        build.plain(current, op.label, when, deps, range=bytes)
 
 
 # ---- scalars and cells -----------------------------------------------------------------------------------------------
 
 
 def reads(
-    build: Builder,
-    here: Here,
-    label: Access,
-    target: AccessTarget,
-    addr: Deps,
-    *,
-    part: int,
-    issue: int | None = None,
-    operations: Sequence[int] | None = None,
-    tracks: frozenset[Track] = frozenset(),
+    build: Builder, current: CurrentStep, label: Access, target: AccessTarget, addr: Deps, origin: Origin = ITSELF
 ) -> tuple[list[Bytes], tuple[int, ...]]:
     """Events that read a footprint; the bytes that they return; the number of each scalar operation."""
     data: list[Bytes] = []
-    size = target.footprint.scalar
-    numbers: list[int] = list(operations or ())
-    for at, index, cell, name in _pieces(build, label, target, data):
-        while index >= len(numbers):
-            numbers.append(build.operation())
-        point = build.point(
-            here,
-            label,
-            order=None if issue is not None else here.visit,
-            operation=numbers[index],
-            issue=issue,
-            cell=cell,
-            name=name,
-            scalar=size,
-            shape=target.footprint.shape,
-        )
-        value = build.read_value(point.event, cell, target.when)
-        event = MemoryEvent(
-            point=point,
-            runs=target.when,
-            addr=addr,
-            ctrl=here.control,
-            visit=here.visit,
-            part=part,
-            value=value,
-            tracks=tracks,
-        )
-        build.add(event)
+    at = 0
+    for stretch in target.footprint.stretches:
+        if isinstance(stretch, Gap):
+            data.append(Bytes(at, stretch.size, _filler(stretch.filler)))
+        at += stretch.size
+
+    def returned(uid: int, at: int, cell: Cell) -> tuple[Value, Deps]:
+        value = build.read_value(uid, cell, target.when)
         data.append(Bytes(at, cell.size, value))
-    data.sort(key=lambda one: one.first)
-    return data, tuple(numbers)
+        return value, NO_DEPS
+
+    operations = _on_cells(build, current, label, target, addr, origin, (), returned)
+    data.sort(key=lambda part: part.first)
+    return data, operations
 
 
 def writes(
     build: Builder,
-    here: Here,
+    current: CurrentStep,
     label: Access,
     target: AccessTarget,
     data: Sequence[Bytes],
     addr: Deps,
+    origin: Origin = ITSELF,
     *,
-    part: int,
-    more: Deps | None = None,
-    issue: int | None = None,
-    operations: Sequence[int] | None = None,
-    tracks: frozenset[Track] = frozenset(),
-) -> tuple[int, ...]:
-    """Events that write data to a footprint, if `target.when`; the number of each scalar operation."""
-    numbers: list[int] = list(operations or ())
+    more: Deps = NO_DEPS,
+    operations: Sequence[int] = (),
+) -> None:
+    """Events that write data to a footprint, if `target.when`. `more`: what they depend on beside the data.
+
+    `operations`: the numbers of their scalar operations, where these are known.
+    """
     if target.when == FALSE:
-        return tuple(numbers)
-    size = target.footprint.scalar
-    for at, index, cell, name in _pieces(build, label, target, []):
-        while index >= len(numbers):
-            numbers.append(build.operation())
+        return
+
+    def written(uid: int, at: int, cell: Cell) -> tuple[Value, Deps]:
         value = value_of(build, data, at, cell.size)
-        point = build.point(
-            here,
-            label,
-            order=None if issue is not None else here.visit,
-            operation=numbers[index],
-            issue=issue,
-            cell=cell,
-            name=name,
-            scalar=size,
-            shape=target.footprint.shape,
-        )
-        event = MemoryEvent(
-            point=point,
-            runs=target.when,
-            addr=addr,
-            data=merge_deps(build.logic, value.deps, more or {}),
-            ctrl=here.control,
-            visit=here.visit,
-            part=part,
-            value=value,
-            tracks=tracks,
-        )
-        build.add(event)
-    scalars = build.written.get((here.visit, part), 0)
-    build.written[here.visit, part] = max(scalars, len(numbers))
-    return tuple(numbers)
+        return value, merge_deps(build.logic, value.deps, more)
+
+    count = len(_on_cells(build, current, label, target, addr, origin, operations, written))
+    key = (current.visit, origin.part)
+    build.written[key] = max(build.written.get(key, 0), count)
 
 
-def _pieces(build: Builder, label: Access, target: AccessTarget, gaps: list[Bytes]) -> list[tuple[int, int, Cell, str]]:
-    """The cells of a footprint: (position in the data, number of the scalar operation, cell, name of the variable).
+def _on_cells(
+    build: Builder,
+    current: CurrentStep,
+    label: Access,
+    target: AccessTarget,
+    addr: Deps,
+    origin: Origin,
+    operations: Sequence[int],
+    value_at: Callable[[int, int, Cell], tuple[Value, Deps]],
+) -> tuple[int, ...]:
+    """One event for each cell of a footprint; the number of each scalar operation.
 
-    Adds to `gaps` what stands for bytes that are not accessed.
+    `value_at`: the value of an event, and its data dependencies, by its uid, its position in the data, and its cell.
     """
     footprint = target.footprint
     build.touch(footprint, target.when, strong=label.sem is not Sem.WEAK)
-    found: list[tuple[int, int, Cell, str]] = []
-    at = 0
+    numbers, count, at = list(operations), 0, 0
     for stretch in footprint.stretches:
         if isinstance(stretch, Gap):
-            gaps.append(Bytes(at, stretch.size, _filler(stretch.filler)))
             at += stretch.size
             continue
         for cell in build.cells(stretch):
-            index = len(found) if footprint.scalar is None else at // footprint.scalar
-            found.append((at, index, cell, stretch.name))
+            index = count if footprint.scalar is None else at // footprint.scalar
+            while index >= len(numbers):
+                numbers.append(build.operation())
+            value, data = value_at(len(build.events), at, cell)
+            point = build.point(
+                current,
+                label,
+                order=current.visit if origin.issue is None else None,
+                operation=numbers[index],
+                issue=origin.issue,
+                cell=cell,
+                name=stretch.name,
+                scalar=footprint.scalar,
+                shape=footprint.shape,
+            )
+            build.add(
+                MemoryEvent(
+                    point=point,
+                    runs=target.when,
+                    addr=addr,
+                    data=data,
+                    ctrl=current.control,
+                    visit=current.visit,
+                    part=origin.part,
+                    value=value,
+                    tracks=origin.tracks,
+                )
+            )
+            count += 1
             at += cell.size
-    return found
+    return tuple(numbers)
 
 
 def _filler(filler: Filler) -> Value:
@@ -254,20 +259,26 @@ def value_of(build: Builder, data: Sequence[Bytes], first: int, size: int) -> Va
     """Bytes first … first+size of some data, as an unsigned number; what the data do not have is 0."""
     parts: list[tuple[Value, int]] = []
     at = first
-    for one in data:
-        end = one.first + one.size
-        if end <= at or one.first >= first + size:
+    for part in data:
+        end = part.first + part.size
+        if end <= at or part.first >= first + size:
             continue
-        if one.first > at:
-            parts.append((ZERO, one.first - at))
-            at = one.first
+        if part.first > at:
+            parts.append((ZERO, part.first - at))
+            at = part.first
         count = min(end, first + size) - at
-        whole = one.first == at and one.size == count
-        parts.append((one.value if whole else piece(build.logic, one.value, at - one.first, count, one.size), count))
+        whole = part.first == at and part.size == count
+        value = part.value if whole else piece(build.logic, part.value, at - part.first, count, part.size)
+        parts.append((value, count))
         at += count
     if at < first + size:
         parts.append((ZERO, first + size - at))
     return joined(build.logic, parts)
+
+
+def scalars(build: Builder, values: Sequence[Value], size: int) -> list[Bytes]:
+    """Values as data: one scalar of so many bytes after the other."""
+    return [Bytes(k * size, size, piece(build.logic, value, 0, size, size)) for k, value in enumerate(values)]
 
 
 def in_register(build: Builder, value: Value, size: int, kind: DataType) -> Value:

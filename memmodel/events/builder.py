@@ -10,24 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Access, Fault, InitialWrite, Label, Undefined
-from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import Point, Range
 from memmodel.errors import TooLarge
-from memmodel.events.graph import (
-    Beyond,
-    CommitMark,
-    Copied,
-    CutAt,
-    Event,
-    MemoryEvent,
-    PlainEvent,
-    Reduction,
-    StuckAt,
-    Visit,
-)
+from memmodel.events.graph import Event, EventGraph, MemoryEvent, NotFollowed, PlainEvent, Visit
 from memmodel.events.knowledge import Domain, Knowledge
 from memmodel.events.loops import Loop
-from memmodel.events.values import ZERO, Cases, Deps, Value, evaluate, merge_deps, select
+from memmodel.events.values import NO_DEPS, ZERO, Cases, Deps, Value, evaluate, merge_deps, select
 from memmodel.litmus.syntax import Thread
 from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.memory.cells import Edges
@@ -53,7 +42,7 @@ _DEEP = 40
 
 @dataclass(slots=True)
 class State:
-    """A thread between two steps: the formula under which it is here, its registers, the branches that led here.
+    """A thread between two steps: the formula under which it comes there, its registers, the branches that led here.
 
     `rounds`: rounds of each loop so far. `wrote`: per spin loop, the formula under which this round has written.
     `guard`: of the instruction being executed, its number in the thread, whether its guard lets it run, and what that
@@ -71,8 +60,8 @@ class State:
 
 
 @dataclass(slots=True)
-class Here:
-    """One step of a thread as it is executed. It runs under `runs`; `control`: what that depends on."""
+class CurrentStep:
+    """The step that a thread executes now. It runs under `runs`; `control`: what that depends on."""
 
     number: int
     thread: Thread
@@ -97,19 +86,10 @@ class Builder:
         self.lowered = lowered
         self.knowledge = knowledge
         self.space = lowered.space
-        self.logic = Logic()
-        self.events: list[Event] = []
-        self.visits: list[Visit] = []
-        self.cut: list[CutAt] = []
-        self.stuck: list[StuckAt] = []
-        self.beyond: list[Beyond] = []
-        self.commits: list[CommitMark] = []
-        self.reductions: list[Reduction] = []
-        self.requests: dict[int, tuple[int, int]] = {}
-        self.footprints: dict[Edges, int] = {}
-        self.copies: list[Copied] = []
+        self.graph = EventGraph(lowered, knowledge.cells, knowledge.starts)
+        self.logic = self.graph.logic
+        self.events = self.graph.events
         self.written: dict[tuple[int, int], int] = {}
-        self.faulted = [FALSE] * len(lowered.programs)
         self.at_faults: list[list[tuple[int, dict[str, Value]]]] = [[] for _ in lowered.programs]
         self._operations = 0
         self._used: list[tuple[Extent, tuple[Cell, ...]]] = []
@@ -121,44 +101,64 @@ class Builder:
     # ---- events ------------------------------------------------------------------------------------------------
 
     def visit(self, thread: int, pc: int, runs: int, step: Step) -> int:
-        """A step is executed."""
-        if len(self.visits) >= MAX_VISITS:
+        """The number of a step that is executed now."""
+        visits = self.graph.visits
+        if len(visits) >= MAX_VISITS:
             raise TooLarge(f"more than {MAX_VISITS:,} steps: some loop may not end", hint="lower the loop bound")
-        self.visits.append(Visit(thread, pc, runs, step.instruction))
-        return len(self.visits) - 1
+        visits.append(Visit(thread, pc, runs, step.instruction))
+        return len(visits) - 1
 
     def _busiest(self) -> str:
         """The last branch of the loop that goes round most often, where there is one."""
-        jumps = [one for one in self.visits if isinstance(self.lowered.programs[one.thread].steps[one.step].op, Jump)]
-        often = Counter((one.thread, one.step) for one in jumps).most_common(1)
-        if not often or often[0][1] < OFTEN:
+        steps = Counter((visit.thread, visit.step) for visit in self.graph.visits)
+        jumps = {
+            (thread, step): count
+            for (thread, step), count in steps.items()
+            if isinstance(self.lowered.programs[thread].steps[step].op, Jump)
+        }
+        thread, step = max(jumps, key=jumps.__getitem__, default=(0, 0))
+        count = jumps.get((thread, step), 0)
+        if count < OFTEN:
             return ""
-        (thread, pc), count = often[0]
-        where = self.lowered.programs[thread].steps[pc].instruction.span
-        return f": the loop that ends at {where} went round {count} times and does not end"
+        span = self.lowered.programs[thread].steps[step].instruction.span
+        return f": the loop that ends at {span} went round {count} times and does not end"
 
-    def point(self, here: Here, label: Label, **more: object) -> Point:
+    def point(self, current: CurrentStep, label: Label, **more: object) -> Point:
         """Where the next event is, as far as its thread says."""
         if len(self.events) >= MAX_EVENTS:
             hint = "shorten the test, or lower the loop bound"
             raise TooLarge(f"more than {MAX_EVENTS} events{self._busiest()}", hint=hint)
-        given: dict[str, object] = {
-            "thread": here.number,
-            "place": here.thread.place,
-            "order": here.visit,
-            "instruction": here.state.instruction,
+        fields: dict[str, object] = {
+            "thread": current.number,
+            "place": current.thread.place,
+            "order": current.visit,
+            "instruction": current.state.instruction,
+            **more,
         }
-        return Point(len(self.events), label, **{**given, **more})  # type: ignore[arg-type]
+        return Point(len(self.events), label, **fields)  # type: ignore[arg-type]
 
     def add(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, MemoryEvent) and isinstance(event.label, Access) and event.label.side.value == "W":
             self._writes.setdefault(event.cell, []).append(event)
 
-    def plain(self, here: Here, label: Label, runs: int, addr: Deps, range: Range | None = None) -> PlainEvent:
+    def plain(
+        self,
+        current: CurrentStep,
+        label: Label,
+        runs: int,
+        addr: Deps,
+        data: Deps | None = None,
+        range: Range | None = None,
+    ) -> PlainEvent:
         """An event that is all in its label."""
         event = PlainEvent(
-            point=self.point(here, label, range=range), runs=runs, addr=addr, ctrl=here.control, visit=here.visit
+            point=self.point(current, label, range=range),
+            runs=runs,
+            addr=addr,
+            data=data or NO_DEPS,
+            ctrl=current.control,
+            visit=current.visit,
         )
         self.add(event)
         return event
@@ -168,34 +168,37 @@ class Builder:
         self._operations += 1
         return self._operations
 
-    def fault(self, here: Here, why: str, when: int, deps: Deps) -> None:
-        """The thread stops here at a bad address, if `when`."""
+    def fault(self, current: CurrentStep, why: str, when: int, deps: Deps) -> None:
+        """The thread ends at a bad address, if `when`."""
         if when == FALSE:
             return
-        self.plain(here, Fault(why), when, deps)
-        self.at_faults[here.number].append((when, dict(here.state.registers)))
-        self.faulted[here.number] = self.logic.either(self.faulted[here.number], when)
-        here.state.path = self.logic.both(here.state.path, -when)
-        here.runs = self.logic.both(here.runs, -when)
+        self.plain(current, Fault(why), when, deps)
+        self.at_faults[current.number].append((when, dict(current.state.registers)))
+        self.graph.faulted[current.number] = self.logic.either(self.graph.faulted[current.number], when)
+        self._leave(current, when)
 
-    def undefined(self, here: Here, rule: str, when: int) -> None:
-        """What the thread does here is undefined, if `when`."""
+    def undefined(self, current: CurrentStep, rule: str, when: int) -> None:
+        """The instruction is undefined, if `when`."""
         if when != FALSE:
-            self.plain(here, Undefined(rule), when, {})
+            self.plain(current, Undefined(rule), when, {})
 
-    def not_modelled(self, here: Here, reason: str, when: int) -> None:
-        """What happens here is not known, if `when`: such executions are not followed."""
+    def not_modelled(self, current: CurrentStep, reason: str, when: int) -> None:
+        """What the instruction does is not modelled, if `when`: such executions are not followed."""
         if when != FALSE:
-            self.beyond.append(Beyond(when, reason, here.step.instruction))
-            here.state.path = self.logic.both(here.state.path, -when)
-            here.runs = self.logic.both(here.runs, -when)
+            self.graph.beyond.append(NotFollowed(when, current.step.instruction, reason))
+            self._leave(current, when)
+
+    def _leave(self, current: CurrentStep, when: int) -> None:
+        """The thread does not go on from this step, if `when`."""
+        current.state.path = self.logic.both(current.state.path, -when)
+        current.runs = self.logic.both(current.runs, -when)
 
     # ---- expressions -------------------------------------------------------------------------------------------
 
-    def value(self, here: Here, expr: Expr, registers: dict[str, Value] | None = None) -> Value:
+    def value(self, current: CurrentStep, expr: Expr, registers: dict[str, Value] | None = None) -> Value:
         """The value of an expression in this thread."""
-        known = here.state.registers if registers is None else registers
-        return evaluate(self.logic, expr, known, lambda name: self._address(name, here.thread))
+        known = current.state.registers if registers is None else registers
+        return evaluate(self.logic, expr, known, lambda name: self._address(name, current.thread))
 
     def _address(self, name: AddressOf, thread: Thread) -> int:
         address = self.space.address(name.name, name.offset, thread.place, name.cta)
@@ -203,43 +206,45 @@ class Builder:
         return address
 
     def choices(
-        self, here: Here, exprs: Sequence[Expr], when: int, registers: dict[str, Value] | None = None
+        self, current: CurrentStep, exprs: Sequence[Expr], when: int, registers: dict[str, Value] | None = None
     ) -> tuple[list[Choice], Deps]:
         """The numbers that some expressions may have, each with its formula; and the reads that they depend on."""
         logic = self.logic
-        found: list[Choice] = [((), when)]
+        choices: list[Choice] = [((), when)]
         deps: list[Deps] = []
         for expr in exprs:
-            value = self.value(here, expr, registers)
+            value = self.value(current, expr, registers)
             if value.deps:
                 deps.append(value.deps)
             cases = value.cases().narrow()
             if cases is None:
                 raise TooLarge("an address or a count is computed from a value that may be very many numbers")
-            found = [
+            choices = [
                 ((*numbers, number), both)
-                for numbers, first in found
+                for numbers, first in choices
                 for number, second in cases.numbers.items()
                 if (both := logic.both(first, second)) != FALSE
             ]
-            if len(found) > MAX_PLACES:
+            if len(choices) > MAX_PLACES:
                 raise TooLarge(f"an address or a count may be any of more than {MAX_PLACES} numbers")
-        return found, merge_deps(logic, *deps)
+        return choices, merge_deps(logic, *deps)
 
-    def assign(self, here: Here, register: str, value: Value) -> None:
+    def assign(self, current: CurrentStep, register: str, value: Value) -> None:
         """register := value, if the instruction's guard lets it."""
-        registers = here.state.registers
-        if here.holds != TRUE:
-            value = select(self.logic, [(here.holds, value), (-here.holds, registers.get(register, ZERO))])
-        if here.guard:
-            value = value.with_deps(merge_deps(self.logic, value.deps, here.guard))
+        registers = current.state.registers
+        if current.holds != TRUE:
+            value = select(self.logic, [(current.holds, value), (-current.holds, registers.get(register, ZERO))])
+        if current.guard:
+            value = value.with_deps(merge_deps(self.logic, value.deps, current.guard))
         registers[register] = value
 
-    def nonzero(self, here: Here, expr: Expr | None, registers: dict[str, Value] | None = None) -> tuple[int, Deps]:
+    def nonzero(
+        self, current: CurrentStep, expr: Expr | None, registers: dict[str, Value] | None = None
+    ) -> tuple[int, Deps]:
         """The formula that says an expression is not 0 (None: TRUE), and the reads that it depends on."""
         if expr is None:
             return TRUE, {}
-        value = self.value(here, expr, registers)
+        value = self.value(current, expr, registers)
         return value.cases().is_nonzero(self.logic), value.deps
 
     # ---- memory ------------------------------------------------------------------------------------------------
@@ -248,7 +253,7 @@ class Builder:
         """An access touches these bytes, if `when`."""
         for edges in Edges.of(footprint):
             self.knowledge.touch(edges, strong=strong)
-            self.footprints[edges] = self.logic.either(self.footprints.get(edges, FALSE), when)
+            self.graph.footprints[edges] = self.logic.either(self.graph.footprints.get(edges, FALSE), when)
 
     def cells(self, extent: Extent) -> tuple[Cell, ...]:
         """The cells of an extent as this pass has them."""
@@ -257,7 +262,7 @@ class Builder:
         return cells
 
     def read_value(self, uid: int, cell: Cell, runs: int) -> Value:
-        """What an event reads: found when somebody asks for it."""
+        """The value that an event reads, worked out when it is asked for."""
 
         def find(_: object) -> Cases:
             self.knowledge.exact(cell)
@@ -282,7 +287,7 @@ class Builder:
         return Cases(variables, None, domain)
 
     def _settle(self, cell: Cell, settled: set[Cell]) -> None:
-        """Find the values of all writes to a cell whose value somebody asks for."""
+        """Work out the values of all writes to a cell whose value is asked for."""
         if cell in settled:
             return
         settled.add(cell)
@@ -296,12 +301,12 @@ class Builder:
     # ---- the end of a pass -----------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """All threads have been walked: from now on a value that is asked for has all writes to its cell before it."""
+        """All threads have been walked: from now on all writes to the cell of a value that is asked for are known."""
         self.knowledge.most_writes = sum(self.written.values())
         self._settled = set()
 
     def settle(self) -> None:
-        """Find the values of all writes to cells whose values somebody asks for."""
+        """Work out the values of all writes to cells whose values are asked for."""
         assert self._settled is not None
         while True:
             waiting = [cell for cell in self.knowledge.exact_cells if cell not in self._settled]
@@ -311,19 +316,19 @@ class Builder:
                 self._settle(cell, self._settled)
 
     def outdated_cells(self) -> bool:
-        """Did the pass use cells that are divided now?"""
+        """True if the pass used cells that are divided now."""
         self.knowledge.settle_cells()
         return any(self.knowledge.cells.of(extent) != cells for extent, cells in self._used)
 
     def outdated_values(self) -> bool:
-        """Did a read of the pass know fewer values than its cell may hold?"""
+        """True if a read of the pass knew fewer values than its cell may hold."""
         return any(self.knowledge.domain(cell) != domain for cell, domain in self._seen)
 
     def initial_writes(self) -> None:
         """An initial write for every cell that an event accesses."""
         order: dict[Instance, int] = {instance: k for k, instance in enumerate(self.space.instances)}
         cells = {event.cell for event in self.events if isinstance(event, MemoryEvent)}
-        for cell in sorted(cells, key=lambda one: (order[one.instance], one.first)):
+        for cell in sorted(cells, key=lambda cell: (order[cell.instance], cell.first)):
             number = self.space.initial(cell.instance, cell.first, cell.size)
             point = Point(len(self.events), InitialWrite(), cell=cell, name=cell.instance.name)
             self.add(MemoryEvent(point=point, value=Value(Cases({number: TRUE}))))

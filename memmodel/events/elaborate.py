@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memmodel.base.labels import Access, Action, Half, InitialWrite, Side
+from memmodel.base.labels import Access, Action, Half, Side
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.relations import include
 from memmodel.errors import TooLarge
 from memmodel.events.graph import BarrierEvent, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.loops import Loops
+from memmodel.events.objects import barrier_of
 from memmodel.events.values import ZERO
 from memmodel.events.walk import Walk
 from memmodel.litmus.syntax import LocValue, Number, RegValue, Term, terms_of
@@ -60,13 +61,13 @@ def _most_answers(lowered: LoweredTest) -> tuple[int, int]:
 
 
 def _may_wait(lowered: LoweredTest) -> bool:
-    """May a thread wait for ever at a barrier? Not if all threads run straight on; `_uneven` looks closer."""
+    """True if a thread may wait for ever at a barrier: not if all threads run straight on; `_uneven` looks closer."""
     steps = [step for program in lowered.programs for step in program.steps]
     barriers = any(isinstance(step.op, AtBarrier) for step in steps)
     return barriers and any(isinstance(step.op, Jump) or step.guard is not None for step in steps)
 
 
-# ---- values that somebody asks for -----------------------------------------------------------------------------------
+# ---- values that are asked for ---------------------------------------------------------------------------------------
 
 
 def _ask(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
@@ -88,7 +89,7 @@ def _ask(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
 
 
 def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
-    """What another pass would do better: "" if nothing."""
+    """What another pass would do better: "events", "values", or "" if nothing."""
     noisy, states = len(knowledge.noisy), len(knowledge.states())
     for number, loop, (first, end) in walk.rounds:
         if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
@@ -96,7 +97,7 @@ def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset
     knowledge.most_phases = max(knowledge.most_phases, 2 + len(graph.of_kind(ObjectEvent)))
     knowledge.most_lives = max(knowledge.most_lives, _most_lives(graph))
     may_wait = knowledge.may_wait
-    knowledge.may_wait = may_wait or (not graph.stuck and _uneven(graph)) or (bool(graph.stuck) and _has_waits(graph))
+    knowledge.may_wait = may_wait or (_has_waits(graph) if graph.stuck else _uneven(graph))
     _thin_air(graph, knowledge, seeds)
     if walk.build.outdated_cells() or len(knowledge.noisy) > noisy or knowledge.may_wait is not may_wait:
         return "events"
@@ -115,22 +116,21 @@ def _most_lives(graph: EventGraph) -> int:
 
 
 def _may_race(read: object, graph: EventGraph) -> bool:
-    """May a read be in a data race? Not with writes of its own thread, nor with those surely morally strong with it."""
+    """True if a read may race: with a write of another thread that is not surely morally strong with it."""
     if not isinstance(read, MemoryEvent) or not isinstance(read.label, Access) or read.label.side is not Side.READ:
         return False
     return any(
-        isinstance(write, MemoryEvent)
-        and write.cell == read.cell
+        write.cell == read.cell
         and isinstance(write.label, Access)
         and write.label.side is Side.WRITE
         and write.thread != read.thread
         and not _surely_strong(read, write)
-        for write in graph.events
+        for write in graph.of_kind(MemoryEvent)
     )
 
 
 def _surely_strong(read: MemoryEvent, write: MemoryEvent) -> bool:
-    """Are two accesses of one cell morally strong whatever happens?"""
+    """True if two accesses of one cell are morally strong in every execution."""
     first, second = read.label, write.label
     assert isinstance(first, Access) and isinstance(second, Access)
     if Sem.WEAK in (first.sem, second.sem) or first.scope is None or second.scope is None:
@@ -147,26 +147,24 @@ def _has_waits(graph: EventGraph) -> bool:
 
 
 def _uneven(graph: EventGraph) -> bool:
-    """May some barrier stay incomplete, although no thread waits for anything else?"""
+    """True if some barrier may stay incomplete, although no thread waits for anything else."""
     halves = graph.of_kind(BarrierEvent)
     if any(event.runs != TRUE for event in halves) or any(fault != FALSE for fault in graph.faulted):
         return bool(halves)
     orders: dict[int, list[tuple[object, Half]]] = {}
-    for event in halves:
-        assert event.thread is not None
-        orders.setdefault(event.thread, []).append((event.barrier, event.half))
     users: dict[object, set[int]] = {}
     for event in halves:
         assert event.thread is not None
+        orders.setdefault(event.thread, []).append((event.barrier, event.half))
         users.setdefault(event.barrier, set()).add(event.thread)
     for event in halves:
         needed = _threads_of(graph, event) if event.count is None else event.count
         if (event.count is None or event.count >= 0) and needed != len(users[event.barrier]):
             return True
-    for using in users.values():
+    for threads in users.values():
         # All that use it do the same, in the same order, as syncs: then none of them is left alone.
-        first = orders[min(using)]
-        if any(orders[thread] != first for thread in using):
+        first = orders[min(threads)]
+        if any(orders[thread] != first for thread in threads):
             return True
         pairs = list(zip(first[::2], first[1::2], strict=False))
         if len(first) % 2 or any(a[0] != b[0] or (a[1], b[1]) != (Half.ARRIVE, Half.WAIT) for a, b in pairs):
@@ -176,8 +174,6 @@ def _uneven(graph: EventGraph) -> bool:
 
 def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
     """How many threads of the test are in the domain of a barrier."""
-    from memmodel.events.objects import barrier_of
-
     barrier = event.barrier
     return sum(
         barrier_of(barrier.domain, barrier.key, thread.place, number) == barrier
@@ -197,10 +193,7 @@ def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) ->
     after: dict[Cell, set[Cell]] = {}
     exact = set(knowledge.exact_cells)
     for event in graph.of_kind(MemoryEvent):
-        if isinstance(event.label, InitialWrite) or event.cell not in exact or not event.data:
-            continue
-        assert isinstance(event.label, Access)
-        if event.label.side is Side.WRITE:
+        if isinstance(event.label, Access) and event.label.side is Side.WRITE and event.cell in exact:
             for uid in event.data:
                 source = graph.events[uid]
                 if isinstance(source, MemoryEvent):
@@ -223,16 +216,16 @@ def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
 
 def _constants(lowered: LoweredTest) -> frozenset[int]:
     """Constants of the program."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
         for step in program.steps:
             for leaf in (leaf for expr in expressions(step.op) for leaf in _leaves(expr)):
                 if isinstance(leaf, Const):
-                    found.add(leaf.value)
+                    numbers.add(leaf.value)
                 else:
                     address = lowered.space.address(leaf.name, leaf.offset, thread.place, leaf.cta)
-                    found.update(() if address is None else (address,))
-    return frozenset(found)
+                    numbers.update(() if address is None else (address,))
+    return frozenset(numbers)
 
 
 def _asked(lowered: LoweredTest) -> frozenset[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memmodel.base.labels import Action, Half, Label
-from memmodel.base.logic import TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.base.points import BarrierId, Point
 from memmodel.events.values import NO_DEPS, Deps, Value
 from memmodel.litmus.syntax import Instruction
@@ -59,6 +59,12 @@ class Event:
     @property
     def thread(self) -> int | None:
         return self.point.thread
+
+    @property
+    def moment(self) -> int:
+        """The number of the visit that makes it; initial writes have none."""
+        assert self.visit is not None
+        return self.visit
 
 
 K = TypeVar("K", bound=Event)
@@ -164,21 +170,13 @@ class StuckAt:
 
 
 @dataclass(frozen=True, slots=True)
-class CutAt:
-    """A loop that goes round more often than the bound: executions in which `when` holds are not followed."""
-
-    thread: int
-    when: int
-    jump: Instruction
-
-
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """Executions in which `when` holds do what this model does not know."""
+class NotFollowed:
+    """Executions in which `when` holds are not followed further: the instruction jumps back beyond the bound, or does
+    something that is not modelled, as `reason` says."""
 
     when: int
-    reason: str
     instruction: Instruction
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,28 +194,32 @@ class EventGraph:
 
     `registers[t]`: final register values of thread t, if it ends. Thread t reaches its end under `ended[t]`, by ret or
     exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its
-    visit, the part that responds and the formula of its success. `footprints`: memory is cut at their ends, and at the
-    ends of their scalars, when the formula holds.
+    visit, the part that responds and the formula of its success. `cut`: loops that go round more often than the bound;
+    `beyond`: what is not modelled. `footprints`: memory is cut at their ends, and at the ends of their scalars, when
+    the formula holds.
     """
 
     lowered: LoweredTest
-    logic: Logic
-    events: list[Event]
-    visits: list[Visit]
-    registers: list[dict[str, Value]]
-    ended: list[int]
-    exited: list[int]
-    faulted: list[int]
-    stuck: list[StuckAt]
-    cut: list[CutAt]
-    beyond: list[Beyond]
-    commits: list[CommitMark]
-    reductions: list[Reduction]
-    requests: dict[int, tuple[int, int]]
-    footprints: dict[Edges, int]
-    copies: list[Copied]
     cells: Cells
     starts: Starts
+    logic: Logic = field(default_factory=Logic)
+    events: list[Event] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    registers: list[dict[str, Value]] = field(default_factory=list)
+    ended: list[int] = field(init=False)
+    exited: list[int] = field(init=False)
+    faulted: list[int] = field(init=False)
+    stuck: list[StuckAt] = field(default_factory=list)
+    cut: list[NotFollowed] = field(default_factory=list)
+    beyond: list[NotFollowed] = field(default_factory=list)
+    commits: list[CommitMark] = field(default_factory=list)
+    reductions: list[Reduction] = field(default_factory=list)
+    requests: dict[int, tuple[int, int]] = field(default_factory=dict)
+    footprints: dict[Edges, int] = field(default_factory=dict)
+    copies: list[Copied] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.ended, self.exited, self.faulted = ([FALSE] * len(self.lowered.programs) for _ in range(3))
 
     def of_kind(self, kind: type[K]) -> list[K]:
         """The events of one class."""

@@ -78,11 +78,9 @@ class Knowledge:
 
     # ---- values ------------------------------------------------------------------------------------------------
 
-    def exact(self, cell: Cell) -> bool:
-        """Somebody asks for the value of a cell; for the first time?"""
-        new = cell not in self._exact
+    def exact(self, cell: Cell) -> None:
+        """The value of a cell is asked for."""
         self._exact[cell] = None
-        return new
 
     @property
     def exact_cells(self) -> Iterable[Cell]:

@@ -34,7 +34,7 @@ class Loops:
 
     def __init__(self, program: Program) -> None:
         steps = program.steps
-        found: list[Loop] = []
+        loops: list[Loop] = []
         back = [
             (index, program.labels[step.op.label])
             for index, step in enumerate(steps)
@@ -42,13 +42,13 @@ class Loops:
         ]
         live = _live_at(program) if back else []
         for index, start in back:
-            first = min([loop.first for loop in found if loop.first < start <= loop.end] + [start])
+            first = min([loop.first for loop in loops if loop.first < start <= loop.end] + [start])
             spin = first == start and _is_spin(program, start, index, live[start])
             reads = any(isinstance(step.op, Read) for step in steps[start:index])
-            found.append(Loop(first, start, index, spin, spin and reads))
-        self.by_end = {loop.end: loop for loop in found}
-        found.sort(key=lambda loop: (loop.first, -loop.end))
-        self._around = [tuple(loop for loop in found if loop.first <= pc <= loop.end) for pc in range(len(steps) + 1)]
+            loops.append(Loop(first, start, index, spin, spin and reads))
+        self.by_end = {loop.end: loop for loop in loops}
+        loops.sort(key=lambda loop: (loop.first, -loop.end))
+        self._around = [tuple(loop for loop in loops if loop.first <= pc <= loop.end) for pc in range(len(steps) + 1)]
 
     def around(self, pc: int) -> tuple[Loop, ...]:
         """The loops that contain a step, outermost first."""
@@ -73,7 +73,7 @@ def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bo
 
 
 def _lasts(op: Op) -> bool:
-    """Does a step leave something behind whatever the values are?"""
+    """True if a step leaves something behind whatever the values are."""
     match op:
         case Assign() | UndefinedIf() | Unmodelled() | Jump() | Read() | WaitForGroups():
             return False

@@ -12,11 +12,10 @@ from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
 from memmodel.base.logic import TRUE
 from memmodel.base.points import BarrierId
 from memmodel.events.accesses import targets
-from memmodel.events.builder import Builder, Here
+from memmodel.events.builder import Builder, CurrentStep
 from memmodel.events.graph import BarrierEvent, GroupWaitEvent, ObjectEvent, Reduction, StuckAt
 from memmodel.events.values import Cases, Value, merge_deps, select
 from memmodel.memory.bytes import Cell
-from memmodel.program.expressions import Expr
 from memmodel.program.ops import AtBarrier, Combine, OnObject, WaitForGroups
 from memmodel.ptx.vocabulary import Place
 
@@ -35,79 +34,70 @@ def barrier_of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) 
     return BarrierId(domain, (*place.cta_id, warp), key)
 
 
-def at_barrier(build: Builder, here: Here, op: AtBarrier) -> None:
+def at_barrier(build: Builder, current: CurrentStep, op: AtBarrier) -> None:
     """One half of a barrier. A wait half may be where the thread waits for ever."""
     logic = build.logic
-    exprs = (*op.key, *(() if op.count is None else (op.count,)))
-    found, deps = build.choices(here, exprs, here.runs)
-    runs = here.runs
+    exprs = op.key if op.count is None else (*op.key, op.count)
+    choices, deps = build.choices(current, exprs, current.runs)
+    runs = current.runs
     if op.label.half is Half.WAIT and build.knowledge.may_wait:
-        stays = logic.both(here.runs, logic.var(f"stuck(v{here.visit})"))
-        arrives = _arrived(build, here, op.label.domain)
-        build.stuck.append(StuckAt(here.number, stays, here.visit, arrives=arrives))
-        here.state.path = logic.both(here.state.path, -stays)
-        runs = logic.both(here.runs, -stays)
-    for numbers, when in found:
-        count = None if op.count is None else _asked(numbers[-1])
+        stays = logic.both(current.runs, logic.var(f"stuck(v{current.visit})"))
+        arrives = _arrived(build, current, op.label.domain)
+        build.graph.stuck.append(StuckAt(current.number, stays, current.visit, arrives=arrives))
+        current.state.path = logic.both(current.state.path, -stays)
+        runs = logic.both(current.runs, -stays)
+    for numbers, when in choices:
+        count = None if op.count is None else numbers[-1]
         key = numbers[: len(op.key)]
         event = BarrierEvent(
-            point=build.point(here, op.label),
+            point=build.point(current, op.label),
             runs=logic.both(when, runs),
             data=deps,
-            ctrl=here.control,
-            visit=here.visit,
+            ctrl=current.control,
+            visit=current.visit,
             half=op.label.half,
-            barrier=barrier_of(op.label.domain, key, here.thread.place, here.number),
-            count=count,
+            barrier=barrier_of(op.label.domain, key, current.thread.place, current.number),
+            count=count or None,  # 0: all threads that have not exited
         )
         build.add(event)
 
 
-def _asked(number: int) -> int | None:
-    """0 stands for every thread that has not exited."""
-    return None if number == 0 else number
-
-
-def _arrived(build: Builder, here: Here, domain: Domain) -> tuple[int, ...]:
+def _arrived(build: Builder, current: CurrentStep, domain: Domain) -> tuple[int, ...]:
     """The arrive halves just before a wait half: those of its own instruction, or of barrier.cluster any before it."""
-    mine = [
-        event.uid
+    arrives = [
+        event
         for event in build.events
         if isinstance(event, BarrierEvent)
         and event.half is Half.ARRIVE
-        and event.thread == here.number
+        and event.thread == current.number
         and event.barrier.domain is domain
     ]
-    own = [uid for uid in mine if build.events[uid].point.instruction == here.state.instruction]
-    return tuple(own or mine)
+    own = [event for event in arrives if event.point.instruction == current.state.instruction]
+    return tuple(event.uid for event in own or arrives)
 
 
-def combine(build: Builder, here: Here, op: Combine) -> None:
+def combine(build: Builder, current: CurrentStep, op: Combine) -> None:
     """The result depends on the other threads: a fresh value, which `encode` ties to theirs."""
     logic = build.logic
-    own = build.value(here, op.value)
+    value = build.value(current, op.value)
     numbers = range(len(build.lowered.programs) + 1) if op.op == "popc" else range(2)
-    variables = {number: logic.var(f"reduce(v{here.visit},{number})") for number in numbers}
-    logic.exactly_one(list(variables.values()), here.runs)
-    build.reductions.append(
-        Reduction(
-            _arrived(build, here, Domain.CTA), op.op, own.cases().is_nonzero(logic), variables, here.runs, here.visit
-        )
-    )
-    build.assign(here, op.register, Value(Cases(variables), own.deps))
+    variables = {number: logic.var(f"reduce(v{current.visit},{number})") for number in numbers}
+    logic.exactly_one(list(variables.values()), current.runs)
+    arrives, nonzero = _arrived(build, current, Domain.CTA), value.cases().is_nonzero(logic)
+    build.graph.reductions.append(Reduction(arrives, op.op, nonzero, variables, current.runs, current.visit))
+    build.assign(current, op.register, Value(Cases(variables), value.deps))
 
 
-def wait_for_groups(build: Builder, here: Here, op: WaitForGroups) -> None:
+def wait_for_groups(build: Builder, current: CurrentStep, op: WaitForGroups) -> None:
     """A wait for groups of asynchronous operations."""
-    exprs: tuple[Expr, ...] = () if op.pending is None else (op.pending,)
-    found, deps = build.choices(here, exprs, here.runs)
-    for numbers, when in found:
+    choices, deps = build.choices(current, () if op.pending is None else (op.pending,), current.runs)
+    for numbers, when in choices:
         event = GroupWaitEvent(
-            point=build.point(here, op.label),
+            point=build.point(current, op.label),
             runs=when,
             data=deps,
-            ctrl=here.control,
-            visit=here.visit,
+            ctrl=current.control,
+            visit=current.visit,
             track=op.track,
             pending=numbers[0] if numbers else None,
             sources_only=op.sources_only,
@@ -115,22 +105,22 @@ def wait_for_groups(build: Builder, here: Here, op: WaitForGroups) -> None:
         build.add(event)
 
 
-def on_object(build: Builder, here: Here, op: OnObject) -> None:
+def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
     """An operation on an mbarrier object."""
-    meant, bad, addr = targets(build, here, op.region, here.runs)
+    good, bad, addr = targets(build, current, op.region, current.runs)
     for why, when in bad:
-        build.fault(here, why, when, addr)
-    parity, state = (None if expr is None else build.value(here, expr) for expr in (op.parity, op.state))
+        build.fault(current, why, when, addr)
+    parity, state = (None if expr is None else build.value(current, expr) for expr in (op.parity, op.state))
     for value in (parity, state):
         if value is not None:
             value.cases()
-    told = [value.deps for value in (parity, state) if value is not None]
+    asked = [value.deps for value in (parity, state) if value is not None]
     answers: dict[str, list[tuple[int, Value]]] = {}
     exprs = tuple(expr for expr in (op.count, op.bytes) if expr is not None)
-    for target in meant:
+    for target in good:
         extent = target.footprint.extents[0]
-        found, deps = build.choices(here, exprs, target.when)
-        for numbers, when in found:
+        choices, deps = build.choices(current, exprs, target.when)
+        for numbers, when in choices:
             count = numbers[0] if op.count is not None else 0
             size = numbers[-1] if op.bytes is not None else 0
             uid = len(build.events)
@@ -144,13 +134,13 @@ def on_object(build: Builder, here: Here, op: OnObject) -> None:
                 answers.setdefault(op.pending, []).append((when, Value(Cases(pending), {uid: TRUE})))
             event = ObjectEvent(
                 point=build.point(
-                    here, op.label, cell=Cell(extent.instance, extent.first, extent.size), name=extent.name
+                    current, op.label, cell=Cell(extent.instance, extent.first, extent.size), name=extent.name
                 ),
                 runs=when,
                 addr=addr,
-                data=merge_deps(build.logic, deps, *told),
-                ctrl=here.control,
-                visit=here.visit,
+                data=merge_deps(build.logic, deps, *asked),
+                ctrl=current.control,
+                visit=current.visit,
                 action=op.label.action,
                 count=count,
                 bytes=size,
@@ -163,7 +153,7 @@ def on_object(build: Builder, here: Here, op: OnObject) -> None:
             )
             build.add(event)
     for register, options in answers.items():
-        build.assign(here, register, select(build.logic, options))
+        build.assign(current, register, select(build.logic, options))
 
 
 def _fresh(build: Builder, uid: int, what: str, numbers: Iterable[int], when: int) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Symbolic values: which integers a register may hold, and when; worked out only for values that somebody asks for.
+"""Symbolic values: which integers a register may hold, and when; worked out only for values that are asked for.
 
 A `Cases` maps each possible integer to the formula under which it is the value. Under the path condition of the place
 where it is read, exactly one of the formulas is true. Litmus values are few, so this is smaller and faster than
@@ -119,7 +119,7 @@ class Value:
 
     @property
     def known(self) -> Cases | None:
-        """The cases, if anybody has asked for them."""
+        """The cases, if they were asked for."""
         return self._cases
 
     def cases(self) -> Cases:
@@ -145,7 +145,7 @@ class Value:
         """The same value with other dependencies."""
         if self._cases is not None:
             return Value(self._cases, deps)
-        return Value(None, deps, (self,), lambda found: found[0])
+        return Value(None, deps, (self,), lambda cases: cases[0])
 
 
 def constant(number: int) -> Value:
@@ -184,16 +184,16 @@ def select(logic: Logic, options: Sequence[tuple[int, Value]]) -> Value:
     if number is not None and all(value.constant == number for _, value in options):
         return Value(Cases({number: TRUE}), deps)
     conditions = [when for when, _ in options]
-    return Value(None, deps, [value for _, value in options], lambda found: _selected(logic, conditions, found))
+    return Value(None, deps, [value for _, value in options], lambda cases: _selected(logic, conditions, cases))
 
 
-def _selected(logic: Logic, conditions: Sequence[int], found: Sequence[Cases]) -> Cases:
-    if any(cases.bits is not None for cases in found):
-        wide = [(when, cases.as_bits(logic)) for when, cases in zip(conditions, found, strict=True)]
+def _selected(logic: Logic, conditions: Sequence[int], values: Sequence[Cases]) -> Cases:
+    if any(cases.bits is not None for cases in values):
+        wide = [(when, cases.as_bits(logic)) for when, cases in zip(conditions, values, strict=True)]
         return Cases({}, bits.choose(logic, wide))
     numbers: dict[int, int] = {}
     depths: dict[int, int] = {}
-    for when, cases in zip(conditions, found, strict=True):
+    for when, cases in zip(conditions, values, strict=True):
         for number, formula in cases.numbers.items():
             numbers[number] = logic.either(numbers.get(number, FALSE), logic.both(when, formula))
             depths[number] = min(cases.depths.get(number, 0), depths.get(number, MANY))
@@ -227,15 +227,15 @@ def apply(logic: Logic, op: str, args: Sequence[Value], type: DataType) -> Value
     numbers = [arg.constant for arg in args]
     if None not in numbers:
         return Value(Cases({arith.apply(op, tuple(n for n in numbers if n is not None), type): TRUE}), deps)
-    return Value(None, deps, args, lambda found: _applied(logic, op, found, type))
+    return Value(None, deps, args, lambda cases: _applied(logic, op, cases, type))
 
 
 def _applied(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
     narrow = _few_enough(args)
     if narrow is None:
-        found = _on_bits(logic, op, args, type)
-        if found is not None:
-            return found
+        wide = _on_bits(logic, op, args, type)
+        if wide is not None:
+            return wide
         narrow = _few_enough(args, TRIED)
     if narrow is None:
         raise TooLarge(f"'{op}' on a register that may hold very many values")
@@ -244,7 +244,7 @@ def _applied(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
 
 def _few_enough(args: Sequence[Cases], most: int = LISTED) -> list[Cases] | None:
     """The values as integers, if few combinations are to be tried: at most so many if one of them is wide."""
-    narrow = [one for arg in args if (one := arg.narrow()) is not None]
+    narrow = [cases for arg in args if (cases := arg.narrow()) is not None]
     if len(narrow) < len(args):
         return None
     if all(arg.bits is None for arg in args):
@@ -254,24 +254,24 @@ def _few_enough(args: Sequence[Cases], most: int = LISTED) -> list[Cases] | None
 
 def combined(logic: Logic, args: Sequence[Cases], result: Callable[[tuple[int, ...]], int]) -> Cases:
     """The cases of a function of several values that are not wide."""
-    found: dict[int, list[int]] = {}
+    results: dict[int, list[int]] = {}
     depths: dict[int, int] = {}
     for combination in product(*(arg.numbers.items() for arg in args)):
         formula = logic.conj(formula for _, formula in combination)
         if formula != FALSE:
             number = result(tuple(number for number, _ in combination))
-            found.setdefault(number, []).append(formula)
+            results.setdefault(number, []).append(formula)
             depth = max((arg.depths.get(n, 0) for arg, (n, _) in zip(args, combination, strict=True)), default=0)
             depths[number] = min(depth, depths.get(number, MANY))
-    return few(logic, {number: logic.disj(formulas) for number, formulas in found.items()}, depths)
+    return few(logic, {number: logic.disj(formulas) for number, formulas in results.items()}, depths)
 
 
 def _on_bits(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases | None:
     """By a circuit; None if there is none."""
     if op in ("shl", "shr") and args[1].constant is not None:
         return _narrow(logic, bits.shift(op, args[0].as_bits(logic), args[1].constant, type))
-    found = bits.apply(logic, op, [arg.as_bits(logic) for arg in args], type)
-    return None if found is None else _narrow(logic, found)
+    wide = bits.apply(logic, op, [arg.as_bits(logic) for arg in args], type)
+    return None if wide is None else _narrow(logic, wide)
 
 
 def _narrow(logic: Logic, wide: Bits) -> Cases:
@@ -295,7 +295,7 @@ def piece(logic: Logic, value: Value, first: int, size: int, whole: int) -> Valu
     """Bytes first … first+size of a value that is written as `whole` bytes, as an unsigned number."""
     mask = (1 << size * 8) - 1
 
-    def found(args: list[Cases]) -> Cases:
+    def cases(args: list[Cases]) -> Cases:
         narrow = _few_enough(args)
         if narrow is None:
             return Cases({}, bits.part(args[0].as_bits(logic), first * 8, size * 8))
@@ -304,7 +304,7 @@ def piece(logic: Logic, value: Value, first: int, size: int, whole: int) -> Valu
     number = value.constant
     if number is not None:
         return Value(Cases({number >> first * 8 & mask: TRUE}), value.deps)
-    return Value(None, value.deps, (value,), found)
+    return Value(None, value.deps, (value,), cases)
 
 
 def joined(logic: Logic, parts: Sequence[tuple[Value, int]]) -> Value:
@@ -314,14 +314,14 @@ def joined(logic: Logic, parts: Sequence[tuple[Value, int]]) -> Value:
     deps = merge_deps(logic, *(value.deps for value, _ in parts))
     sizes = [size for _, size in parts]
 
-    def found(args: list[Cases]) -> Cases:
+    def cases(args: list[Cases]) -> Cases:
         narrow = _few_enough(args)
         if narrow is None:
             wide = [(arg.as_bits(logic), size * 8) for arg, size in zip(args, sizes, strict=True)]
             return Cases({}, bits.joined(wide))
         return combined(logic, narrow, lambda numbers: _concatenated(numbers, sizes))
 
-    return Value(None, deps, [value for value, _ in parts], found)
+    return Value(None, deps, [value for value, _ in parts], cases)
 
 
 def _concatenated(numbers: Sequence[int], sizes: Sequence[int]) -> int:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from memmodel.base.labels import Allocates, Mark, Marker
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.events import accesses, asynchronous, objects
-from memmodel.events.builder import Builder, Here, State
-from memmodel.events.graph import CommitMark, CutAt, EventGraph, StuckAt
+from memmodel.events.builder import Builder, CurrentStep, State
+from memmodel.events.graph import CommitMark, EventGraph, NotFollowed, StuckAt
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.loops import Loop, Loops
 from memmodel.events.values import ZERO, Deps, Value, constant, guard_deps, merge_deps, select
@@ -48,8 +48,7 @@ class Walk:
         self._bound = bound
         self._logic = self.build.logic
         self._loops = loops
-        self._ended = [FALSE] * len(lowered.programs)
-        self._exited = [FALSE] * len(lowered.programs)
+        self._graph = self.build.graph
         self._allocates = any(
             isinstance(step.op, Emit) and isinstance(step.op.label, Allocates)
             for program in lowered.programs
@@ -61,31 +60,12 @@ class Walk:
 
     def graph(self) -> EventGraph:
         """All events of the test."""
-        build, lowered = self.build, self._lowered
+        lowered = self._lowered
         pairs = zip(lowered.test.threads, lowered.programs, strict=True)
         ends = [self._thread(number, thread, program) for number, (thread, program) in enumerate(pairs)]
-        registers = [self._final(number, at_end) for number, at_end in enumerate(ends)]
-        build.initial_writes()
-        return EventGraph(
-            lowered,
-            build.logic,
-            build.events,
-            build.visits,
-            registers,
-            self._ended,
-            self._exited,
-            build.faulted,
-            build.stuck,
-            build.cut,
-            build.beyond,
-            build.commits,
-            build.reductions,
-            build.requests,
-            build.footprints,
-            build.copies,
-            build.knowledge.cells,
-            build.knowledge.starts,
-        )
+        self._graph.registers = [self._final(number, at_end) for number, at_end in enumerate(ends)]
+        self.build.initial_writes()
+        return self._graph
 
     # ---- one thread ----------------------------------------------------------------------------------------------
 
@@ -120,20 +100,20 @@ class Walk:
                 if loop.start == pc:
                     self._heads[loop] = len(self.build.events)
             step = program.steps[pc]
-            here = self._here(number, thread, pc, step, state, loops)
+            current = self._step_at(number, thread, pc, step, state, loops)
             if isinstance(step.op, Jump):
-                self._jump(program, loops, pc, here, step.op, arrive)
+                self._jump(program, loops, pc, current, step.op, arrive)
             else:
-                self._step(here)
+                self._step(current)
                 self._leave(loops, state, pc + 1)
                 arrive(pc + 1, state)
         return {}
 
     def _final(self, number: int, at_end: dict[str, Value]) -> dict[str, Value]:
         """The registers of a thread at its end, or at the bad address where it stops."""
-        if self.build.faulted[number] == FALSE:
+        if self._graph.faulted[number] == FALSE:
             return at_end
-        options = [(self._ended[number], at_end), *self.build.at_faults[number]]
+        options = [(self._graph.ended[number], at_end), *self.build.at_faults[number]]
         options = [(when, registers) for when, registers in options if when != FALSE]
         names = {name: None for _, registers in options for name in registers}
         return {
@@ -142,17 +122,17 @@ class Walk:
         }
 
     def _end(self, number: int, thread: Thread, state: State) -> None:
-        """The thread is at its end; an event says so where tensor memory may be left behind."""
-        self._ended[number] = state.path
+        """The thread is at its end; where tensor memory may be left behind, an event marks it."""
+        self._graph.ended[number] = state.path
         if not self._allocates or not self._lowered.programs[number].steps:
             return
         last = self._lowered.programs[number].steps[-1]
         visit = self.build.visit(number, len(self._lowered.programs[number].steps), state.path, last)
-        here = Here(number, thread, last, state, state.path, TRUE, {}, state.control, visit, ())
-        self.build.plain(here, Mark(Marker.END), state.path, {})
+        current = CurrentStep(number, thread, last, state, state.path, TRUE, {}, state.control, visit, ())
+        self.build.plain(current, Mark(Marker.END), state.path, {})
 
-    def _here(self, number: int, thread: Thread, pc: int, step: Step, state: State, loops: Loops) -> Here:
-        """The step as executed now. A guard is looked at once, when its instruction starts."""
+    def _step_at(self, number: int, thread: Thread, pc: int, step: Step, state: State, loops: Loops) -> CurrentStep:
+        """The step that is executed now. A guard is evaluated once, when its instruction begins."""
         if state.guard is None or state.guard[0] != step.index:
             self._instructions += 1
             state.instruction = self._instructions
@@ -162,7 +142,7 @@ class Walk:
         control = merge_deps(self._logic, state.control, deps) if deps else state.control
         spins = [loop for loop in loops.around(pc) if loop.spin]
         visit = self.build.visit(number, pc, runs, step)
-        return Here(number, thread, step, state, runs, holds, deps, control, visit, spins)
+        return CurrentStep(number, thread, step, state, runs, holds, deps, control, visit, spins)
 
     def _guard(self, step: Step, state: State) -> tuple[int, Deps]:
         if step.guard is None:
@@ -171,41 +151,42 @@ class Walk:
         holds = value.cases().is_nonzero(self._logic)
         return (-holds if step.guard.negated else holds), value.deps
 
-    def _step(self, here: Here) -> None:
+    def _step(self, current: CurrentStep) -> None:
         """One step that does not jump."""
-        build, op = self.build, here.step.op
-        if here.runs == FALSE:
-            for register in assigned(op) if here.guard else ():
-                old = here.state.registers.get(register, ZERO)
-                here.state.registers[register] = old.with_deps(merge_deps(self._logic, old.deps, here.guard))
+        build, op = self.build, current.step.op
+        if current.runs == FALSE:
+            for register in assigned(op) if current.guard else ():
+                old = current.state.registers.get(register, ZERO)
+                current.state.registers[register] = old.with_deps(merge_deps(self._logic, old.deps, current.guard))
             return
         match op:
             case Assign(register, value):
-                build.assign(here, register, build.value(here, value))
+                build.assign(current, register, build.value(current, value))
             case UndefinedIf(rule, when):
-                build.undefined(here, rule, self._logic.both(here.runs, build.nonzero(here, when)[0]))
+                build.undefined(current, rule, self._logic.both(current.runs, build.nonzero(current, when)[0]))
             case Unmodelled(reason, when):
-                build.not_modelled(here, reason, self._logic.both(here.runs, build.nonzero(here, when)[0]))
+                build.not_modelled(current, reason, self._logic.both(current.runs, build.nonzero(current, when)[0]))
             case Read():
-                accesses.read(build, here, op)
+                accesses.read(build, current, op)
             case Write():
-                accesses.write(build, here, op)
+                accesses.write(build, current, op)
             case Emit():
-                accesses.emit(build, here, op)
+                accesses.emit(build, current, op)
                 if isinstance(op.label, Mark) and op.label.what is Marker.EXIT:
-                    self._exited[here.number] = self._logic.either(self._exited[here.number], here.runs)
+                    exited = self._graph.exited
+                    exited[current.number] = self._logic.either(exited[current.number], current.runs)
             case AtBarrier():
-                objects.at_barrier(build, here, op)
+                objects.at_barrier(build, current, op)
             case Combine():
-                objects.combine(build, here, op)
+                objects.combine(build, current, op)
             case CommitGroup(track):
-                build.commits.append(CommitMark(here.number, here.visit, track, here.runs))
+                self._graph.commits.append(CommitMark(current.number, current.visit, track, current.runs))
             case WaitForGroups():
-                objects.wait_for_groups(build, here, op)
+                objects.wait_for_groups(build, current, op)
             case OnObject():
-                objects.on_object(build, here, op)
+                objects.on_object(build, current, op)
             case IssueAsync():
-                asynchronous.issue(build, here, op)
+                asynchronous.issue(build, current, op)
             case Jump():
                 raise AssertionError("jumps move between steps")
 
@@ -236,17 +217,17 @@ class Walk:
 
     # ---- jumps -----------------------------------------------------------------------------------------------------
 
-    def _jump(self, program: Program, loops: Loops, pc: int, here: Here, op: Jump, arrive: Arrive) -> None:
-        logic, state = self._logic, here.state
-        condition, deps = self.build.nonzero(here, op.when)
-        taken = logic.both(here.holds, condition)
-        deps = merge_deps(logic, here.guard, deps)
+    def _jump(self, program: Program, loops: Loops, pc: int, current: CurrentStep, op: Jump, arrive: Arrive) -> None:
+        logic, state = self._logic, current.state
+        condition, deps = self.build.nonzero(current, op.when)
+        taken = logic.both(current.holds, condition)
+        deps = merge_deps(logic, current.guard, deps)
         control = merge_deps(logic, state.control, deps) if deps else state.control
         go, stay = logic.both(state.path, taken), logic.both(state.path, -taken)
         target = program.target(op.label)
         loop = loops.by_end.get(pc) if op.label is not None and target <= pc else None
         if loop is not None and go != FALSE:
-            go = self._round(loop, here, go, deps, stay == FALSE)
+            go = self._round(loop, current, go, deps, stay == FALSE)
         if go != FALSE:
             after = State(go, dict(state.registers), control, dict(state.rounds), dict(state.wrote))
             if loop is not None:
@@ -261,7 +242,7 @@ class Walk:
             self._leave(loops, after, pc + 1)
             arrive(pc + 1, after)
 
-    def _round(self, loop: Loop, here: Here, go: int, deps: Deps, always: bool) -> int:
+    def _round(self, loop: Loop, current: CurrentStep, go: int, deps: Deps, always: bool) -> int:
         """The formula under which a loop goes round once more and the walk follows.
 
         A round of a spin loop that has written nothing leaves nothing behind: it is followed once where a failed read
@@ -269,18 +250,18 @@ class Walk:
         as far as every execution goes round (docs/executions.md, "Loops"). Where that depends on values that were read
         (`deps`), it is known only once these have settled: such rounds are added a few at a time (`Knowledge.rounds`).
         """
-        logic, state = self._logic, here.state
+        logic, state = self._logic, current.state
         count = state.rounds.get(loop, 0)
         if loop.spin:
             wrote = state.wrote.get(loop, FALSE)
             silent = logic.both(go, -wrote)
             if silent != FALSE:
                 inside = (self._heads[loop], len(self.build.events))
-                self.rounds.append((here.number, loop, inside))
+                self.rounds.append((current.number, loop, inside))
                 stays = silent
-                if count == 0 and (here.number, loop) in self.build.knowledge.noisy:
-                    stays = logic.both(silent, logic.var(f"stuck(v{here.visit})"))
-                self.build.stuck.append(StuckAt(here.number, stays, here.visit, tuple(range(*inside))))
+                if count == 0 and (current.number, loop) in self.build.knowledge.noisy:
+                    stays = logic.both(silent, logic.var(f"stuck(v{current.visit})"))
+                self._graph.stuck.append(StuckAt(current.number, stays, current.visit, tuple(range(*inside))))
                 go = logic.both(go, -stays)
                 if logic.refuted(go):
                     return FALSE
@@ -289,6 +270,6 @@ class Walk:
             self.held_back = True
             always = False
         if count >= self._bound and not always:
-            self.build.cut.append(CutAt(here.number, go, here.step.instruction))
+            self._graph.cut.append(NotFollowed(go, current.step.instruction))
             return FALSE
         return go

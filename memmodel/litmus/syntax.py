@@ -6,7 +6,8 @@ Instructions stay as spelled here (mnemonic and operands); `memmodel.isa` says w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from memmodel.base.oneline import count, shown
@@ -172,6 +173,20 @@ class Compare:
     op: str
     right: Term
     span: Span = no_span()
+
+    def true_of(self, left: int, right: int) -> bool:
+        """True if the comparison holds of these values."""
+        return _COMPARISONS[self.op](left, right)
+
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @dataclass(frozen=True, slots=True)

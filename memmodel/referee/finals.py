@@ -6,8 +6,7 @@ have a value.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from memmodel.litmus.printer import whose
 from memmodel.litmus.syntax import (
@@ -34,15 +33,6 @@ Registers = Sequence[Mapping[str, int]]
 Memory = Mapping[Cell, int]
 """Final bytes of cells, as numbers; of cells that are missing, the initial ones."""
 
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
 
 class Finals:
     """Final states of one test. `extents`: the elements of memory that the terms read."""
@@ -68,16 +58,16 @@ class Finals:
         return kind.wrap(data)
 
     def holds(self, condition: Condition, registers: Registers, memory: Memory) -> bool:
-        """Is a condition true of a final state?"""
+        """True if a condition holds in a final state."""
         match condition:
-            case Compare(left, op, right):
-                return _COMPARE[op](self.value(left, registers, memory), self.value(right, registers, memory))
-            case And(items):
-                return all(self.holds(item, registers, memory) for item in items)
-            case Or(items):
-                return any(self.holds(item, registers, memory) for item in items)
-            case Not(item):
-                return not self.holds(item, registers, memory)
+            case Compare(left, _, right):
+                return condition.true_of(self.value(left, registers, memory), self.value(right, registers, memory))
+            case And(operands):
+                return all(self.holds(operand, registers, memory) for operand in operands)
+            case Or(operands):
+                return any(self.holds(operand, registers, memory) for operand in operands)
+            case Not(operand):
+                return not self.holds(operand, registers, memory)
             case Always():
                 return True
 
@@ -93,8 +83,9 @@ def left_out(lowered: LoweredTest) -> tuple[str, ...]:
     """The arrays that a final state does not show: large ones, where the question names nothing."""
     if outcome_terms(lowered) != _everything(lowered):
         return ()
-    many = (one for one in lowered.space.instances if one.size // one.unit > _FEW_ELEMENTS)
-    return tuple(dict.fromkeys(f"{one.name}[{one.size // one.unit}]" for one in many))
+    counts = {instance: instance.size // instance.unit for instance in lowered.space.instances}
+    large = (f"{instance.name}[{count}]" for instance, count in counts.items() if count > _FEW_ELEMENTS)
+    return tuple(dict.fromkeys(large))
 
 
 _FEW_ELEMENTS = 8
@@ -108,9 +99,8 @@ def _everything(lowered: LoweredTest) -> tuple[Term, ...]:
         names.update(name for step in program.steps for name in assigned(step.op) if not is_hidden(name))
         terms.extend(RegValue(thread.name, name) for name in sorted(names))
     for instance in lowered.space.instances:
-        cta = None if instance.owner is None else instance.owner[-1]
-        assert cta is None or isinstance(cta, int)
-        alike = [one for one in lowered.space.instances if one.name == instance.name and _cta(one) == cta]
+        cta = _cta(instance)
+        alike = [other for other in lowered.space.instances if other.name == instance.name and _cta(other) == cta]
         owner = instance.owner if len(alike) > 1 else None
         count = instance.size // instance.unit
         shown = range(count if count <= _FEW_ELEMENTS else 0)
@@ -118,8 +108,11 @@ def _everything(lowered: LoweredTest) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def _cta(instance: Instance) -> object:
-    return None if instance.owner is None else instance.owner[-1]
+def _cta(instance: Instance) -> int | None:
+    """The number of the CTA that an instance belongs to."""
+    cta = None if instance.owner is None else instance.owner[-1]
+    assert cta is None or isinstance(cta, int)
+    return cta
 
 
 def spell(term: Term, lowered: LoweredTest) -> str:
@@ -130,7 +123,9 @@ def spell(term: Term, lowered: LoweredTest) -> str:
         index = f"[{term.index}]" if term.index else ""
         if term.owner is not None:
             instances = lowered.space.instances
-            (instance,) = (one for one in instances if one.name == term.name and one.owner == term.owner)
-            return f"{term.name}{index}{spell_owner(instance, instances)}"
+            (named,) = (
+                instance for instance in instances if (instance.name, instance.owner) == (term.name, term.owner)
+            )
+            return f"{term.name}{index}{spell_owner(named, instances)}"
         return f"{term.name}{index}{whose(term)}"
     return str(term.value)

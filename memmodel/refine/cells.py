@@ -147,7 +147,7 @@ class Formulas:
                 found = sum(1 << e.uid for e in events if row.holds(e.label) and row.has(e.point.cell))
                 self._tables[name] = found
             else:
-                self._tables[name] = _related(RELATION_ROWS[name], [event.point for event in events])
+                self._tables[name] = related(RELATION_ROWS[name], [event.point for event in events])
         return self._tables[name]
 
     def order(self, node: Node) -> Rel:
@@ -270,7 +270,7 @@ def _among(value: Value | None, running: int) -> Value | None:
     return [row & running if running >> a & 1 else 0 for a, row in enumerate(value)]
 
 
-def _related(row: BaseRelation, points: list[Point]) -> list[int]:
+def related(row: BaseRelation, points: list[Point]) -> list[int]:
     """The pairs of points that a table's row relates, whichever of them run."""
     rows = [0] * len(points)
     if row.key is None:

@@ -39,13 +39,20 @@ _WIDER = 64
 
 
 def solve_answer(
-    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool, begun: Begun | None = None
+    lowered: LoweredTest,
+    model: Model,
+    *,
+    budget: Budget,
+    bound: int,
+    findings: bool,
+    begun: Begun | None = None,
+    started: float | None = None,
 ) -> Answer:
     """What happens to the condition of a test, with a checked witness, or the axioms that forbid it.
 
-    `begun`: queries of which one may be this test's.
+    `begun`: queries of which one may be this test's. `started`: when the budget began to be spent; None: now.
     """
-    started = time.monotonic()
+    now = time.monotonic()
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
     known = None if begun is None else begun.take(lowered, model, bound)
     if known is None:
@@ -53,22 +60,10 @@ def solve_answer(
     else:
         query = replace(known, flags=known.stated(model, flags))
     encoded = time.monotonic()
-    asked = Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
-    answer = asked.answer(findings=findings)
-    times = Times(encode=(encoded - started) * 1000, solve=(time.monotonic() - encoded) * 1000)
-    return Answer(
-        answer.observation,
-        "z3",
-        answer.witness,
-        answer.counter,
-        answer.axioms,
-        answer.findings,
-        answer.reason,
-        answer.unsearched,
-        times,
-        len(query.graph.events),
-        answer.with_condition,
-    )
+    solver = Solver(query.graph.logic, budget, now if started is None else started)
+    answer = Questions(lowered, model, query, solver, bound).answer(findings=findings)
+    times = Times(encode=(encoded - now) * 1000, solve=(time.monotonic() - encoded) * 1000)
+    return replace(answer, times=times, events=len(query.graph.events))
 
 
 LARGE = 60
@@ -164,7 +159,7 @@ class Questions:
         graph = self.query.graph
         for cut in graph.cut:
             if self.solver.holds(cut.when):
-                return beyond_the_bound(cut.jump, self.bound, self._enough())
+                return beyond_the_bound(cut.instruction, self.bound, self._enough())
         for one in graph.beyond:
             if self.solver.holds(one.when):
                 return not_modelled(one.reason, one.instruction)

@@ -130,7 +130,7 @@ class _Reader:
         return found
 
     def _finals(self) -> Iterator[tuple[Cell, Writer]]:
-        for cell, writes in self.query.base.communication.chosen_finals():
+        for cell, writes in self.query.base.communication.finals.items():
             yield cell, self.writer(self.graph.events[_pick(writes, self.solver)])
 
     def _waiting(self) -> tuple[RecordName | None, ...]:

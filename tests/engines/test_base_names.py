@@ -143,13 +143,13 @@ class Compared:
 
     def _numbers(self, again: Replay) -> Callable[[int], int]:
         """Event of the solver -> event of the replayed execution: in both, the n-th of its step, part and place."""
-        every = self.query.base.set("_")
+        runs = self.query.base.runs
         theirs: dict[object, list[int]] = {}
         for shown in again.witness.events:
             theirs.setdefault((again.positions[shown.uid], shown.location), []).append(shown.uid)
         mine: dict[object, list[int]] = {}
         for event in self.query.graph.events:
-            if self.door.holds(every[event.uid]):
+            if self.door.holds(runs[event.uid]):
                 mine.setdefault(self._key(event), []).append(event.uid)
         assert {key: len(uids) for key, uids in mine.items()} == {key: len(uids) for key, uids in theirs.items()}
         return {a: b for key, uids in mine.items() for a, b in zip(uids, theirs[key], strict=True)}.__getitem__

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from itertools import combinations
 
 from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.base.relations import DECIDED, RELATION_ROWS
+from memmodel.base.rows import members
+from memmodel.base.sets import SET_ROWS
 from memmodel.cat.evaluate.algebra import Algebra
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import Node, graph_of
@@ -18,6 +21,7 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row, closure, cyclic, no_pairs
 from memmodel.errors import InternalError
+from memmodel.refine.cells import related
 
 Value = Row | Rel
 
@@ -155,8 +159,18 @@ class ModelFormulas:
     """A model over one event graph."""
 
     def __init__(self, model: Model, base: BaseFormulas) -> None:
+        events, runs, both = base.graph.events, base.runs, base.graph.logic.both
+
         def read(node: Node) -> Value:
-            return base.set(node.name) if node.is_set else base.relation(node.name)
+            if node.is_set:
+                row = SET_ROWS[node.name]
+                if row.holds is None:
+                    return base.set(node.name)
+                return {e.uid: runs[e.uid] for e in events if row.holds(e.label) and row.there(e.point.cell)}
+            if node.name in DECIDED:
+                return base.relation(node.name)
+            rows = related(RELATION_ROWS[node.name], [event.point for event in events])
+            return [_kept({b: both(runs[a], runs[b]) for b in members(row)}) for a, row in enumerate(rows)]
 
         self.algebra = FormulaAlgebra(base.graph.logic, base.runs, read)
         self._graph = graph_of(model.definitions)
