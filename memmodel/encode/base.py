@@ -14,7 +14,7 @@ from memmodel.encode.boundaries import join_where_uncut
 from memmodel.encode.communication import Communication
 from memmodel.encode.completion import completion, cta_ends, dependencies, exits, warpgroup_completion
 from memmodel.encode.mbarriers import Mbarriers
-from memmodel.encode.relations import Rel, Row, put
+from memmodel.encode.relations import Rel, Row, no_pairs, put
 from memmodel.events.graph import EventGraph, MemoryEvent
 from memmodel.memory.bytes import Cell
 
