@@ -12,7 +12,7 @@ from itertools import combinations
 
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.base.relations import DECIDED, RELATION_ROWS
-from memmodel.base.rows import members
+from memmodel.base.rows import bits
 from memmodel.base.sets import SET_ROWS
 from memmodel.cat.evaluate.algebra import Algebra
 from memmodel.cat.evaluate.evaluator import Evaluator
@@ -166,11 +166,11 @@ class ModelFormulas:
                 row = SET_ROWS[node.name]
                 if row.holds is None:
                     return base.set(node.name)
-                return {e.uid: runs[e.uid] for e in events if row.holds(e.label) and row.there(e.point.cell)}
+                return {e.uid: runs[e.uid] for e in events if row.holds(e.label) and row.has(e.point.cell)}
             if node.name in DECIDED:
                 return base.relation(node.name)
             rows = related(RELATION_ROWS[node.name], [event.point for event in events])
-            return [_kept({b: both(runs[a], runs[b]) for b in members(row)}) for a, row in enumerate(rows)]
+            return [_kept({b: both(runs[a], runs[b]) for b in bits(row)}) for a, row in enumerate(rows)]
 
         self.algebra = FormulaAlgebra(base.graph.logic, base.runs, read)
         self._graph = graph_of(model.definitions)
