@@ -95,6 +95,17 @@ class LoweredInstruction:
         guard = self.instruction.guard
         return frozenset(self.sources if guard is None else (*self.sources, guard.slot))
 
+    @cached_property
+    def notes_read(self) -> frozenset[str]:
+        """What it reads of that which instructions leave beside the registers, as the carry."""
+        names = (name for op in self.ops if isinstance(op, Assign) for name in registers_of(op.value))
+        return frozenset(name for name in names if name[0] == "#")
+
+    @cached_property
+    def notes_written(self) -> frozenset[str]:
+        """What it leaves beside the registers."""
+        return frozenset(op.register for op in self.ops if isinstance(op, Assign) and op.register[0] == "#")
+
     def _operands(self) -> Iterator[tuple[Operand, bool]]:
         """Its operands, each with whether it receives a result."""
         results = 1 if self.row is None else self.row.results

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from memmodel.isa.lowered import LoweredInstruction, body_of, registers
 from memmodel.kernel.all_sizes.access_kinds import brings, copies, leaves, parts
-from memmodel.kernel.all_sizes.loops import parts_of
+from memmodel.kernel.all_sizes.parameters import parts_of
 from memmodel.kernel.launch import Launch
 from memmodel.program.expressions import Apply, Expr, Get, stripped
 from memmodel.program.ops import Assign, Gather, IssueAsync, Read, SignalPart, UndefinedIf, Write

@@ -14,12 +14,13 @@ from itertools import product
 from typing import NamedTuple
 
 from memmodel.base.labels import Action
-from memmodel.isa.lowered import LoweredInstruction
+from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.all_sizes.access_kinds import changes_memory, in_shared, mapped, step_of, tiles
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
 from memmodel.kernel.all_sizes.drift import INTEGER, STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts, Leaves
-from memmodel.kernel.all_sizes.loops import PARAMETERS, LoopText, ParamPart, address_taken, parts_of, widths
+from memmodel.kernel.all_sizes.loops import LoopText
 from memmodel.kernel.all_sizes.operand_roles import OperandRole, OperandUse, slots_in, uses_of
+from memmodel.kernel.all_sizes.parameters import PARAMETERS, ParamPart, address_taken, parts_of, widths
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
@@ -95,9 +96,9 @@ class FollowedRounds(Follower):
         before: Mapping[int, Sequence[RoundEnd]] | None = None,
         stretches: Mapping[int, Sequence[Stretch]] | None = None, uneven: Collection[int] = (),
     ) -> None:  # fmt: skip
-        self._entry, self._widths = {parameter.name for parameter in entry.params}, widths(entry.body or ())
+        self._entry, self._widths = {parameter.name for parameter in entry.params}, widths(body_of(entry))
         self._types = {slot: DataType("b", width) for slot, width in self._widths.items()}
-        self._taken = address_taken(entry.body or (), param)
+        self._taken = address_taken(body_of(entry), param)
         self.uneven = set(uneven)
         self.varying: set[int] = set()
         self._begun: dict[tuple[int, int], Drifting] = {}

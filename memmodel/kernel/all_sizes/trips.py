@@ -13,17 +13,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import lcm
 
-from memmodel.isa.lowered import lowered
+from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.all_sizes.following import FollowedRounds, RoundEnd, Stretch
-from memmodel.kernel.all_sizes.loops import (
-    LoopText,
-    ParamPart,
-    depending,
-    leaving,
-    loops_of,
-    origin,
-    parameters,
-)
+from memmodel.kernel.all_sizes.loops import LoopText, depending, leaving, loops_of
+from memmodel.kernel.all_sizes.parameters import ParamPart, origin, parameters
 from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion, meetings_of
 from memmodel.kernel.all_sizes.periods import (
     LoopRun,
@@ -58,11 +51,10 @@ def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] 
     """`yes: …` or `not shown: …`. `again`: runs the launch, one for each schedule that is judged; none where the run
     depends on the schedule. `equal`: stores that are no finding because others store the same.
     """
-    body = entry.body or ()
-    for instruction in body:
-        does = lowered(instruction)
-        if (does.jumps_by_table and not does.targets) or (does.calls and _back(entry, instruction)):
-            return f"not shown: where {instruction.opcode} at line {instruction.line} goes was not followed"
+    body = body_of(entry)
+    for does in body:
+        if (does.jumps_by_table and not does.targets) or (does.calls and _back(entry, does.instruction)):
+            return f"not shown: where {_at(does)} goes was not followed"
     for name, called in entry.callees.items():  # they would come from an earlier call
         if liveness(entry)[called.start]:
             return f"not shown: {name} reads registers that it has not written"
@@ -101,8 +93,13 @@ def _joined(longer: Sequence[LongerLoops]) -> LongerLoops:
     return first
 
 
-def _name(body: Sequence[PtxInstruction], loop: LoopText) -> str:
-    return f"the loop from line {body[loop.head].line} to line {body[loop.end].line}"
+def _name(body: Sequence[LoweredInstruction], loop: LoopText) -> str:
+    begin, end = (body[at].instruction.line for at in (loop.head, loop.end))
+    return f"the loop from line {begin} to line {end}"
+
+
+def _at(does: LoweredInstruction) -> str:
+    return f"{does.instruction.opcode} at line {does.instruction.line}"
 
 
 @dataclass
@@ -126,9 +123,11 @@ class LongerLoops:
         """Find the loops that the parameter decides, in the run as it is."""
         followed = FollowedRounds(self.loops, self.entry, self.param)
         self._run = self.again(followed)
-        self._visits, self.value, body = followed.visits, followed.value, self.entry.body or ()
+        self._visits, self.value, body = followed.visits, followed.value, body_of(self.entry)
         self.heads = frozenset(
-            head for head, loop in self.loops.items() if any(at.number in followed.leaves for at in leaving(body, loop))
+            head
+            for head, loop in self.loops.items()
+            if any(does.instruction.number in followed.leaves for does in leaving(body, loop))
         )
 
     def why_not(self) -> str | None:
@@ -226,7 +225,7 @@ class LongerLoops:
         return None if self.most else "a number wraps in the next rounds"
 
     def __str__(self) -> str:
-        body = self.entry.body or ()
+        body = body_of(self.entry)
         touching = sorted(self.heads)
         named = " and ".join(_name(body, self.loops[head]) for head in touching)
         repeats = "repeat" if len(touching) > 1 else "repeats"

@@ -56,6 +56,11 @@ class Code:
     written: tuple[int, ...] = ()
 
     @property
+    def assigned(self) -> tuple[int, ...]:
+        """The registers that it may change, notes for later instructions included."""
+        return tuple(dict.fromkeys((*self.does.writes, *(slot for slot, _ in self.results))))
+
+    @property
     def aligned(self) -> bool:
         """True if all lanes of the warp have to come to the same instruction."""
         return self.does.aligned

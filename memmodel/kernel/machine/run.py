@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.isa.lowered import body_of, lowered
+from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.kernel.flow.detours import Detour, detour
 from memmodel.kernel.flow.rounds import looked_at
@@ -279,7 +279,7 @@ class Scheduler:
         if unsure and (code.pure is None or code.touched):
             self.machine.unknown("what this predicate decides", code.instruction)
         if unsure:
-            forgetting(lowered(code.instruction).writes)(warp, unsure)
+            forgetting(code.assigned)(warp, unsure)
         return [lane for lane in group.lanes if values[lane] == wanted]
 
     def _either(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> None:
@@ -296,6 +296,8 @@ class Scheduler:
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
         crossed(self.follower, warp, lanes, number, way)
+        noted = {slot for at in way.inside for slot in self.code[at].assigned}.difference(way.slots)
+        forgetting(list(noted))(warp, lanes)
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)

@@ -253,6 +253,81 @@ def test_a_gemm_with_specialized_warps() -> None:
     assert (word, step(answer)) == ("clean", 384)
 
 
+# ---- what a loop that touches no memory decides ------------------------------------------------------------------
+
+FIXED = """
+mov.u32 %r20, 0;
+F:
+bar.sync 0;
+st.shared.u32 [s+4012], 5;
+add.u32 %r20, %r20, 1;
+setp.lt.u32 %p5, %r20, {};
+@%p5 bra F;
+"""
+COUNTED = "mov.u32 %r30, 0;\nM:\nadd.u32 %r30, %r30, 1;\n{}\nsetp.lt.u32 %p4, %r30, %r8;\n@%p4 bra M;\n"
+ALL_STORE = "st.shared.u32 [s+4008], %r0;"
+FIFTY = "setp.gt.u32 %p7, {}, 50;\n"
+MINUS_FIFTY = "0xFFFFFFCE"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        pytest.param(FIFTY + "@!%p7 bra Z;\n" + ALL_STORE + "\nZ:", id="a branch"),
+        pytest.param(FIFTY + "@%p7 " + ALL_STORE, id="a guard"),
+        pytest.param(FIFTY + "selp.u32 %r31, 0, %r1, %p7;\nadd.u32 %r31, %r31, %r2;\nst.shared.u32 [%r31], %r0;",
+                     id="an address, by a select"),
+        pytest.param("sub.u32 %r31, {}, 51;\nshr.u32 %r31, %r31, 31;\nmul.lo.u32 %r31, %r31, %r1;\n"
+                     "add.u32 %r31, %r31, %r2;\nst.shared.u32 [%r31], %r0;", id="an address, by arithmetic"),
+        pytest.param("min.u32 %r31, {}, 60;\nshl.b32 %r31, %r31, 2;\nadd.u32 %r31, %r31, %r2;\n"
+                     "@%p0 st.shared.u32 [s+56], 0;\n@%p0 st.shared.u32 [s+240], 1;\nbar.sync 0;\n"
+                     "ld.shared.u32 %r32, [%r31];\nsetp.eq.u32 %p7, %r32, 1;\n@%p7 " + ALL_STORE, id="a table"),
+        pytest.param("@%p0 st.shared.u32 [s+4000], {};\nbar.sync 0;\nld.shared.u32 %r31, [s+4000];\n"
+                     "setp.gt.u32 %p7, %r31, 50;\n@%p7 " + ALL_STORE, id="memory"),
+        pytest.param("shfl.sync.idx.b32 %r31, {}, 0, 31, -1;\nsetp.gt.u32 %p7, %r31, 50;\n@%p7 " + ALL_STORE,
+                     id="a shuffle"),
+        pytest.param(f"add.cc.u32 %r31, {{}}, {MINUS_FIFTY};\naddc.u32 %r31, 0, 0;\nsetp.ne.u32 %p7, %r31, 0;\n"
+                     "@%p7 " + ALL_STORE, id="a carry"),
+    ],
+)  # fmt: skip
+def test_results_of_a_loop_that_only_computes(behind: str) -> None:
+    """The loop touches no memory, but how often it runs decides what comes after it."""
+    source = text(FIXED.format(3) + COUNTED.format("") + behind.format("%r30"), BEFORE)
+    assert (judged(source, 14).word, judged(source, 100).word) == ("clean", "findings")
+    assert said(source, 14).startswith("not shown: how often the loop")
+
+
+def test_the_carry_of_a_loop_that_only_computes() -> None:
+    """The carry that the last round leaves is the only result."""
+    left = COUNTED.format(f"add.cc.u32 %r31, %r30, {MINUS_FIFTY};")
+    source = text(f"{FIXED.format(3)}{left}addc.u32 %r31, 0, 0;\nsetp.ne.u32 %p7, %r31, 0;\n@%p7 {ALL_STORE}", BEFORE)
+    assert (judged(source, 14).word, judged(source, 100).word) == ("clean", "findings")
+    assert said(source, 14).startswith("not shown: how often the loop")
+
+
+def test_a_trip_count_by_a_carry() -> None:
+    count = f"add.cc.u32 %r31, %r8, {MINUS_FIFTY};\naddc.u32 %r32, 3, 0;\n"
+    source = text(f"{count}{FIXED.format('%r32')}setp.gt.u32 %p7, %r20, 3;\n@%p7 {ALL_STORE}", BEFORE)
+    assert (judged(source, 14).word, judged(source, 100).word) == ("clean", "findings")
+    assert said(source, 14).startswith("not shown: how often the loop")
+
+
+def test_a_trip_count_by_a_test_of_a_phase() -> None:
+    """Whether the phase is over depends on an arrive that only some values of the parameter bring."""
+    arrive = (
+        "@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\nsetp.gt.u32 %p8, %r8, 50;\n"
+        "and.pred %p8, %p8, %p0;\n@%p8 mbarrier.arrive.shared::cta.b64 %d5, [bar];\nbar.sync 0;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 %p9, [bar], 0;\nselp.u32 %r32, 4, 3, %p9;\n"
+    )
+    source = text(f"{arrive}{FIXED.format('%r32')}setp.gt.u32 %p7, %r20, 3;\n@%p7 {ALL_STORE}", BEFORE)
+    assert said(source, 14).startswith("not shown: how often the loop")
+
+
+def test_a_loop_whose_results_nobody_reads() -> None:
+    source = text(FIXED.format(3) + COUNTED.format(f"add.cc.u32 %r31, %r30, {MINUS_FIFTY};"), BEFORE)
+    assert said(source, 14) == "yes: no trip count depends on a parameter"
+
+
 TOKENS = """
 {init}
 bar.sync 0;

@@ -13,6 +13,25 @@ from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
+CARRIES = """
+add.cc.u32 %r10, 0, 0;
+ld.global.u32 %r9, [%d0];
+mov.u32 %r11, 1;
+setp.eq.u32 %p5, %r9, 0;
+{side}
+addc.u32 %r12, 0, 0;
+setp.ne.u32 %p6, %r12, 0;
+@%p6 st.shared.u32 [%r2], %r0;
+"""
+
+
+@pytest.mark.parametrize("side", ["@%p5 bra Z;\nadd.cc.u32 %r11, %r11, -1;\nZ:", "@%p5 add.cc.u32 %r11, %r11, -1;"])
+def test_data_decides_the_carry(side: str) -> None:
+    """Where data decides whether an instruction sets the carry, it is not known afterwards."""
+    assert judged(CARRIES.format(side=side)).word == "undecided"
+    assert judged(CARRIES.format(side=side.replace("add.cc", "add"))).word == "clean"
+
+
 FUNCTION = """
 .func (.param .b32 f_ret) f(.param .b32 f_a, .param .b32 f_b)
 {

@@ -148,7 +148,7 @@ class Naming(Follower):
 
     def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
         """What is in the registers where the sides of a branch on unknown data meet: a function of what was there."""
-        if not self._unsure.isdisjoint(way.inside):
+        if not self._unsure.isdisjoint(way.inside) or any(_keeps_notes(self._codes[at]) for at in way.inside):
             return {}
         inside = [self._codes[at].instruction for at in (branch, *way.inside)]
         used = {item.slot: item for one in inside for item in _registers(one) if item.slot in self._slots}
