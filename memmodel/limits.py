@@ -22,6 +22,7 @@ from types import TracebackType
 from weakref import ReferenceType, ref
 
 from memmodel.answer import Budget
+from memmodel.collecting import COLLECTING
 from memmodel.errors import BudgetSpent
 
 GRACE = 0.5
@@ -41,9 +42,6 @@ _IDLE = 50
 """Looks without any limits after which the second thread ends."""
 
 _MOST = 4 << 30
-
-ALLOCATIONS = 50_000
-"""More objects made than freed, before Python looks for cycles of them while an answer is made."""
 
 
 def default_memory() -> int:
@@ -163,7 +161,7 @@ class Limits:
         self._outer: ReferenceType[Limits] | None = _CURRENT.__dict__.get("limits")
         _CURRENT.limits = ref(self)
         self._usage = _Usage(self.budget)
-        _COLLECTING.rarely()
+        COLLECTING.rarely()
         self._heard = _SIGNALS.hear()
         _WATCHER.add(self)
         return self
@@ -176,7 +174,7 @@ class Limits:
         if self._heard is not None:
             signal.set_wakeup_fd(self._heard)
         _CURRENT.limits = self._outer
-        _COLLECTING.as_before()
+        COLLECTING.as_before()
 
     @property
     def over(self) -> bool:
@@ -267,45 +265,6 @@ class Limits:
 
 
 _CURRENT = threading.local()
-
-
-class _Collecting:
-    """Python's search for cycles of objects, which is rare while answers are made: formulas are many, and hold none.
-    As often as Python does, it took a tenth of a large test."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._answers = 0
-        self._before = gc.get_threshold()
-
-    def rarely(self) -> None:
-        """An answer begins."""
-        with self._lock:
-            if not self._answers:
-                self._before = gc.get_threshold()
-                if 0 < self._before[0] < ALLOCATIONS:
-                    gc.set_threshold(ALLOCATIONS, *self._before[1:])
-            self._answers += 1
-
-    def as_before(self) -> None:
-        """It has ended."""
-        with self._lock:
-            self._answers -= 1
-            if not self._answers:
-                gc.set_threshold(*self._before)
-
-
-_COLLECTING = _Collecting()
-
-
-@contextmanager
-def rarely_collecting() -> Iterator[None]:
-    """Work without limits that makes as many objects as answers do."""
-    _COLLECTING.rarely()
-    try:
-        yield
-    finally:
-        _COLLECTING.as_before()
 
 
 class _Watcher:

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "memmodel"
 
 ROOMS = (
     "base.words", "errors", "source", "output", "ptx", "network",
-    "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
+    "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "collecting", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
     "repair", "kernel.launch", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",

@@ -12,9 +12,10 @@ from helpers.patience import PATIENCE
 
 from memmodel import api
 from memmodel.answer import Budget, Ground, Witness
+from memmodel.collecting import ALLOCATIONS
 from memmodel.concrete.meter import USUAL, Meter
 from memmodel.errors import BudgetSpent
-from memmodel.limits import ALLOCATIONS, Limits, outside, settle
+from memmodel.limits import Limits, outside, settle
 
 SB = """PTX SB
 { x = 0; y = 0; }

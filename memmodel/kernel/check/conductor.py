@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from memmodel.answer import Budget
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
+from memmodel.collecting import rarely_collecting
 from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.choices import open_choices
@@ -30,7 +31,7 @@ from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.order.conditions import residents
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.problems import Refused
-from memmodel.limits import Limits, rarely_collecting
+from memmodel.limits import Limits
 from memmodel.ptx.module.reader import read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
