@@ -19,7 +19,7 @@ from memmodel.base.oneline import shown
 from memmodel.base.resources import cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
-from memmodel.errors import InputError, TooLarge, exhausted
+from memmodel.errors import InputError, TooLarge
 from memmodel.lint.published import known_difference
 from memmodel.report.expect import FAILS, HOLDS, word_for
 from memmodel.report.report import Report, Status
@@ -264,15 +264,20 @@ def trouble(settings: Settings) -> str:
 def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> list[Entry]:
     try:
         return work()
-    except TooLarge as error:
-        return [Entry(path, model, Outcome.UNDECIDED, message=error.render(), span=error.span)]
-    except InputError as error:
-        return [Entry(path, model, Outcome.BAD, message=error.render(), span=error.span)]
-    except (MemoryError, RecursionError) as error:
-        return [Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {exhausted(error)}")]
-    except Exception as error:  # a bug of ours in one test must not hide the results of the others
-        message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
-        return [Entry(path, model, Outcome.INTERNAL, message=message)]
+    except Exception as error:
+        return [failed(path, model, error)]
+
+
+def failed(path: str, model: str | None, error: Exception) -> Entry:
+    """The entry of a test that could not be judged: a bug of ours in one must not hide the results of the others."""
+    if isinstance(error, InputError):
+        outcome = Outcome.UNDECIDED if isinstance(error, TooLarge) else Outcome.BAD
+        return Entry(path, model, outcome, message=error.render(), span=error.span)
+    if isinstance(error, MemoryError | RecursionError):
+        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+        return Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {what}")
+    message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
+    return Entry(path, model, Outcome.INTERNAL, message=message)
 
 
 def died(job: Job, killed: bool) -> list[Entry]:

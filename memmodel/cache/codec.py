@@ -34,7 +34,7 @@ def dump(value: object, source: Source) -> str:
     """A result as ASCII text. Raises NotKept."""
     writer = _Packing(source)
     kind: Any = type(value)
-    root = _writer(kind)(value, writer)
+    root = _form(kind).write(value, writer)
     try:
         return json.dumps([writer.table, root], separators=(",", ":"))
     except ValueError as error:  # a number of thousands of digits
@@ -46,7 +46,7 @@ def undump(kind: type[T], text: str, source: Source) -> T:
     try:
         table, root = json.loads(text)
         shape: Any = kind
-        value: T = _reader(shape)(root, _Unpacking(source, table))
+        value: T = _form(shape).read(root, _Unpacking(source, table))
     except (ValueError, TypeError, IndexError, KeyError, AttributeError, RecursionError) as error:
         raise NotKept(str(error)) from error
     return value
@@ -66,8 +66,12 @@ class _Unpacking:
     known: dict[int, object] = field(default_factory=dict)
 
 
-Write = Callable[[Any, _Packing], Any]
-Read = Callable[[Any, _Unpacking], Any]
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How values of one type are written, and read again."""
+
+    write: Callable[[Any, _Packing], Any]
+    read: Callable[[Any, _Unpacking], Any]
 
 
 def _parts(kind: type) -> list[tuple[str, Any]]:
@@ -97,29 +101,44 @@ def _member(kind: Any) -> Any | None:
 
 
 @cache
-def _writer(kind: Any) -> Write:
+def _form(kind: Any) -> Form:
     if _is_plain(kind):
-        return lambda value, _: value
+        return Form(lambda value, _: value, lambda value, _: value)
     if kind is Span:
-        return _write_span
+        return Form(_write_span, lambda value, by: Span(by.source, value[0], value[1]))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return lambda value, _: value.value
+        return Form(lambda value, _: value.value, lambda value, _: kind(value))
     if (member := _member(kind)) is not None:
-        inner = _writer(member)
-        return lambda value, to: None if value is None else inner(value, to)
+        form = _form(member)
+        return Form(
+            lambda value, to: None if value is None else form.write(value, to),
+            lambda value, by: None if value is None else form.read(value, by),
+        )
     if is_dataclass(kind) and isinstance(kind, type):
-        return _write_record(kind)
+        return _record(kind)
     origin, args = get_origin(kind), get_args(kind)
     if origin is tuple and args[-1] is not Ellipsis:
-        each = [_writer(arg) for arg in args]
-        return lambda value, to: [write(part, to) for write, part in zip(each, value, strict=True)]
+        each, plain = [_form(arg) for arg in args], all(map(_is_plain, args))
+        return Form(
+            lambda value, to: [form.write(part, to) for form, part in zip(each, value, strict=True)],
+            (lambda value, _: tuple(value))
+            if plain
+            else lambda value, by: tuple([form.read(part, by) for form, part in zip(each, value, strict=True)]),
+        )
     if origin in (tuple, frozenset):
-        item = _writer(args[0])
-        order = sorted if origin is frozenset else list
-        return lambda value, to: [item(part, to) for part in order(value)]
+        item, order = _form(args[0]), sorted if origin is frozenset else list
+        return Form(
+            lambda value, to: [item.write(part, to) for part in order(value)],
+            (lambda value, _: origin(value))
+            if _is_plain(args[0])
+            else lambda value, by: origin([item.read(part, by) for part in value]),
+        )
     if origin is dict:
-        key, held = _writer(args[0]), _writer(args[1])
-        return lambda value, to: [[key(index, to), held(other, to)] for index, other in value.items()]
+        key, held = map(_form, args)
+        return Form(
+            lambda value, to: [[key.write(index, to), held.write(other, to)] for index, other in value.items()],
+            lambda value, by: {key.read(index, by): held.read(other, by) for index, other in value},
+        )
     raise NotKept(f"no form for {kind}")
 
 
@@ -129,61 +148,27 @@ def _write_span(value: Span, to: _Packing) -> list[int]:
     return [value.start, value.end]
 
 
-def _write_record(kind: type) -> Write:
-    parts = [(name, _writer(hint)) for name, hint in _parts(kind)]
+def _record(kind: type) -> Form:
+    """A dataclass; what is shared stands in the table once."""
+    forms = [(name, _form(hint)) for name, hint in _parts(kind)]
+    writers, readers = [(name, form.write) for name, form in forms], [form.read for _, form in forms]
 
-    def plainly(value: Any, to: _Packing) -> list[Any]:
-        return [write(getattr(value, name), to) for name, write in parts]
+    def write(value: Any, to: _Packing) -> list[Any]:
+        return [writer(getattr(value, name), to) for name, writer in writers]
 
-    def once(value: Any, to: _Packing) -> int:
+    def read(value: Any, by: _Unpacking) -> Any:
+        return kind(*[reader(part, by) for reader, part in zip(readers, value, strict=True)])
+
+    def write_once(value: Any, to: _Packing) -> int:
         if id(value) not in to.known:
-            row = plainly(value, to)
+            row = write(value, to)
             to.known[id(value)] = len(to.table)
             to.table.append(row)
         return to.known[id(value)]
 
-    return once if kind in SHARED else plainly
-
-
-@cache
-def _reader(kind: Any) -> Read:
-    if _is_plain(kind):
-        return lambda value, _: value
-    if kind is Span:
-        return lambda value, by: Span(by.source, value[0], value[1])
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return lambda value, _: kind(value)
-    if (member := _member(kind)) is not None:
-        inner = _reader(member)
-        return lambda value, by: None if value is None else inner(value, by)
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _read_record(kind)
-    origin, args = get_origin(kind), get_args(kind)
-    if origin is tuple and args[-1] is not Ellipsis:
-        if all(map(_is_plain, args)):
-            return lambda value, _: tuple(value)
-        each = [_reader(arg) for arg in args]
-        return lambda value, by: tuple([read(part, by) for read, part in zip(each, value, strict=True)])
-    if origin in (tuple, frozenset):
-        if _is_plain(args[0]):
-            return lambda value, _: origin(value)
-        item = _reader(args[0])
-        return lambda value, by: origin([item(part, by) for part in value])
-    if origin is dict:
-        key, held = _reader(args[0]), _reader(args[1])
-        return lambda value, by: {key(index, by): held(other, by) for index, other in value}
-    raise NotKept(f"no form for {kind}")
-
-
-def _read_record(kind: type) -> Read:
-    readers = [_reader(hint) for _, hint in _parts(kind)]
-
-    def plainly(value: Any, by: _Unpacking) -> Any:
-        return kind(*[read(part, by) for read, part in zip(readers, value, strict=True)])
-
-    def once(value: int, by: _Unpacking) -> Any:
+    def read_once(value: int, by: _Unpacking) -> Any:
         if value not in by.known:
-            by.known[value] = plainly(by.table[value], by)
+            by.known[value] = read(by.table[value], by)
         return by.known[value]
 
-    return once if kind in SHARED else plainly
+    return Form(write_once, read_once) if kind in SHARED else Form(write, read)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING
 
 from memmodel.answer import FinalValues, Finding
+from memmodel.batch import Outcome
 from memmodel.compare.judge import Contrast, Direction
-from memmodel.compare.run import FileFault, FileResult
+from memmodel.compare.run import FileResult
 from memmodel.report.execution import Style, plain
 from memmodel.report.findings import sentence
 from memmodel.report.report import Report
@@ -31,7 +33,8 @@ def summary(results: Sequence[FileResult], names: Names) -> str:
     every = [contrast for result in results for contrast in result.contrasts]
     differ = [contrast for contrast in every if contrast.differs]
     undecided = sum(bool(contrast.undecided) and not contrast.differs for contrast in every)
-    undecided += sum(result.fault is FileFault.UNDECIDED for result in results)
+    failures = [result.failure for result in results if result.failure is not None]
+    undecided += sum(failure.outcome is Outcome.UNDECIDED for failure in failures)
     counts = {way: sum(contrast.direction is way for contrast in differ) for way in Direction}
     ways = ", ".join(f"{names[1]} {way.value} in {number}" for way, number in counts.items() if number)
     same = len(every) - len(differ) - sum(bool(contrast.undecided) and not contrast.differs for contrast in every)
@@ -39,7 +42,7 @@ def summary(results: Sequence[FileResult], names: Names) -> str:
     parts = [f"{len(differ)} differ{'s' if len(differ) == 1 else ''}" + (f" ({ways})" if ways else "")]
     parts.append(f"{same} the same")
     parts.append(f"{undecided} undecided")
-    if bad := sum(result.fault in (FileFault.BAD, FileFault.INTERNAL) for result in results):
+    if bad := sum(failure.outcome is not Outcome.UNDECIDED for failure in failures):
         parts.append(f"{bad} bad")
     head = f"{files} test{'' if files == 1 else 's'}"
     if len(every) > files:
@@ -78,10 +81,10 @@ def markdown(results: Sequence[FileResult], names: Names) -> str:
         written.append("")
     for contrast in differ:
         body = lines(contrast, names)[1:]
-        written += ["<details>", f"<summary><code>{_html(_where(contrast))}</code></summary>", ""]
+        written += ["<details>", f"<summary><code>{escape(_where(contrast), quote=False)}</code></summary>", ""]
         written += ["```text", *(line.replace("```", "` ` `") for line in body), "```", "", "</details>", ""]
     undecided = [undecided_line(contrast) for contrast in every if contrast.undecided and not contrast.differs]
-    undecided += [result.message.split("\n")[0] for result in results if result.fault is not FileFault.NONE]
+    undecided += [result.failure.message.split("\n")[0] for result in results if result.failure is not None]
     written += [f"- {_code(line)}" for line in undecided]
     return "\n".join(written).rstrip("\n")
 
@@ -105,9 +108,9 @@ def record(results: Sequence[FileResult], names: Names) -> dict[str, object]:
             if contrast.undecided
         ),
         errors=tuple(
-            FaultRecord(path=result.path, kind=result.fault.value, message=result.message)
+            FaultRecord(path=result.path, kind=result.failure.outcome.value, message=result.failure.message)
             for result in results
-            if result.fault is not FileFault.NONE
+            if result.failure is not None
         ),
     ).json_values()
 
@@ -197,7 +200,3 @@ def _escaped(text: str) -> str:
     for mark in "\\`*_|<>":
         text = text.replace(mark, f"\\{mark}")
     return text
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -5,6 +5,7 @@ In: Document and an offset. Out: hovers, locations and symbols as the protocol h
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from memmodel.cat.names import BASE_NAMES
@@ -13,8 +14,8 @@ from memmodel.cat.text.lexer import CatToken, Lexeme
 from memmodel.errors import InputError
 from memmodel.lsp.cat_files import found_file, model_of, texts_of
 from memmodel.lsp.cat_outline import Defined, defined, token_at
-from memmodel.lsp.document import Document, Json, uri_of
-from memmodel.source import Source, Span
+from memmodel.lsp.document import BEGIN, Document, Json, uri_of
+from memmodel.source import Span
 
 MOST_LINES = 14
 """Lines of a definition that a hover shows."""
@@ -40,10 +41,7 @@ def hover(document: Document, offset: int) -> Json | None:
     token = token_at(document.source, offset)
     if token is None:
         return None
-    text = _meaning(document, token)
-    if text is None:
-        return None
-    return {"contents": {"kind": "markdown", "value": text}, "range": document.range(token.start, token.end)}
+    return document.card(_meaning(document, token), token.start, token.end)
 
 
 def _meaning(document: Document, token: CatToken) -> str | None:
@@ -86,8 +84,7 @@ def definition(document: Document, offset: int) -> list[Json]:
         return []
     if token.sort is Lexeme.STRING:
         path = _included(document, token)
-        zero = {"line": 0, "character": 0}
-        return [] if path is None else [{"uri": uri_of(path), "range": {"start": zero, "end": zero}}]
+        return [] if path is None else [{"uri": uri_of(path), "range": BEGIN}]
     known = _definition(document, token)
     if known is None:
         return []
@@ -116,16 +113,8 @@ def _definition(document: Document, token: CatToken) -> tuple[Path | None, Defin
     return (document.path, own[0]) if own else None
 
 
-_KNOWN: dict[str, list[Defined]] = {}
-
-
-def _known(source: Source) -> list[Defined]:
-    """What a text defines; kept, since the texts around a document stay as they are."""
-    if source.text not in _KNOWN:
-        if len(_KNOWN) > 200:
-            _KNOWN.clear()
-        _KNOWN[source.text] = defined(source)
-    return _KNOWN[source.text]
+_known = lru_cache(200)(defined)
+"""What a text defines; kept, since the texts around a document stay as they are."""
 
 
 def symbols(document: Document) -> list[Json]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from memmodel import api
-from memmodel.answer import HANG, Budget, Finding, Observation
+from memmodel.answer import HANG, Budget, Finding, Observation, ShownEvent
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.warnings import doubts
@@ -18,12 +18,12 @@ from memmodel.lsp.document import Document, Json
 from memmodel.lsp.litmus_text import questions_of, without_instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
-from memmodel.report.expect import is_called
+from memmodel.report.expect import FINDINGS, is_called
 from memmodel.report.findings import sentence
 from memmodel.report.report import Report, Status
 from memmodel.report.why_text import brief_contradiction
 from memmodel.source import Source, Span
-from memmodel.why.records import At, Obstacle, Story
+from memmodel.why.records import At, Story
 from memmodel.why.stuck import stuck
 
 ERROR, WARNING, INFORMATION = 1, 2, 3
@@ -181,9 +181,7 @@ def of_check(document: Document, model: str, effort: int, seconds: float, memory
     try:
         steps = api.lowered(document.source)
         loaded = api.load(model)
-    except InputError:
-        return []
-    except (RecursionError, MemoryError):
+    except (InputError, RecursionError, MemoryError):
         return []
     options = Options(budget=Budget(effort, seconds, memory))
     places = questions_of(document.source)
@@ -229,7 +227,7 @@ def _findings(document: Document, report: Report) -> Iterator[Json]:
     words = (report.expected or "").split("+")
     for finding in report.answer.findings[:MOST_FINDINGS]:
         expected = report.finding is not None or any(
-            is_called(finding.flag, word) for word in words if word in FINDING_WORDS
+            is_called(finding.flag, word) for word in words if word in FINDINGS
         )
         severity = INFORMATION if expected else WARNING
         if finding.flag == HANG:
@@ -245,9 +243,6 @@ def _findings(document: Document, report: Report) -> Iterator[Json]:
         yield made(document, where, severity, "\n".join(filter(None, lines)), finding.flag, related)
 
 
-FINDING_WORDS = ("race", "hang", "hazard", "undefined")
-
-
 def _hang(document: Document, finding: Finding, severity: int) -> Iterator[Json]:
     for waiting in stuck(finding.witness).waiting:
         lines = [waiting.text, f"because {waiting.reason.value}"]
@@ -257,14 +252,11 @@ def _hang(document: Document, finding: Finding, severity: int) -> Iterator[Json]
 
 
 def _because(story: Story) -> list[str]:
-    return [line for obstacle in story.obstacles for line in _obstacle(obstacle)]
-
-
-def _obstacle(obstacle: Obstacle) -> list[str]:
-    return [
-        f"because {obstacle.reason.value}: {obstacle.text}",
-        *([f"would do: {obstacle.repair}"] if obstacle.repair else ()),
-    ]
+    lines = []
+    for obstacle in story.obstacles:
+        lines.append(f"because {obstacle.reason.value}: {obstacle.text}")
+        lines += [f"would do: {obstacle.repair}"] if obstacle.repair else []
+    return lines
 
 
 def _related(document: Document, story: Story | None, finding: Finding | None) -> list[Json]:
@@ -272,7 +264,7 @@ def _related(document: Document, story: Story | None, finding: Finding | None) -
     related: list[Json] = []
     for event in (finding.first, finding.second) if finding is not None else ():
         if event is not None and event.span is not None:
-            related.append(_there(document, event.span, f"{event.label}: {event.text}"))
+            related.append(_place(document, event))
     if story is not None:
         places = [] if finding is not None else [story.first, story.second]
         for at in (*places, *(at for obstacle in story.obstacles for at in obstacle.events)):
@@ -282,10 +274,5 @@ def _related(document: Document, story: Story | None, finding: Finding | None) -
     return list(unique.values())
 
 
-def _place(document: Document, at: At) -> Json:
-    assert at.span is not None
-    return _there(document, at.span, f"{at.label}: {at.text}")
-
-
-def _there(document: Document, span: Span, message: str) -> Json:
-    return {"location": {"uri": document.uri, "range": document.at(span)}, "message": message}
+def _place(document: Document, at: At | ShownEvent) -> Json:
+    return {"location": {"uri": document.uri, "range": document.at(at.span)}, "message": f"{at.label}: {at.text}"}

@@ -21,6 +21,9 @@ Json = dict[str, object]
 MOST_OF_KERNEL = 8_000_000
 """Characters of a PTX file; each question about it sends all of them."""
 
+BEGIN: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+"""The range of the beginning of a document."""
+
 KINDS = {".litmus": "litmus", ".cat": "cat", ".ptx": "ptx"}
 
 _ENCODINGS = {"utf-16": ("utf-16-le", 2), "utf-8": ("utf-8", 1)}
@@ -103,6 +106,10 @@ class Document:
     def range(self, start: int, end: int) -> Json:
         """The range of the characters start..end."""
         return {"start": self.position(start), "end": self.position(max(start, end))}
+
+    def card(self, text: str | None, start: int, end: int) -> Json | None:
+        """What a hover over the characters start..end shows; None for no text."""
+        return {"contents": {"kind": "markdown", "value": text}, "range": self.range(start, end)} if text else None
 
     def whole(self) -> Json:
         """The range of all of it."""

@@ -27,11 +27,8 @@ COMMON = frozenset({"M", "R", "W", "_", "ASYNC", "ISSUE", "CTA", "CLUSTER", "GPU
 """Sets of so many events that a rule which names them is no rule of one instruction."""
 
 
-def row_of(mnemonic: str, layout: Layout) -> Row | None:
-    """The row of a mnemonic, even of one that is not complete."""
-    spelling = read_mnemonic(mnemonic, layout, HEADS)
-    if not isinstance(spelling, Refusal):
-        return spelling.row
+def row_of(mnemonic: str) -> Row | None:
+    """The row of a mnemonic that is not complete, or illegal."""
     parts = mnemonic.split(".")[:24]
     heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((HEADS[head] for head in heads if head in HEADS), None)
@@ -39,16 +36,15 @@ def row_of(mnemonic: str, layout: Layout) -> Row | None:
 
 def described(mnemonic: str, layout: Layout, ops: Iterable[Op], model: Model) -> str | None:
     """What the table says of a mnemonic; None for what is no instruction."""
-    row = row_of(mnemonic, layout)
-    if row is None:
-        reading = read_mnemonic(mnemonic, layout, HEADS)
-        return None if not isinstance(reading, Refusal) else f"{reading.message}\n\n{reading.hint or ''}".strip()
-    text = entry(row)
-    refused = read_mnemonic(mnemonic, layout, HEADS)
-    if isinstance(refused, Refusal):
-        text = (
-            f"**{refused.message}** ({refused.hint})\n\n{text}" if refused.hint else f"**{refused.message}**\n\n{text}"
-        )
+    reading = read_mnemonic(mnemonic, layout, HEADS)
+    if isinstance(reading, Refusal):
+        row = row_of(mnemonic)
+        if row is None:
+            return f"{reading.message}\n\n{reading.hint or ''}".strip()
+        hint = f" ({reading.hint})" if reading.hint else ""
+        text = f"**{reading.message}**{hint}\n\n{entry(row)}"
+    else:
+        text = entry(reading.row)
     rules = rules_of(ops, model)
     if rules:
         paragraph = f"\n\nRules of {model.name} that speak of it:\n\n" + "\n".join(rules) + "\n"

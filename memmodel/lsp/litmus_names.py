@@ -5,7 +5,8 @@ In: Document and an offset. Out: hovers, locations and symbols as the protocol h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from memmodel import api
 from memmodel.cat.names import BASE_NAMES
@@ -13,7 +14,7 @@ from memmodel.errors import InputError
 from memmodel.litmus.lexer import SPELLING, Reader
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable
-from memmodel.lsp.document import Document, Json, uri_of
+from memmodel.lsp.document import BEGIN, Document, Json, uri_of
 from memmodel.lsp.instruction import described
 from memmodel.lsp.litmus_text import blanked, questions_of, without_instruction, word_at
 from memmodel.program.lowered import LoweredTest
@@ -22,34 +23,32 @@ from memmodel.program.special import SPECIAL
 from memmodel.ptx.lexer import tokenize
 from memmodel.source import Source, Span
 
+T = TypeVar("T")
+
 TRIES = 20
 """So many instructions that cannot be read are left out to read the rest."""
 
-CLASS, VARIABLE, FUNCTION, FIELD, EVENT = 5, 13, 12, 8, 24
+VARIABLE, FUNCTION, FIELD, EVENT = 13, 12, 8, 24
 """Kinds of symbols, as the protocol numbers them."""
 
 
 def parsed(source: Source) -> LitmusTest | None:
     """The test, without the instructions that cannot be read; None if that is not enough."""
-    left: Source | None = source
-    for _ in range(TRIES):
-        if left is None:
-            return None
-        try:
-            return parse_litmus(left)
-        except InputError as error:
-            left = without_instruction(left, error.span)
-    return None
+    return _read(parse_litmus, source)
 
 
 def lowered(source: Source) -> LoweredTest | None:
     """The test as steps, without the instructions that cannot be read; None if that is not enough."""
+    return _read(api.lowered, source)
+
+
+def _read(reader: Callable[[Source], T], source: Source) -> T | None:
     left: Source | None = source
     for _ in range(TRIES):
         if left is None:
             return None
         try:
-            return api.lowered(left)
+            return reader(left)
         except InputError as error:
             left = without_instruction(left, error.span)
     return None
@@ -65,7 +64,7 @@ def hover(document: Document, offset: int) -> Json | None:
     if span is None:
         return None
     text = _meaning(source, span)
-    return None if not text else {"contents": {"kind": "markdown", "value": text}, "range": document.at(span)}
+    return document.card(text, span.start, span.end)
 
 
 def _meaning(source: Source, span: Span) -> str | None:
@@ -168,8 +167,7 @@ def _model(document: Document, offset: int) -> Json | None:
     path = axioms_dir() / f"{name}.cat" if is_shipped(name) else beside
     if path is None or "/" in name.removeprefix("readings/") or not is_file(path):
         return None
-    zero = {"line": 0, "character": 0}
-    return {"uri": uri_of(path), "range": {"start": zero, "end": zero}}
+    return {"uri": uri_of(path), "range": BEGIN}
 
 
 def _declared(test: LitmusTest, source: Source, span: Span, offset: int) -> Span | None:
@@ -197,17 +195,14 @@ def _declared(test: LitmusTest, source: Source, span: Span, offset: int) -> Span
 
 def _thread(test: LitmusTest, source: Source, offset: int) -> Thread | None:
     """The thread whose instruction or label stands at an offset."""
-    best: tuple[int, Thread] | None = None
-    for thread in test.threads:
-        for item in thread.body:
-            if item.span.start <= offset <= item.span.end:
-                best = (0, thread)
-    if best is None:
-        for thread in test.threads:
-            spans = [item.span for item in thread.body]
-            if test.layout is Layout.BLOCKS and spans and thread.span.start < offset <= spans[-1].end:
-                best = (0, thread)
-    return None if best is None else best[1]
+    around: Thread | None = None
+    for thread in reversed(test.threads):
+        spans = [item.span for item in thread.body]
+        if any(span.start <= offset <= span.end for span in spans):
+            return thread
+        if test.layout is Layout.BLOCKS and spans and thread.span.start < offset <= spans[-1].end:
+            around = around or thread
+    return around
 
 
 def _register(test: LitmusTest, source: Source, thread: Thread, word: str) -> Span | None:

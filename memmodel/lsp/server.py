@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,7 +20,7 @@ from lsprotocol.converters import get_converter
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
-from memmodel.lsp.document import Document, path_of
+from memmodel.lsp.document import BEGIN, Document, path_of
 from memmodel.lsp.worker import Asking
 
 QUICK = 5.0
@@ -49,20 +49,15 @@ class ClientOptions:
     def of(settings: object) -> ClientOptions:
         """The settings of a client; what it does not say, or says wrong, is the default."""
         known = settings if isinstance(settings, dict) else {}
-        fields: dict[str, Any] = {}
-        for name, default in ClientOptions._defaults().items():
-            value = known.get(name, default)
-            number = isinstance(default, int | float) and not isinstance(default, bool)
+        chosen: dict[str, Any] = {}
+        for option in fields(ClientOptions):
+            value, kind = known.get(option.name), type(option.default)
+            number = kind in (int, float)
             if number and isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12:
-                fields[name] = int(value) if isinstance(default, int) else float(value)
-            elif not number and isinstance(value, type(default)):
-                fields[name] = value
-        return ClientOptions(**fields)
-
-    @staticmethod
-    def _defaults() -> dict[str, object]:
-        plain = ClientOptions()
-        return {name: getattr(plain, name) for name in ClientOptions.__annotations__}
+                chosen[option.name] = int(value) if kind is int else float(value)
+            elif not number and isinstance(value, kind):
+                chosen[option.name] = value
+        return ClientOptions(**chosen)
 
 
 class Server(LanguageServer):
@@ -188,8 +183,7 @@ class Watch:
 
 
 def _failed(message: str) -> dict[str, Any]:
-    zero = {"line": 0, "character": 0}
-    return {"range": {"start": zero, "end": zero}, "severity": 2, "source": "memmodel", "message": message}
+    return {"range": BEGIN, "severity": 2, "source": "memmodel", "message": message}
 
 
 def serve() -> None:

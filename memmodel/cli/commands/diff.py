@@ -98,7 +98,8 @@ def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include:
     from memmodel import batch
     from memmodel.cli.terminal import style_for, ticker
     from memmodel.compare import text
-    from memmodel.compare.run import FileFault, FileResult, run
+    from memmodel.compare.run import FileResult, run
+    from memmodel.library import CODES
 
     names = sides.names
     files = batch.plan(paths, ()).jobs
@@ -107,10 +108,10 @@ def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include:
     with ticker(len(files)) as tick:
         for result in run([job.path for job in files], sides, kept=kept, jobs=jobs, include=include):
             results.append(result)
-            if result.message or (form == "text" and result.contrasts):
+            if result.failure is not None or (form == "text" and result.contrasts):
                 tick.hide()
-            if result.message:
-                complain(result.message)
+            if result.failure is not None:
+                complain(result.failure.message)
             for contrast in result.contrasts if form == "text" else ():
                 if contrast.differs:
                     say("\n".join(text.lines(contrast, names, style)))
@@ -121,8 +122,7 @@ def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include:
         write_json(STANDARD_OUTPUT, text.record(results, names))
     else:
         say(text.markdown(results, names) if form == "markdown" else text.summary(results, names))
-    codes = {FileFault.BAD: Exit.BAD_INPUT, FileFault.UNDECIDED: Exit.UNDECIDED, FileFault.INTERNAL: Exit.INTERNAL}
-    exits = [codes[result.fault] for result in results if result.fault is not FileFault.NONE]
+    exits = [CODES[result.failure.outcome] for result in results if result.failure is not None]
     contrasts = [contrast for result in results for contrast in result.contrasts]
     exits += [Exit.DIFFERS for contrast in contrasts if contrast.differs]
     exits += [Exit.UNDECIDED for contrast in contrasts if contrast.undecided]
