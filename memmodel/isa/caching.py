@@ -6,18 +6,16 @@ access has 128 bits at most, or 256 in global memory of later architectures. No 
 
 from __future__ import annotations
 
-from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Rule, Since, Slot, terms, type_slot
+from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Rule, Since, in_blocks, optional, terms
 
-CACHE_HINT = Slot("hint", ("L2::cache_hint",), "cache hint")
-L1 = Slot(
-    "L1",
-    tuple(f"L1::{w}" for w in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")),
-    "L1 eviction priority",
+CACHE_HINT = optional("hint", "L2::cache_hint")
+L1 = optional(
+    "L1", *(f"L1::{w}" for w in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate"))
 )
-L2 = Slot("L2", tuple(f"L2::{w}" for w in ("evict_normal", "evict_first", "evict_last")), "L2 eviction priority")
-PREFETCH = Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size")
-VECTOR = Slot("vec", ("v2", "v4", "v8"), "vector qualifier")
-TYPE = type_slot((*BITS, *UNSIGNED, *SIGNED, *FLOATS))
+L2 = optional("L2", *(f"L2::{w}" for w in ("evict_normal", "evict_first", "evict_last")))
+PREFETCH = optional("prefetch", "L2::64B", "L2::128B", "L2::256B")
+VECTOR = optional("vec", "v2", "v4", "v8")
+TYPE = in_blocks("type", *BITS, *UNSIGNED, *SIGNED, *FLOATS)
 
 LATER = {"hint": Since(80), "L1": Since(70), "L2": Since(100)}
 

@@ -363,7 +363,7 @@ def registers(operand: Operand) -> list[int]:
 
 def widths(instruction: PtxInstruction) -> dict[int, int]:
     """The bits of each register that the operands of an instruction name."""
-    return {register.slot: register.width for item in instruction.operands for register in named_registers(item)}
+    return {register.slot: register.width for operand in instruction.operands for register in named_registers(operand)}
 
 
 def named_registers(operand: Operand) -> list[Register]:

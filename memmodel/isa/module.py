@@ -25,19 +25,7 @@ from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.program.windows import RANK_BITS
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import (
-    PARTS,
-    Imm,
-    JumpTarget,
-    Mem,
-    Negated,
-    Operand,
-    Part,
-    Reg,
-    Register,
-    Special,
-    Sym,
-)
+from memmodel.ptx.operands import PARTS, Imm, JumpTarget, Mem, Negated, Operand, Part, Reg, Register, Special, Sym
 from memmodel.ptx.vocabulary import DataType, Proxy, Window
 
 WORD = DataType("u", 32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.isa.row import OperandRange, Since, Slot, covers
+from memmodel.isa.row import OperandRange, Since, covers, optional
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
@@ -126,7 +126,7 @@ Receiver = tuple[int, Expr | None]
 MASKS = {"multicast::cluster": 16, "multicast::cluster::16b": 16, "multicast::cluster::32b": 32}
 """The bits of the mask that names the CTAs of a multicast."""
 
-MULTICAST = Slot("multicast", tuple(MASKS), "qualifier")
+MULTICAST = optional("multicast", *MASKS)
 WIDE_MASKS = {
     "multicast=multicast::cluster::16b": Since(90, version="9.4"),
     "multicast=multicast::cluster::32b": Since(families=frozenset({107}), version="9.4"),

@@ -1,7 +1,8 @@
-"""What one row of the instruction table says, and how a mnemonic is read against the rows.
+"""What one row of the instruction table says.
 
-In: nothing. Out: `Row`, `Slot`, `Rule`, and `Reading`, a mnemonic sorted into slots. Settled here: the shape of a row.
-A new instruction is one row, one lowering function, one test; `document` writes its line in docs/instructions.md.
+In: nothing. Out: `Row`, `Slot`, `Rule`, and `Spelling`, a mnemonic sorted into slots. Settled here: the shape of a row,
+and the language of cases, in which rows say of which words something holds (`terms`). A new instruction is one row, one
+lowering function, one test; `document` writes its line in docs/instructions.md.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memmodel.base.words import WordList
 from memmodel.program.ops import Op
@@ -226,7 +227,7 @@ class Row:
     `lower`: the lowering; None if the row exists in compiled modules only, which litmus tests are told.
     `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
     `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
-    `forms`: how modules may write it, with qualifiers in any order; empty: every combination that breaks no rule.
+    `forms`: how it is written (modules may permute the qualifiers); empty: every combination that breaks no rule.
 
     `sizes`: the bits of register operands that do not have those of slot `type` (1: a predicate), or the slot that says
     their type.
@@ -288,7 +289,7 @@ class Row:
 class Spelling:
     """A legal mnemonic: its row, the head it begins with, its words and their positions (dotted parts) by slot.
 
-    `form`: which of the forms of the row it has, in a module.
+    `form`: which of the forms of the row it has.
     """
 
     row: Row
@@ -393,14 +394,57 @@ NO_SUCH_SCOPE = {
 }
 
 
-def scope_slot(need: Need = Need.OPTIONAL, words: tuple[str, ...] = tuple(SCOPES)) -> Slot:
+_KINDS = {
+    "acc": "precision", "alayout": "layout of A", "atype": "type", "blayout": "layout of B", "bool": "combination",
+    "btype": "type", "clamp": "treatment of coordinates outside the surface", "cmp": "comparison",
+    "collector": "collector buffer use", "comp": "component", "completion": "completion mechanism",
+    "cop": "cache operator", "cta_group": "CTA group", "ctype": "type", "dim": "number of dimensions",
+    "down": "direction", "dst": "destination", "dst_fmt": "format of the destination", "dtype": "type",
+    "first": "type of a", "geom": "geometry", "hint": "cache hint", "L1": "L1 eviction priority",
+    "L2": "L2 eviction priority", "multicast": "qualifier", "num": "number of repetitions", "op": "operation",
+    "phase_type": "phase", "prefetch": "prefetch size", "primary": "primary priority",
+    "proxies": "pair of proxies", "query": "attribute", "restrict": "restriction", "rnd": "rounding",
+    "scale_vec": "size of the vector of scales", "second": "type of b", "secondary": "secondary priority",
+    "sem": "memory semantics", "space": "state space", "src": "source", "src_fmt": "format of the source",
+    "stype": "type of the scales", "target": "type of the result", "vec": "vector qualifier",
+    "vector": "scale vector size",
+}  # fmt: skip
+"""What slots are called in messages, where that is not their name."""
+
+
+def _slot(
+    name: str,
+    words: tuple[str, ...],
+    need: Need,
+    what: str = "",
+    refused: Mapping[str, tuple[str, str]] | None = None,
+    columns: tuple[str, ...] = (),
+    modules: tuple[str, ...] = (),
+    missing: tuple[str, str] | None = None,
+) -> Slot:
+    words = words or (() if modules else (name,))
+    what = what or _KINDS.get(name) or ("qualifier" if words in ((), (name,)) else name)
+    return Slot(name, words, what, need, refused or {}, columns, modules, missing)
+
+
+def optional(name: str, *words: str, **more: Any) -> Slot:
+    """A slot that may be empty; without words, a qualifier that is there or not. `more`: further fields of `Slot`."""
+    return _slot(name, words, Need.OPTIONAL, **more)
+
+
+def needed(name: str, *words: str, **more: Any) -> Slot:
+    """A slot that has to be filled."""
+    return _slot(name, words, Need.ALWAYS, **more)
+
+
+def in_blocks(name: str, *words: str, **more: Any) -> Slot:
+    """A slot that has to be filled but in the column layout, such as a type."""
+    return _slot(name, words, Need.BLOCKS, **more)
+
+
+def scope_slot(make: Callable[..., Slot] = optional, words: tuple[str, ...] = tuple(SCOPES)) -> Slot:
     """The scope of an access, a fence or an atomic."""
-    return Slot("scope", words, "scope", need, NO_SUCH_SCOPE)
-
-
-def type_slot(words: tuple[str, ...], name: str = "type", refused: Mapping[str, tuple[str, str]] | None = None) -> Slot:
-    """The type suffix, which the column layout leaves out."""
-    return Slot(name, words, "type", Need.BLOCKS, refused or {})
+    return make("scope", *words, refused=NO_SUCH_SCOPE)
 
 
 def types_by_operation(
@@ -421,8 +465,3 @@ def types_by_operation(
         refused = either(word for word in among if word not in known)
         rules.append(Rule(message, hint, f"{case} op={operations} type={refused}"))
     return tuple(rules)
-
-
-def flag(word: str) -> Slot:
-    """A qualifier that is there or not."""
-    return Slot(word, (word,), "qualifier")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import in_cta, memory_base, pair
-from memmodel.isa.row import Need, Since, Slot
+from memmodel.isa.row import Since, needed
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
@@ -20,10 +20,9 @@ TCGEN05 = Since(100, frozenset({100, 103, 107, 110}))
 """Targets with tcgen05: the sm_100 and sm_110 families."""
 
 PAGE = "TensorCore 5th Generation Family Instructions: "
-GROUP = Slot("cta_group", ("cta_group::1", "cta_group::2"), "CTA group", Need.ALWAYS)
+GROUP = needed("cta_group", "cta_group::1", "cta_group::2")
 ALIGNED = tuple(
-    Slot(word, (word,), "qualifier", Need.ALWAYS, missing=("{head} is .sync.aligned", "write {head}.sync.aligned"))
-    for word in ("sync", "aligned")
+    needed(word, missing=("{head} is .sync.aligned", "write {head}.sync.aligned")) for word in ("sync", "aligned")
 )
 """Qualifiers of what all threads of a warp execute together."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Need, Row, Since, Slot, Together, flag
+from memmodel.isa.row import Row, Since, Together, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -151,13 +151,13 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
         (head,),
         (
             *ALIGNED,
-            Slot("shape", ("m8n8",), "shape", Need.ALWAYS, dict.fromkeys(others, why), modules=_SHAPES[head]),
-            Slot("num", ("x1", "x2", "x4"), "number of matrices", Need.ALWAYS),
-            flag("trans"),
-            Slot("space", ("shared", "shared::cta"), "state space"),
-            Slot("dst_fmt", (), "format of the destination", refused={"b8x16": why}, modules=_UNPACKED[head]),
-            Slot("src_fmt", (), "format of the source", refused=dict.fromkeys(packed, why), modules=packed),
-            Slot("type", ("b16",), "type", refused={"b8": why}, modules=("b8",)),
+            needed("shape", "m8n8", refused=dict.fromkeys(others, why), modules=_SHAPES[head]),
+            needed("num", "x1", "x2", "x4", what="number of matrices"),
+            optional("trans"),
+            optional("space", "shared", "shared::cta"),
+            optional("dst_fmt", refused={"b8x16": why}, modules=_UNPACKED[head]),
+            optional("src_fmt", refused=dict.fromkeys(packed, why), modules=packed),
+            optional("type", "b16", refused={"b8": why}, modules=("b8",)),
         ),
         operands,
         load if reads else store,

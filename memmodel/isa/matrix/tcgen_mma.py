@@ -15,7 +15,7 @@ from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot, either, flag
+from memmodel.isa.row import Effect, Row, Rule, Slot, either, needed, optional
 from memmodel.isa.tensor_memory import (
     GROUP,
     PAGE,
@@ -231,10 +231,10 @@ def _check_scale(call: Call, operand: Operand) -> None:
         call.fail(f"scale-input-d is for .kind::f16 and .kind::tf32, not .{call.word('kind')}", operand)
 
 
-_KIND = Slot("kind", (*FLOATING, "kind::i8", *SCALED), "kind", Need.ALWAYS)
+_KIND = needed("kind", *FLOATING, "kind::i8", *SCALED)
 _SCALING = (
-    flag("block_scale"),
-    Slot("vector", ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"), "scale vector size"),
+    optional("block_scale"),
+    optional("vector", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"),
 )
 _USES = ("fill", "use", "lastuse", "discard")
 _KEEP_A = tuple(f"collector::a::{use}" for use in _USES)
@@ -243,7 +243,7 @@ _KEEP_B = tuple(f"collector::b{number}::{use}" for number in range(4) for use in
 
 def _collector(words: tuple[str, ...], others: tuple[str, ...], repair: str) -> Slot:
     refused = dict.fromkeys(others, ("{head} has no such collector buffer", repair))
-    return Slot("collector", words, "collector buffer use", refused=refused)
+    return optional("collector", *words, refused=refused)
 
 
 _RULES = (
@@ -292,7 +292,7 @@ ROWS = (
             _KIND,
             *_SCALING,
             _collector(_KEEP_A, _KEEP_B, "write .collector::a::fill, ::use, ::lastuse or ::discard"),
-            flag("ashift"),
+            optional("ashift"),
         ),
         _OPERANDS,
         mma,
@@ -318,15 +318,13 @@ ROWS = (
     _row(
         ("tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
         (
-            Slot(
+            needed(
                 "cta_group",
-                ("cta_group::1",),
-                "CTA group",
-                Need.ALWAYS,
+                "cta_group::1",
                 refused={"cta_group::2": ("{head} works in one CTA", "write .cta_group::1")},
             ),
-            Slot("kind", (*FLOATING, "kind::i8"), "kind", Need.ALWAYS),
-            flag("block_scale"),
+            needed("kind", *FLOATING, "kind::i8"),
+            optional("block_scale"),
             _collector(_KEEP_B, _KEEP_A, "write .collector::b0::fill, or another of b0 to b3"),
         ),
         _OPERANDS,

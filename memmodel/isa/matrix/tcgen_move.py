@@ -12,7 +12,7 @@ from functools import partial
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import shifted
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, either, flag, type_slot
+from memmodel.isa.row import Effect, Row, Rule, Since, Together, either, in_blocks, needed, optional
 from memmodel.isa.tensor_memory import (
     ALIGNED,
     GROUP,
@@ -239,8 +239,8 @@ def _split(call: Call) -> int | None:
     return None if operand is None else operand.value
 
 
-_SHAPE = Slot("shape", tuple(REGISTERS), "shape", Need.ALWAYS)
-_NUMBER = Slot("num", tuple(f"x{1 << k}" for k in range(8)), "number of repetitions", Need.ALWAYS)
+_SHAPE = needed("shape", *REGISTERS)
+_NUMBER = needed("num", *(f"x{1 << k}" for k in range(8)))
 _NO_FLOATS = {
     word: ("floating-point reductions are not modelled", "write .u32 or .s32") for word in ("f32", "abs", "NaN")
 }
@@ -254,10 +254,10 @@ ROWS = (
         ("tcgen05.cp",),
         (
             GROUP,
-            Slot("shape", _CP_SHAPES, "shape", Need.ALWAYS),
-            Slot("multicast", (*_TWO, *_FOUR), "multicast to warps"),
-            Slot("dst_fmt", ("b8x16",), "format"),
-            Slot("src_fmt", ("b6x16_p32", "b4x16_p64"), "source format"),
+            needed("shape", *_CP_SHAPES),
+            optional("multicast", *_TWO, *_FOUR, what="multicast to warps"),
+            optional("dst_fmt", "b8x16", what="format"),
+            optional("src_fmt", "b6x16_p32", "b4x16_p64", what="source format"),
         ),
         ("[taddr]", "s-desc"),
         copy,
@@ -289,7 +289,7 @@ ROWS = (
     ),
     _row(
         ("tcgen05.shift",),
-        (GROUP, Slot("down", ("down",), "direction", Need.ALWAYS)),
+        (GROUP, needed("down")),
         ("[taddr]",),
         shift,
         "an issue; outside of program order a read of tensor memory and a write of the elements before: of the 8 "
@@ -299,7 +299,7 @@ ROWS = (
     ),
     _row(
         ("tcgen05.ld",),
-        (*ALIGNED, _SHAPE, _NUMBER, flag("pack::16b"), type_slot(("b32",))),
+        (*ALIGNED, _SHAPE, _NUMBER, optional("pack::16b"), in_blocks("type", "b32")),
         ("r", "[taddr]", "immHalfSplitoff"),
         load,
         "an issue; outside of program order a read of each column that the shape has: one for each register, two with "
@@ -315,10 +315,10 @@ ROWS = (
         ("tcgen05.ld.red",),
         (
             *ALIGNED,
-            Slot("shape", ("32x32b", "16x32bx2"), "shape", Need.ALWAYS),
+            needed("shape", "32x32b", "16x32bx2"),
             _NUMBER,
-            Slot("op", ("min", "max"), "operation", Need.ALWAYS),
-            Slot("type", ("u32", "s32"), "type", Need.ALWAYS, _NO_FLOATS),
+            needed("op", "min", "max"),
+            needed("type", "u32", "s32", refused=_NO_FLOATS),
         ),
         ("r", "redval", "[taddr]", "immHalfSplitoff"),
         load_and_reduce,
@@ -334,7 +334,7 @@ ROWS = (
     ),
     _row(
         ("tcgen05.st",),
-        (*ALIGNED, _SHAPE, _NUMBER, flag("unpack::16b"), type_slot(("b32",))),
+        (*ALIGNED, _SHAPE, _NUMBER, optional("unpack::16b"), in_blocks("type", "b32")),
         ("[taddr]", "immHalfSplitoff", "r"),
         store,
         "an issue; outside of program order a write of each column that the shape has, as tcgen05.ld",

@@ -25,7 +25,7 @@ from memmodel.base.labels import (
 )
 from memmodel.isa.call import Call
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, type_slot
+from memmodel.isa.row import Effect, Row, Rule, Since, Together, in_blocks, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue, matrix_a, tracked
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
@@ -158,7 +158,7 @@ def fence(call: Call) -> tuple[Op, ...]:
     return (Emit(Mark(Marker.BEFORE if call.head.endswith("before_thread_sync") else Marker.AFTER)),)
 
 
-_ALLOC_SPACE = Slot("space", ("shared::cta",), "state space")
+_ALLOC_SPACE = optional("space", "shared::cta")
 
 _MAY_WAIT = "; with .cta_group::2 it may wait until the peer CTA, if the test has it, does the same"
 
@@ -167,7 +167,7 @@ _row = partial(Row, since=TCGEN05, effect=Effect.SYNCHRONIZES)
 ROWS = (
     _row(
         ("tcgen05.alloc",),
-        (GROUP, *ALIGNED, _ALLOC_SPACE, type_slot(("b32",))),
+        (GROUP, *ALIGNED, _ALLOC_SPACE, in_blocks("type", "b32")),
         ("[dst]", "nCols"),
         alloc,
         "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address"
@@ -180,7 +180,7 @@ ROWS = (
     ),
     _row(
         ("tcgen05.dealloc",),
-        (GROUP, *ALIGNED, type_slot(("b32",))),
+        (GROUP, *ALIGNED, in_blocks("type", "b32")),
         ("taddr", "nCols"),
         dealloc,
         "an event that ends the life of the variable at that address" + _MAY_WAIT,
@@ -206,11 +206,11 @@ ROWS = (
         ("tcgen05.commit",),
         (
             GROUP,
-            Slot("completion", ("mbarrier::arrive::one",), "completion mechanism", Need.ALWAYS),
-            Slot("restrict", ("sync_restrict::shared::read::mma::a",), "restriction"),
-            Slot("space", ("shared::cluster",), "state space"),
+            needed("completion", "mbarrier::arrive::one"),
+            optional("restrict", "sync_restrict::shared::read::mma::a"),
+            optional("space", "shared::cluster"),
             MULTICAST,
-            type_slot(("b64",)),
+            in_blocks("type", "b64"),
         ),
         ("[mbar]", "ctaMask"),
         commit,

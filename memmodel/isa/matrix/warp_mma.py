@@ -11,7 +11,7 @@ import re
 from memmodel.base.labels import Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Need, Row, Since, Slot, Together, flag
+from memmodel.isa.row import Effect, Row, Since, Slot, Together, needed, optional
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Vector
@@ -100,15 +100,11 @@ def _row(head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], **more: 
     )
 
 
-def _types(name: str, words: tuple[str, ...], need: Need = Need.ALWAYS) -> Slot:
-    return Slot(name, words, "type", need)
-
-
-_ALIGNED = (Slot("sync", ("sync",), "qualifier", Need.ALWAYS), flag("aligned"))
-_FOUR = (_types("dtype", _RESULTS), _types("atype", _FACTORS), _types("btype", _FACTORS), _types("ctype", _RESULTS))
-_SPACE = Slot("space", ("shared", "shared::cta", "global"), "state space")
-_LAYOUT = Slot("layout", _LAYOUTS, "layout", Need.ALWAYS)
-_BITS_COMBINED = (Slot("op", ("xor", "and"), "operation"), flag("popc"))
+_ALIGNED = (needed("sync"), optional("aligned"))
+_FOUR = (needed("dtype", *_RESULTS), needed("atype", *_FACTORS), needed("btype", *_FACTORS), needed("ctype", *_RESULTS))
+_SPACE = optional("space", "shared", "shared::cta", "global")
+_LAYOUT = needed("layout", *_LAYOUTS)
+_BITS_COMBINED = (optional("op", "xor", "and"), optional("popc"))
 
 
 def _mma(head: str, *, sparse: bool) -> Row:
@@ -117,16 +113,16 @@ def _mma(head: str, *, sparse: bool) -> Row:
         head,
         (
             *_ALIGNED,
-            Slot("shape", _MMA_SHAPES, "shape", Need.ALWAYS),
-            Slot("alayout", _LAYOUTS, "layout of A", Need.ALWAYS),
-            Slot("blayout", _LAYOUTS, "layout of B", Need.ALWAYS),
-            Slot("kind", tuple(f"kind::{kind}" for kind in ("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4")), "kind"),
-            flag("block_scale"),
-            Slot("scale_vec", ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X"), "size of the vector of scales"),
-            flag("satfinite"),
+            needed("shape", *_MMA_SHAPES),
+            needed("alayout", *_LAYOUTS),
+            needed("blayout", *_LAYOUTS),
+            optional("kind", *(f"kind::{kind}" for kind in ("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4"))),
+            optional("block_scale"),
+            optional("scale_vec", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X"),
+            optional("satfinite"),
             *_FOUR,
             *_BITS_COMBINED,
-            Slot("stype", ("ue8m0", "ue4m3"), "type of the scales"),
+            optional("stype", "ue8m0", "ue4m3"),
         ),
         ("d", "a", "b", "c", *metadata, *(f"scale{number}?" for number in range(4))),
         lower_module=multiply,
@@ -142,13 +138,7 @@ ROWS = (
     *(
         _row(
             f"wmma.load.{matrix}",
-            (
-                *_ALIGNED,
-                _LAYOUT,
-                Slot("shape", _wmma_shapes(), "shape", Need.ALWAYS),
-                _SPACE,
-                _types("type", tuple(BITS)),
-            ),
+            (*_ALIGNED, _LAYOUT, needed("shape", *_wmma_shapes()), _SPACE, needed("type", *BITS)),
             ("r", "[p]", "stride?"),
             lower_module=load_tile,
             uniform=("[p]", "stride"),
@@ -158,7 +148,7 @@ ROWS = (
     ),
     _row(
         "wmma.store.d",
-        (*_ALIGNED, _LAYOUT, Slot("shape", _wmma_shapes(), "shape", Need.ALWAYS), _SPACE, _types("type", _RESULTS)),
+        (*_ALIGNED, _LAYOUT, needed("shape", *_wmma_shapes()), _SPACE, needed("type", *_RESULTS)),
         ("[p]", "r", "stride?"),
         lower_module=store_tile,
         uniform=("[p]", "stride"),
@@ -169,15 +159,15 @@ ROWS = (
         (
             *_BITS_COMBINED,
             *_ALIGNED,
-            Slot("alayout", _LAYOUTS, "layout of A", Need.ALWAYS),
-            Slot("blayout", _LAYOUTS, "layout of B", Need.ALWAYS),
-            Slot("shape", _wmma_shapes(), "shape", Need.ALWAYS),
-            Slot("rounding", ("rn", "rz", "rm", "rp"), "rounding"),
-            _types("dtype", tuple(BITS)),
-            _types("atype", tuple(BITS), Need.OPTIONAL),
-            _types("btype", tuple(BITS), Need.OPTIONAL),
-            _types("ctype", tuple(BITS), Need.OPTIONAL),
-            flag("satfinite"),
+            needed("alayout", *_LAYOUTS),
+            needed("blayout", *_LAYOUTS),
+            needed("shape", *_wmma_shapes()),
+            optional("rounding", "rn", "rz", "rm", "rp"),
+            needed("dtype", *BITS),
+            optional("atype", *BITS),
+            optional("btype", *BITS),
+            optional("ctype", *BITS),
+            optional("satfinite"),
         ),
         ("d", "a", "b", "c"),
         lower_module=multiply,
@@ -186,12 +176,7 @@ ROWS = (
     ),
     _row(
         "movmatrix",
-        (
-            *_ALIGNED,
-            Slot("shape", ("m8n8",), "shape", Need.ALWAYS),
-            Slot("trans", ("trans",), "qualifier", Need.ALWAYS),
-            _types("type", ("b16",)),
-        ),
+        (*_ALIGNED, needed("shape", "m8n8"), needed("trans"), needed("type", "b16")),
         ("d", "a"),
         lower_module=transpose,
         effect=Effect.COMPUTES,

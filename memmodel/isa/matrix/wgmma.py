@@ -15,7 +15,7 @@ from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, either, flag
+from memmodel.isa.row import Effect, Row, Rule, Since, Together, either, needed, optional
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import ALIGNED, descriptor
@@ -221,12 +221,12 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
         (head,),
         (
             *ALIGNED,
-            Slot("shape", shapes, "shape", Need.ALWAYS),
-            Slot("dtype", _D, "type of D", Need.ALWAYS),
-            Slot("atype", types, "type of A", Need.ALWAYS),
-            Slot("btype", types, "type of B", Need.ALWAYS),
-            flag("satfinite"),
-            *(() if sparse else (Slot("op", ("and",), "operation"), flag("popc"))),
+            needed("shape", *shapes),
+            needed("dtype", *_D, what="type of D"),
+            needed("atype", *types, what="type of A"),
+            needed("btype", *types, what="type of B"),
+            optional("satfinite"),
+            *(() if sparse else (optional("op", "and"), optional("popc"))),
         ),
         (*operands, *(f"imm{k}?" for k in range(4))),
         mma,

@@ -14,7 +14,7 @@ from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
-from memmodel.isa.row import Row, Rule, Since, Slot, either, flag, scope_slot
+from memmodel.isa.row import Row, Rule, Since, either, optional, scope_slot
 from memmodel.program.expressions import Const
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
@@ -140,10 +140,12 @@ _LATER = {**dict.fromkeys(("sem!=volatile", "mmio", "type=b128"), Since(70)), **
 _LATER |= {**caching.LATER, **caching.WIDE}
 _NO_FUNCTIONS = {"param::func": ("a litmus test has no functions", "a parameter of the kernel is .param::entry")}
 
-_LOAD_SEM = Slot(
+_LOAD_SEM = optional(
     "sem",
-    ("weak", "relaxed", "acquire", "volatile"),
-    "memory semantics",
+    "weak",
+    "relaxed",
+    "acquire",
+    "volatile",
     refused={
         "release": (
             "a load cannot release",
@@ -153,10 +155,12 @@ _LOAD_SEM = Slot(
         "sc": NO_SC,
     },
 )
-_STORE_SEM = Slot(
+_STORE_SEM = optional(
     "sem",
-    ("weak", "relaxed", "release", "volatile"),
-    "memory semantics",
+    "weak",
+    "relaxed",
+    "release",
+    "volatile",
     refused={
         "acquire": (
             "a store cannot acquire",
@@ -191,7 +195,7 @@ def _proxied_row(head: str, proxy: Proxy, operands: tuple[str, str], what: str) 
     }
     return Row(
         heads=(head,),
-        slots=(Slot("sem", ("weak",), "memory semantics", refused=refused),),
+        slots=(optional("sem", "weak", refused=refused),),
         operands=operands,
         lower=lambda call: _proxied(call, proxy),
         events=f"one weak {what} through the {proxy.value} proxy",
@@ -204,18 +208,22 @@ ROWS = (
     Row(
         heads=("ld",),
         slots=(
-            flag("mmio"),
+            optional("mmio"),
             _LOAD_SEM,
             scope_slot(),
-            Slot(
+            optional(
                 "space",
-                ("global", *SHARED, "const", "local", "param", "param::entry"),
-                "state space",
+                "global",
+                *SHARED,
+                "const",
+                "local",
+                "param",
+                "param::entry",
                 refused=_NO_FUNCTIONS,
                 modules=("param::func",),
             ),
-            Slot("cop", ("ca", "cg", "cs", "lu", "cv"), "cache operator"),
-            flag("nc"),
+            optional("cop", "ca", "cg", "cs", "lu", "cv"),
+            optional("nc"),
             caching.L1,
             caching.L2,
             CACHE_HINT,
@@ -240,7 +248,7 @@ ROWS = (
     ),
     Row(
         heads=("ldu",),
-        slots=(Slot("space", ("global",), "state space"), caching.VECTOR, caching.TYPE),
+        slots=(optional("space", "global"), caching.VECTOR, caching.TYPE),
         operands=("d", "[a]"),
         lower=load_uniform,
         events="a weak read of each element through the read-only path, as ld.global.nc",
@@ -255,17 +263,19 @@ ROWS = (
     Row(
         heads=("st",),
         slots=(
-            flag("mmio"),
+            optional("mmio"),
             _STORE_SEM,
             scope_slot(),
-            Slot(
+            optional(
                 "space",
-                ("global", *SHARED, "local", "param"),
-                "state space",
+                "global",
+                *SHARED,
+                "local",
+                "param",
                 refused={**_READ_ONLY, **_NO_FUNCTIONS},
                 modules=("param::func",),
             ),
-            Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
+            optional("cop", "wb", "cg", "cs", "wt"),
             caching.L1,
             caching.L2,
             CACHE_HINT,

@@ -17,15 +17,14 @@ from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier
 from memmodel.isa.row import (
     NO_SUCH_SCOPE,
     Effect,
-    Need,
     OperandRange,
     Row,
     Rule,
     Since,
-    Slot,
     data_type,
     either,
-    flag,
+    needed,
+    optional,
     types_by_operation,
 )
 from memmodel.isa.synchronization.atomic import MODIFYING_TYPES, NO_FLOATS
@@ -118,11 +117,11 @@ def both_ends(call: Call) -> tuple[End, End]:
     return target, source
 
 
-COMPLETION = Slot("completion", ("mbarrier::complete_tx::bytes", "bulk_group"), "completion mechanism", Need.ALWAYS)
-SCOPE = Slot("scope", ("cta", "cluster", "gpu", "sys"), "scope", refused=NO_SUCH_SCOPE)
+COMPLETION = needed("completion", "mbarrier::complete_tx::bytes", "bulk_group")
+SCOPE = optional("scope", "cta", "cluster", "gpu", "sys", refused=NO_SUCH_SCOPE)
 _PLAIN_SHARED = {"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")}
-TARGET = Slot("dst", ("shared::cta", "shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED)
-SOURCE = Slot("src", ("global", "shared::cta"), "source", Need.ALWAYS, _PLAIN_SHARED)
+TARGET = needed("dst", "shared::cta", "shared::cluster", "global", refused=_PLAIN_SHARED)
+SOURCE = needed("src", "global", "shared::cta", refused=_PLAIN_SHARED)
 
 MECHANISM = (
     Rule(
@@ -181,12 +180,12 @@ _FLOAT_RULES = (
     Rule(".noftz is for .add", "drop it", "op!=add noftz"),
     Rule(".noftz is for .f16 and .bf16", "drop it", "type!=f16|bf16 noftz"),
 )
-_TYPE = Slot("type", _TYPES, "type", Need.ALWAYS, _REFUSED_FLOATS, modules=_FLOATS)
-_NOFTZ = Slot("noftz", (), "qualifier", modules=("noftz",))
-_SEMANTICS = Slot("sem", ("weak", "relaxed"), "memory semantics")
-_TO_GLOBAL = Slot("dst", ("global",), "destination", Need.ALWAYS)
-_FROM_SHARED = Slot("src", ("shared::cta",), "source", Need.ALWAYS, _PLAIN_SHARED)
-_IN_GROUP = Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS)
+_TYPE = needed("type", *_TYPES, refused=_REFUSED_FLOATS, modules=_FLOATS)
+_NOFTZ = optional("noftz", modules=("noftz",))
+_SEMANTICS = optional("sem", "weak", "relaxed")
+_TO_GLOBAL = needed("dst", "global")
+_FROM_SHARED = needed("src", "shared::cta", refused=_PLAIN_SHARED)
+_IN_GROUP = needed("completion", "bulk_group")
 
 _COPY_SEMANTICS = (
     Rule("{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", "sem=relaxed !scope"),
@@ -218,9 +217,9 @@ ROWS = (
             COMPLETION,
             MULTICAST,
             CACHE_HINT,
-            flag("ignore_oob"),
-            flag("cp_mask"),
-            Slot("type", ("b128",), "type"),
+            optional("ignore_oob"),
+            optional("cp_mask"),
+            optional("type", "b128"),
         ),
         (*_COPY, "ignoreBytesLeft", "ignoreBytesRight", "[mbar]", "ctaMask", "cache_policy", "byteMask"),
         copy,
@@ -251,13 +250,13 @@ ROWS = (
     _row(
         ("cp.reduce.async.bulk",),
         (
-            Slot("sem", ("relaxed",), "memory semantics"),
+            optional("sem", "relaxed"),
             SCOPE,
-            Slot("dst", ("shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED),
+            needed("dst", "shared::cluster", "global", refused=_PLAIN_SHARED),
             _FROM_SHARED,
             COMPLETION,
             CACHE_HINT,
-            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            needed("op", *REDUCTIONS),
             _NOFTZ,
             _TYPE,
         ),
@@ -288,7 +287,7 @@ ROWS = (
     ),
     _row(
         ("multimem.cp.async.bulk",),
-        (_SEMANTICS, SCOPE, _TO_GLOBAL, _FROM_SHARED, _IN_GROUP, flag("cp_mask"), Slot("type", ("b128",), "type")),
+        (_SEMANTICS, SCOPE, _TO_GLOBAL, _FROM_SHARED, _IN_GROUP, optional("cp_mask"), optional("type", "b128")),
         (*_COPY, "byteMask"),
         None,
         "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",
@@ -302,12 +301,12 @@ ROWS = (
     _row(
         ("multimem.cp.reduce.async.bulk",),
         (
-            Slot("sem", ("relaxed",), "memory semantics"),
+            optional("sem", "relaxed"),
             SCOPE,
             _TO_GLOBAL,
             _FROM_SHARED,
             _IN_GROUP,
-            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            needed("op", *REDUCTIONS),
             _NOFTZ,
             _TYPE,
         ),

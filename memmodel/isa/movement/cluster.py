@@ -9,7 +9,7 @@ from functools import partial
 
 from memmodel.isa.call import Call
 from memmodel.isa.place import U64, in_cta, mapped, rank_of
-from memmodel.isa.row import Effect, Row, Since, Slot, type_slot
+from memmodel.isa.row import Effect, Row, Since, in_blocks, optional
 from memmodel.program import windows
 from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped
@@ -91,7 +91,7 @@ _row = partial(Row, since=Since(90), effect=Effect.COMPUTES)
 ROWS = (
     _row(
         ("mapa",),
-        (Slot("space", ("shared::cluster",), "state space"), type_slot(("u32", "u64"))),
+        (optional("space", "shared::cluster"), in_blocks("type", "u32", "u64")),
         ("d", "a", "b"),
         mapa,
         "none; the address of a in the CTA of rank b",
@@ -101,7 +101,7 @@ ROWS = (
     ),
     _row(
         ("getctarank",),
-        (Slot("space", ("shared::cluster",), "state space"), type_slot(("u32", "u64"))),
+        (optional("space", "shared::cluster"), in_blocks("type", "u32", "u64")),
         ("d", "a"),
         getctarank,
         "none; the rank of the CTA that owns a",

@@ -13,7 +13,7 @@ from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, 
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Need, Row, Since, Slot, flag
+from memmodel.isa.row import Effect, Row, Since, needed, optional
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
@@ -81,11 +81,11 @@ ROWS = (
     _row(
         ("cp.async",),
         (
-            Slot("cop", ("ca", "cg"), "cache operator", Need.ALWAYS),
-            Slot("dst", ("shared", "shared::cta"), "destination", Need.ALWAYS),
-            Slot("src", ("global",), "source", Need.ALWAYS),
+            needed("cop", "ca", "cg"),
+            needed("dst", "shared", "shared::cta"),
+            needed("src", "global"),
             CACHE_HINT,
-            Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size"),
+            optional("prefetch", "L2::64B", "L2::128B", "L2::256B"),
         ),
         ("[dst]", "[src]", "cp-size", "src-size?", "cache_policy"),
         copy,
@@ -95,7 +95,7 @@ ROWS = (
     ),
     _row(
         ("cp.async.mbarrier.arrive",),
-        (flag("noinc"), OWN, B64),
+        (optional("noinc"), OWN, B64),
         ("[addr]",),
         arrive,
         "an issue; when all earlier cp.async of the thread are done an arrive-on, which releases at .cta scope; "

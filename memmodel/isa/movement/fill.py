@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import U64, address_in
-from memmodel.isa.row import Row, Since, Slot
+from memmodel.isa.row import Row, Since, optional
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, UndefinedIf, Write
 from memmodel.program.regions import Chunk
@@ -43,11 +43,10 @@ ROWS = (
     Row(
         ("st.bulk",),
         (
-            Slot("sem", ("weak",), "memory semantics"),
-            Slot(
+            optional("sem", "weak"),
+            optional(
                 "space",
-                ("shared::cta",),
-                "state space",
+                "shared::cta",
                 refused={
                     word: ("{head} writes to shared memory of the own CTA", "write .shared::cta")
                     for word in ("shared", "shared::cluster", "global")

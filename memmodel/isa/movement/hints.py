@@ -13,7 +13,7 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
+from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
 from memmodel.program.expressions import Const, opaque
 from memmodel.program.ops import Assign, Op, Unmodelled, Write
 from memmodel.program.regions import Chunk
@@ -107,7 +107,7 @@ def _policy(
 ) -> Row:
     return Row(
         (f"createpolicy.{head}",),
-        (*slots, Slot("type", ("b64",), "type", Need.ALWAYS)),
+        (*slots, needed("type", "b64")),
         ("d", *operands),
         lower,
         f"none; d is a cache policy {what}: an opaque value, which only a cache_policy operand may read",
@@ -118,27 +118,26 @@ def _policy(
     )
 
 
-_GLOBAL = Slot("space", ("global",), "state space")
-_PRIORITIES = (
-    Slot("primary", _EVICT, "primary priority", Need.ALWAYS),
-    Slot("secondary", ("L2::evict_first", "L2::evict_unchanged"), "secondary priority"),
-)
+_GLOBAL = optional("space", "global")
+_PRIORITIES = (needed("primary", *_EVICT), optional("secondary", "L2::evict_first", "L2::evict_unchanged"))
 _LEVELS = ("L1", "L2", "L2::evict_last", "L2::evict_normal")
 
 ROWS = (
     Row(
         ("prefetch",),
         (
-            Slot(
+            optional(
                 "space",
-                ("global", "local", "const", "param"),
-                "state space",
+                "global",
+                "local",
+                "const",
+                "param",
                 refused={
                     word: ("a prefetch of shared memory does nothing, and PTX has no {head}." + word, "drop it")
                     for word in ("shared", "shared::cta", "shared::cluster")
                 },
             ),
-            Slot("level", (*_LEVELS, "tensormap"), "level", Need.ALWAYS),
+            needed("level", *_LEVELS, "tensormap"),
         ),
         ("[a]",),
         prefetch,
@@ -162,7 +161,7 @@ ROWS = (
     ),
     Row(
         ("prefetchu",),
-        (Slot("level", ("L1",), "level", Need.ALWAYS),),
+        (needed("level", "L1"),),
         ("[a]",),
         prefetch,
         "none; a hint, which accesses nothing",
@@ -171,7 +170,7 @@ ROWS = (
     ),
     Row(
         ("applypriority",),
-        (_GLOBAL, Slot("level", ("L2::evict_normal",), "eviction priority", Need.ALWAYS)),
+        (_GLOBAL, needed("level", "L2::evict_normal", what="eviction priority")),
         ("[a]", "size"),
         apply_priority,
         "none; a hint, which accesses nothing",
@@ -181,11 +180,7 @@ ROWS = (
     ),
     Row(
         ("applypriority.async.bulk",),
-        (
-            _GLOBAL,
-            Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS),
-            Slot("level", ("L2::evict_normal",), "eviction priority", Need.ALWAYS),
-        ),
+        (_GLOBAL, needed("completion", "bulk_group"), needed("level", "L2::evict_normal", what="eviction priority")),
         ("[a]", "size"),
         apply_priority_to_bulk,
         "none; a hint, which accesses nothing",
@@ -194,7 +189,7 @@ ROWS = (
     ),
     Row(
         ("discard",),
-        (_GLOBAL, Slot("level", ("L2",), "level", Need.ALWAYS)),
+        (_GLOBAL, needed("level", "L2")),
         ("[a]", "size"),
         discard,
         "none; it stands for a weak write of values that are indeterminate, and a test that comes there is undecided",
@@ -204,11 +199,5 @@ ROWS = (
     ),
     _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),
     _policy("fractional", _PRIORITIES, ("fraction?",), fraction_policy, "for a fraction of the accesses"),
-    _policy(
-        "cvt",
-        (Slot("level", ("L2",), "level", Need.ALWAYS),),
-        ("access-property",),
-        converted_policy,
-        "from an access property",
-    ),
+    _policy("cvt", (needed("level", "L2"),), ("access-property",), converted_policy, "from an access property"),
 )

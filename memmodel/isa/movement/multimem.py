@@ -13,7 +13,18 @@ from collections.abc import Iterator
 from memmodel.base.labels import Access, Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Since, Slot, either, numeric_type, scope_slot, types_by_operation
+from memmodel.isa.row import (
+    Row,
+    Rule,
+    Since,
+    Slot,
+    either,
+    needed,
+    numeric_type,
+    optional,
+    scope_slot,
+    types_by_operation,
+)
 from memmodel.isa.synchronization.atomic import HALVES, NO_FLOATS
 from memmodel.program.expressions import Apply, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -47,8 +58,8 @@ def load(call: Call) -> tuple[Op, ...]:
     label = _label(call, Side.READ)
     each = tuple(f"${k}" for k in range(count))
     result: Expr = Get(each[0])
-    for one in each[1:]:
-        result = Apply(call.word("op") or "", (result, Get(one)), call.type)
+    for register in each[1:]:
+        result = Apply(call.word("op") or "", (result, Get(register)), call.type)
     return (Read(each, region, label, call.given_type), Assign(target, call.reduced(result)))
 
 
@@ -62,10 +73,10 @@ def store(call: Call) -> tuple[Op, ...]:
 def reduce(call: Call) -> tuple[Op, ...]:
     """multimem.red: an atomic update of each variable, whose old value is not returned."""
     region, count = _region(call, call.operands[0])
-    given = call.reduced(call.value(call.operands[1]))
+    operand = call.reduced(call.value(call.operands[1]))
     read, write = _halves(call)
     each = tuple(f"${k}" for k in range(count))
-    values = tuple(Apply(call.word("op") or "", (Get(one), given), call.type) for one in each)
+    values = tuple(Apply(call.word("op") or "", (Get(register), operand), call.type) for register in each)
     return (Read(each, region, read, call.given_type), Write(values, region, write, rmw=True))
 
 
@@ -85,9 +96,9 @@ def _halves(call: Call) -> tuple[Access, Access]:
 
 def load_in_module(call: Call) -> tuple[WarpOp, ...]:
     """multimem.ld_reduce in a module."""
-    items = call.vector(call.operands[0])
-    registers = tuple(call.register(item) for item in items)
-    return (AccessReplicas((_label(call, Side.READ),), _elements(call, call.operands[1], len(items)), registers),)
+    elements = call.vector(call.operands[0])
+    registers = tuple(call.register(element) for element in elements)
+    return (AccessReplicas((_label(call, Side.READ),), _elements(call, call.operands[1], len(elements)), registers),)
 
 
 def store_in_module(call: Call) -> tuple[WarpOp, ...]:
@@ -102,7 +113,7 @@ def reduce_in_module(call: Call) -> tuple[WarpOp, ...]:
 
 def _values(call: Call) -> int:
     """How many values are stored. Raises InputError if one of them is none."""
-    return len([call.value(item) for item in call.vector(call.operands[1])])
+    return len([call.value(element) for element in call.vector(call.operands[1])])
 
 
 def _elements(call: Call, operand: Operand, count: int) -> Elements:
@@ -116,7 +127,7 @@ def _elements(call: Call, operand: Operand, count: int) -> Elements:
 def _region(call: Call, operand: Operand) -> tuple[Multimem, int]:
     """The memory behind a multimem address, and how many variables that is: as many for each such address."""
     address, variable, _ = memory_base(call, operand, Space.GLOBAL)
-    declared = next((one for one in call.context.variables.values() if one.multimem), None)
+    declared = next((variable for variable in call.context.variables.values() if variable.multimem), None)
     if declared is None or (variable is not None and not variable.multimem):
         name = "m" if variable is None else variable.name
         hint = "declare one: `.global .u32 m = multimem(x, y);` points to x and y"
@@ -137,10 +148,10 @@ def _row(
 ) -> Row:
     of_floats, slots = {"add": either(floats)}, list[Slot]()
     if op:
-        slots.append(Slot("op", tuple("|".join(BY_OPERATION).split("|")), "operation", Need.ALWAYS))
+        slots.append(needed("op", *"|".join(BY_OPERATION).split("|")))
         if head == "ld_reduce":
             of_floats["min|max"] = either((*HALVES_OF_WORDS, *EIGHT_BITS))
-            slots.append(Slot("acc", (), "precision", modules=("acc::f32", "acc::f16")))
+            slots.append(optional("acc", modules=("acc::f32", "acc::f16")))
     lower, lower_module = {
         "ld_reduce": (load, load_in_module),
         "st": (store, store_in_module),
@@ -149,12 +160,12 @@ def _row(
     return Row(
         (f"multimem.{head}",),
         (
-            Slot("sem", words, "memory semantics"),
+            optional("sem", *words),
             scope_slot(),
-            Slot("space", ("global",), "state space"),
+            optional("space", "global"),
             *slots,
-            Slot("vec", (), "vector qualifier", modules=("v2", "v4", "v8")),
-            Slot("type", TYPES, "type", Need.ALWAYS, NO_FLOATS, modules=floats),
+            optional("vec", modules=("v2", "v4", "v8")),
+            needed("type", *TYPES, refused=NO_FLOATS, modules=floats),
         ),
         operands,
         lower,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import U64, inside
-from memmodel.isa.row import Effect, Need, Row, Since, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Row, Since, in_blocks, needed, optional
 from memmodel.program import windows
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
 from memmodel.program.expressions import Apply, Const, Expr
@@ -38,10 +38,10 @@ def within(call: Call, address: Expr, space: str) -> Expr:
 
 
 def _in(call: Call, address: Expr, space: Space) -> Expr:
-    found: Expr = Const(0)
-    for _, one in inside(call, address, (space,)):
-        found = Apply("or", (found, one), U64)
-    return found
+    inside_any: Expr = Const(0)
+    for _, within_variable in inside(call, address, (space,)):
+        inside_any = Apply("or", (inside_any, within_variable), U64)
+    return inside_any
 
 
 def is_space(call: Call) -> tuple[Op, ...]:
@@ -98,7 +98,7 @@ _SPACES = ("global", "shared", "shared::cta", "shared::cluster", "const", "local
 ROWS = (
     Row(
         ("isspacep",),
-        (Slot("space", _SPACES, "state space", Need.ALWAYS),),
+        (needed("space", *_SPACES),),
         ("p", "a"),
         is_space,
         "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
@@ -109,7 +109,7 @@ ROWS = (
     ),
     Row(
         ("cvta",),
-        (flag("to"), Slot("space", _SPACES, "state space", Need.BLOCKS), type_slot(("u64",), refused=_NO_32)),
+        (optional("to"), in_blocks("space", *_SPACES), in_blocks("type", "u64", refused=_NO_32)),
         ("d", "a"),
         point,
         "none; an address outside that state space is undefined",

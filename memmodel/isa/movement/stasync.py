@@ -16,7 +16,7 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
 from memmodel.isa.place import address_in, mbarrier, rank_of
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, flag, type_slot
+from memmodel.isa.row import Effect, Row, Rule, Since, Slot, in_blocks, needed, optional
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart, UndefinedIf
@@ -31,7 +31,7 @@ COMPLETION = "mbarrier::complete_tx::bytes"
 
 def store(call: Call) -> tuple[Op, ...]:
     """st.async: .weak with an mbarrier, or .release to global memory."""
-    values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
+    values = tuple(call.reduced(call.value(element)) for element in call.vector(call.operands[1]))
     return _issue(call, [AsyncWrite(_label(call, Side.WRITE), _region(call, len(values)), values)], len(values))
 
 
@@ -69,16 +69,16 @@ def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
         return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts)),)
     target, bar = call.operands[0], call.operands[2]
     address_in(call, target, Space.SHARED)
-    there = _cta(call, target), _cta(call, bar)
-    if None not in there and there[0] != there[1]:
-        call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{there[0]}")
-    if there[0] is not None and call.word("op") is not None and there[0] == call.place.cta:
+    ctas = _cta(call, target), _cta(call, bar)
+    if None not in ctas and ctas[0] != ctas[1]:
+        call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{ctas[0]}")
+    if ctas[0] is not None and call.word("op") is not None and ctas[0] == call.place.cta:
         hint = "name the instance of another CTA, as in [x@cta1]"
         call.fail("red.async goes to the shared memory of another CTA", target, hint)
     size = Const(count * (call.width or 64) // 8)
     barrier = mbarrier(call, bar, Window.SHARED_CLUSTER)
-    made = SignalPart(signal(Family.ST_ASYNC), barrier, size, of=tuple(range(len(parts))))
-    return (*_conditions(call, barrier.address), IssueAsync(Issue(Family.ST_ASYNC), (*parts, made)))
+    signalled = SignalPart(signal(Family.ST_ASYNC), barrier, size, of=tuple(range(len(parts))))
+    return (*_conditions(call, barrier.address), IssueAsync(Issue(Family.ST_ASYNC), (*parts, signalled)))
 
 
 def _conditions(call: Call, barrier: Expr) -> Iterator[UndefinedIf]:
@@ -101,17 +101,17 @@ def _cta(call: Call, operand: Operand) -> int | None:
     return base.cta if base.cta is not None else own if own is not None else call.place.cta
 
 
-_COMPLETION = Slot("completion", (COMPLETION,), "completion mechanism")
-_SPACE = Slot(
+_COMPLETION = optional("completion", COMPLETION)
+_SPACE = optional(
     "space",
-    ("shared::cluster", "global"),
-    "state space",
+    "shared::cluster",
+    "global",
     refused={
         "shared::cta": ("{head} writes to another CTA", "write .shared::cluster"),
         "shared": ("{head} writes to another CTA", "write .shared::cluster"),
     },
 )
-_SCOPE = Slot("scope", ("cluster", "gpu", "sys"), "scope", refused={"cta": ("{head} has no .cta scope", "write .gpu")})
+_SCOPE = optional("scope", "cluster", "gpu", "sys", refused={"cta": ("{head} has no .cta scope", "write .gpu")})
 
 
 def _families(weak: str) -> tuple[Rule, ...]:
@@ -141,20 +141,15 @@ _row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
 
 
 def _multimem(
-    head: str, slots: tuple[Slot, ...], lower: Callable[[Call], tuple[Op, ...]], made: str, source: str
+    head: str, slots: tuple[Slot, ...], lower: Callable[[Call], tuple[Op, ...]], accesses: str, source: str
 ) -> Row:
     return _row(
         (head,),
-        (
-            Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
-            Slot("scope", ("gpu", "sys"), "scope", Need.ALWAYS),
-            Slot("space", ("global",), "state space"),
-            *slots,
-        ),
+        (needed("sem", "release"), needed("scope", "gpu", "sys"), optional("space", "global"), *slots),
         ("[a]", "b"),
         None,
-        f"an issue that releases; outside of program order {made} of all memory that the multimem address points to, "
-        "at the same scope",
+        f"an issue that releases; outside of program order {accesses} of all memory that the multimem address points "
+        "to, at the same scope",
         source,
         since=Since(100),
         lower_module=lower,
@@ -165,18 +160,18 @@ ROWS = (
     _row(
         ("st.async",),
         (
-            flag("mmio"),
-            Slot(
+            optional("mmio"),
+            optional(
                 "sem",
-                ("weak", "release"),
-                "memory semantics",
+                "weak",
+                "release",
                 refused={"relaxed": ("st.async is weak, or .release to global memory", "write .weak or nothing")},
             ),
             _SCOPE,
             _SPACE,
             _COMPLETION,
-            Slot("vec", ("v2", "v4"), "vector qualifier"),
-            type_slot(_TYPES),
+            optional("vec", "v2", "v4"),
+            in_blocks("type", *_TYPES),
         ),
         ("[a]", "b", "[mbar]"),
         store,
@@ -209,13 +204,13 @@ ROWS = (
     _row(
         ("red.async",),
         (
-            flag("mmio"),
-            Slot("sem", ("relaxed", "release"), "memory semantics", Need.ALWAYS),
+            optional("mmio"),
+            needed("sem", "relaxed", "release"),
             _SCOPE,
             _SPACE,
             _COMPLETION,
-            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
-            Slot("type", ("b32", "u32", "s32", "u64", "s64"), "type", Need.BLOCKS, NO_FLOATS),
+            needed("op", *REDUCTIONS),
+            in_blocks("type", "b32", "u32", "s32", "u64", "s64", refused=NO_FLOATS),
         ),
         ("[a]", "b", "[mbar]"),
         reduce,
@@ -239,14 +234,14 @@ ROWS = (
     ),
     _multimem(
         "multimem.st.async",
-        (type_slot(tuple(word for word in _TYPES if word != "b128")),),
+        (in_blocks("type", *(word for word in _TYPES if word != "b128")),),
         store,
         "a relaxed write",
         "Data Movement and Conversion Instructions: multimem.st.async",
     ),
     _multimem(
         "multimem.red.async",
-        (Slot("op", ("add",), "operation", Need.ALWAYS), type_slot(("u32", "s32", "u64"))),
+        (needed("op", "add"), in_blocks("type", "u32", "s32", "u64")),
         reduce,
         "a relaxed atomic read and write",
         "Parallel Synchronization and Communication Instructions: multimem.red.async",

@@ -16,7 +16,7 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
 from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, REDUCTIONS, SOURCE, TARGET, update
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier, memory_base, rank_of
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either
+from memmodel.isa.row import Effect, Row, Rule, Since, either, needed, optional
 from memmodel.isa.tensor_memory import TCGEN05
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
@@ -211,8 +211,8 @@ _MAP = "[tensorMap, tensorCoords]"
 _OFFSETS = {"im2colInfo": "mode=im2col|im2col::w|im2col::w::128"}
 """im2col needs to know where in the image it is."""
 
-_DIM = Slot("dim", DIMENSIONS, "number of dimensions", Need.ALWAYS)
-_MODE = Slot("mode", MODES, "load mode")
+_DIM = needed("dim", *DIMENSIONS)
+_MODE = optional("mode", *MODES, what="load mode")
 _WIDE_IMAGES = {"mode=im2col::w|im2col::w::128": Since(families=TCGEN05.families)}
 _MODES_FROM = Rule("{head} from .global has no .{mode}", "write .tile", "src=global mode=tile::scatter4|im2col_no_offs")
 _MODES_TO = Rule(
@@ -239,7 +239,7 @@ ROWS = (
             _MODE,
             COMPLETION,
             MULTICAST,
-            Slot("cta_group", ("cta_group::1", "cta_group::2"), "CTA group"),
+            optional("cta_group", "cta_group::1", "cta_group::2"),
             CACHE_HINT,
         ),
         ("[dstMem]", _MAP, "[srcMem]", "[mbar]", "im2colInfo", "ctaMask", "cache_policy"),
@@ -273,11 +273,11 @@ ROWS = (
         ("cp.reduce.async.bulk.tensor",),
         (
             _DIM,
-            Slot("dst", ("global",), "destination", Need.ALWAYS),
-            Slot("src", ("shared::cta",), "source", Need.ALWAYS),
-            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            needed("dst", "global"),
+            needed("src", "shared::cta"),
+            needed("op", *REDUCTIONS),
             _MODE,
-            Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS),
+            needed("completion", "bulk_group"),
             CACHE_HINT,
         ),
         (_MAP, "[srcMem]", "cache_policy"),
@@ -288,7 +288,7 @@ ROWS = (
     ),
     _row(
         ("cp.async.bulk.prefetch",),
-        (Slot("level", ("L2",), "level", Need.ALWAYS), Slot("src", ("global",), "source", Need.ALWAYS), CACHE_HINT),
+        (needed("level", "L2"), needed("src", "global"), CACHE_HINT),
         ("[srcMem]", "size", "cache_policy"),
         prefetch,
         "none; a hint",
@@ -297,13 +297,7 @@ ROWS = (
     ),
     _row(
         ("cp.async.bulk.prefetch.tensor",),
-        (
-            _DIM,
-            Slot("level", ("L2",), "level", Need.ALWAYS),
-            Slot("src", ("global",), "source", Need.ALWAYS),
-            _MODE,
-            CACHE_HINT,
-        ),
+        (_DIM, needed("level", "L2"), needed("src", "global"), _MODE, CACHE_HINT),
         (_MAP, "im2colInfo", "cache_policy"),
         prefetch_box,
         "none; a hint",

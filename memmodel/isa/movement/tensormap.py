@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import ProxyFence, Side
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Since, Slot, Together, either, scope_slot
+from memmodel.isa.row import Row, Rule, Since, Together, either, needed, optional, scope_slot
 from memmodel.isa.synchronization.fence_async import size_128
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.litmus.syntax import Variable
@@ -168,11 +168,11 @@ ROWS = (
     Row(
         ("tensormap.replace",),
         (
-            Slot("mode", ("tile",), "mode", Need.ALWAYS),
-            Slot("field", FIELDS, "field", Need.ALWAYS),
-            Slot("space", ("global", "shared::cta"), "state space"),
-            Slot("size", ("b1024",), "size of the object", Need.ALWAYS),
-            Slot("type", ("b32", "b64"), "type", Need.ALWAYS),
+            needed("mode", "tile"),
+            needed("field", *FIELDS),
+            optional("space", "global", "shared::cta"),
+            needed("size", "b1024", what="size of the object"),
+            needed("type", "b32", "b64"),
         ),
         ("[addr]", "ord", "new_val"),
         replace,
@@ -189,11 +189,11 @@ ROWS = (
     Row(
         ("tensormap.cp_fenceproxy",),
         (
-            Slot("dst", ("global",), "destination", Need.ALWAYS),
-            Slot("src", ("shared::cta",), "source", Need.ALWAYS),
-            Slot("proxies", ("tensormap::generic",), "pair of proxies", Need.ALWAYS),
-            Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
-            scope_slot(Need.ALWAYS),
+            needed("dst", "global"),
+            needed("src", "shared::cta"),
+            needed("proxies", "tensormap::generic"),
+            needed("sem", "release"),
+            scope_slot(needed),
             *ALIGNED,
         ),
         ("[dst]", "[src]", "size"),

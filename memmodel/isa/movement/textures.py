@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Need, Row, Rule, Slot
+from memmodel.isa.row import Effect, Row, Rule, Slot, needed, optional
 from memmodel.program.expressions import opaque
 from memmodel.program.ops import Assign, Op
 from memmodel.program.warp_ops import AccessTexture, WarpOp
@@ -47,17 +47,17 @@ def store(call: Call) -> tuple[WarpOp, ...]:
     return (AccessTexture(Access(Side.WRITE, proxy=Proxy.SURFACE)),)
 
 
-_VECTOR = Slot("vec", ("v2", "v4"), "vector qualifier")
-_CLAMP = Slot("clamp", ("trap", "clamp", "zero"), "treatment of coordinates outside the surface", Need.ALWAYS)
+_VECTOR = optional("vec", "v2", "v4")
+_CLAMP = needed("clamp", "trap", "clamp", "zero")
 _ARRAYS = ("1d", "2d", "3d", "a1d", "a2d")
 _BITS = ("b8", "b16", "b32", "b64")
-_B32 = Slot("type", ("b32",), "type", Need.ALWAYS)
+_B32 = needed("type", "b32")
 _SIZES = ("width", "height", "depth")
 _CHANNELS = ("channel_data_type", "channel_order", "array_size")
 
 
 def _geometry(*words: str) -> Slot:
-    return Slot("geom", words, "geometry", Need.ALWAYS)
+    return needed("geom", *words)
 
 
 _PACKED = (
@@ -89,11 +89,11 @@ ROWS = (
     _fetch(
         "tex",
         (
-            Slot("level", ("base", "level", "grad"), "mipmap mode"),
+            optional("level", "base", "level", "grad", what="mipmap mode"),
             _geometry(*_ARRAYS, "cube", "acube", "2dms", "a2dms"),
-            Slot("vec", ("v2", "v4"), "vector qualifier", Need.ALWAYS),
-            Slot("dtype", ("u32", "s32", "f16", "f32", "f16x2"), "type of the result", Need.ALWAYS),
-            Slot("ctype", ("s32", "f32"), "type of the coordinates", Need.ALWAYS),
+            needed("vec", "v2", "v4"),
+            needed("dtype", "u32", "s32", "f16", "f32", "f16x2", what="type of the result"),
+            needed("ctype", "s32", "f32", what="type of the coordinates"),
         ),
         ("d", "[a, c]", "lod?", "dPdy?", "e?", "f?"),
         _TEXTURES + "tex",
@@ -102,11 +102,11 @@ ROWS = (
     _fetch(
         "tld4",
         (
-            Slot("comp", ("r", "g", "b", "a"), "component", Need.ALWAYS),
+            needed("comp", "r", "g", "b", "a"),
             _geometry("2d", "a2d", "cube", "acube"),
-            Slot("vec", ("v4",), "vector qualifier", Need.ALWAYS),
-            Slot("dtype", ("u32", "s32", "f32"), "type of the result", Need.ALWAYS),
-            Slot("ctype", ("f32",), "type of the coordinates", Need.ALWAYS),
+            needed("vec", "v4"),
+            needed("dtype", "u32", "s32", "f32", what="type of the result"),
+            needed("ctype", "f32", what="type of the coordinates"),
         ),
         ("d", "[a, c]", "e?", "f?"),
         _TEXTURES + "tld4",
@@ -114,68 +114,42 @@ ROWS = (
     _query(
         "txq",
         (
-            Slot("level", ("level",), "mipmap mode"),
-            Slot(
+            optional("level", what="mipmap mode"),
+            needed(
                 "query",
-                (
-                    *_SIZES,
-                    *_CHANNELS,
-                    "normalized_coords",
-                    "num_mipmap_levels",
-                    "num_samples",
-                    "force_unnormalized_coords",
-                    "filter_mode",
-                    "addr_mode_0",
-                    "addr_mode_1",
-                    "addr_mode_2",
-                ),
-                "attribute",
-                Need.ALWAYS,
+                *_SIZES,
+                *_CHANNELS,
+                "normalized_coords",
+                "num_mipmap_levels",
+                "num_samples",
+                "force_unnormalized_coords",
+                "filter_mode",
+                "addr_mode_0",
+                "addr_mode_1",
+                "addr_mode_2",
             ),
             _B32,
         ),
         ("d", "[a]", "lod?"),
         _TEXTURES + "txq",
     ),
-    _query(
-        "istypep",
-        (Slot("type", ("texref", "samplerref", "surfref"), "type", Need.ALWAYS),),
-        ("p", "a"),
-        _TEXTURES + "istypep",
-    ),
+    _query("istypep", (needed("type", "texref", "samplerref", "surfref"),), ("p", "a"), _TEXTURES + "istypep"),
     _fetch(
         "suld.b",
-        (
-            _geometry(*_ARRAYS),
-            Slot("cop", ("ca", "cg", "cs", "cv"), "cache operator"),
-            _VECTOR,
-            Slot("dtype", _BITS, "type", Need.ALWAYS),
-            _CLAMP,
-        ),
+        (_geometry(*_ARRAYS), optional("cop", "ca", "cg", "cs", "cv"), _VECTOR, needed("dtype", *_BITS), _CLAMP),
         ("d", "[a, b]"),
         _SURFACES + "suld",
     ),
     _store(
         "sust.b",
-        (
-            _geometry(*_ARRAYS),
-            Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
-            _VECTOR,
-            Slot("ctype", _BITS, "type", Need.ALWAYS),
-            _CLAMP,
-        ),
+        (_geometry(*_ARRAYS), optional("cop", "wb", "cg", "cs", "wt"), _VECTOR, needed("ctype", *_BITS), _CLAMP),
         _SURFACES + "sust",
     ),
     _store("sust.p", (_geometry("1d", "2d", "3d"), _VECTOR, _B32, _CLAMP), _SURFACES + "sust"),
     *(
         _store(
             head,
-            (
-                Slot("op", ops, "operation", Need.ALWAYS),
-                _geometry("1d", "2d", "3d"),
-                Slot("ctype", types, "type", Need.ALWAYS),
-                _CLAMP,
-            ),
+            (needed("op", *ops), _geometry("1d", "2d", "3d"), needed("ctype", *types), _CLAMP),
             _SURFACES + "sured",
         )
         for head, ops, types in (
@@ -183,10 +157,5 @@ ROWS = (
             ("sured.p", ("add", "min", "max", "and", "or"), ("b32", "b64")),
         )
     ),
-    _query(
-        "suq",
-        (Slot("query", (*_SIZES, *_CHANNELS, "memory_layout"), "attribute", Need.ALWAYS), _B32),
-        ("d", "[a]"),
-        _SURFACES + "suq",
-    ),
+    _query("suq", (needed("query", *_SIZES, *_CHANNELS, "memory_layout"), _B32), ("d", "[a]"), _SURFACES + "suq"),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.isa.call import ADDRESS, Call, describe
-from memmodel.isa.row import Effect, Need, Row, Since, Slot, flag
+from memmodel.isa.row import Effect, Row, Since, needed, optional
 from memmodel.program.warp_ops import CallFunction, OnStack, WarpOp
 from memmodel.ptx.operands import Arguments, Imm, Operand, Register, Sym
 
@@ -32,10 +32,12 @@ def call_function(call: Call) -> tuple[WarpOp, ...]:
 def _variables(call: Call, listed: Operand) -> tuple[str, ...]:
     """The variables that hold the arguments of a call, or receive its results."""
     names = []
-    for item in listed.items if isinstance(listed, Arguments) else ():
-        if not isinstance(item, Sym):
-            call.fail(f"only variables in .param are known as arguments of a call, and this is {describe(item)}", item)
-        names.append(item.name)
+    for variable in listed.items if isinstance(listed, Arguments) else ():
+        if not isinstance(variable, Sym):
+            call.fail(
+                f"only variables in .param are known as arguments of a call, and this is {describe(variable)}", variable
+            )
+        names.append(variable.name)
     return tuple(names)
 
 
@@ -61,7 +63,7 @@ def restore(call: Call) -> tuple[WarpOp, ...]:
 def _stack(head: str, operands: tuple[str, ...], lower: Callable[[Call], tuple[WarpOp, ...]], results: int) -> Row:
     return Row(
         (head,),
-        (Slot("type", ("u32", "u64"), "type", Need.ALWAYS),),
+        (needed("type", "u32", "u64"),),
         operands,
         None,
         "none",
@@ -75,7 +77,7 @@ def _stack(head: str, operands: tuple[str, ...], lower: Callable[[Call], tuple[W
 ROWS = (
     Row(
         ("call",),
-        (flag("uni"),),
+        (optional("uni"),),
         ("(ret-param)?", "func", "(param-list)?", "prototype?"),
         None,
         "none",

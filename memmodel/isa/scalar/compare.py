@@ -9,7 +9,20 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, SIGNED, Effect, Need, Row, Rule, Slot, either
+from memmodel.isa.row import (
+    BITS,
+    FLOATS,
+    INTEGERS,
+    LOGICAL,
+    SIGNED,
+    Effect,
+    Row,
+    Rule,
+    either,
+    in_blocks,
+    needed,
+    optional,
+)
 from memmodel.isa.scalar.compute import type_of
 from memmodel.isa.scalar.lines import HALVES, NO_FLOATS, forms
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -112,9 +125,9 @@ def slct(call: Call) -> tuple[Op, ...]:
     return (Assign(call.target(call.operands[0], type), Apply("selp", (first, second, sign), chosen)),)
 
 
-_FTZ = Slot("ftz", (), "qualifier", modules=("ftz",))
-_CMP = Slot("cmp", _COMPARE, "comparison", Need.ALWAYS, modules=_UNORDERED)
-_BOOL = Slot("bool", ("and", "or", "xor"), "combination")
+_FTZ = optional("ftz", modules=("ftz",))
+_CMP = needed("cmp", *_COMPARE, modules=_UNORDERED)
+_BOOL = optional("bool", "and", "or", "xor")
 _SIDES = (*LOGICAL[:3], *INTEGERS)
 _OF_FLOATS = either((*_ORDERS, *_UNORDERED))
 
@@ -155,7 +168,7 @@ _row = partial(Row, ordered=True, effect=Effect.COMPUTES)
 ROWS = (
     _row(
         ("setp",),
-        (_CMP, _BOOL, _FTZ, Slot("type", _SIDES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=_FLOATING)),
+        (_CMP, _BOOL, _FTZ, in_blocks("type", *_SIDES, refused=NO_FLOATS, modules=_FLOATING)),
         ("p", "a", "b", "{!}c?"),
         setp,
         "none",
@@ -170,10 +183,8 @@ ROWS = (
             _CMP,
             _BOOL,
             _FTZ,
-            Slot(
-                "type", ("u32", "s32"), "type", Need.ALWAYS, refused=NO_FLOATS, modules=("u16", "s16", "f32", *HALVES)
-            ),
-            Slot("source", _SIDES, "type of the sources", Need.ALWAYS, refused=NO_FLOATS, modules=_FLOATING),
+            needed("type", "u32", "s32", refused=NO_FLOATS, modules=("u16", "s16", "f32", *HALVES)),
+            needed("source", *_SIDES, what="type of the sources", refused=NO_FLOATS, modules=_FLOATING),
         ),
         ("d", "a", "b", "{!}c?"),
         set_all,
@@ -197,8 +208,8 @@ ROWS = (
         ("slct",),
         (
             _FTZ,
-            Slot("type", (*LOGICAL[1:3], "b16", *INTEGERS), "type", Need.ALWAYS, refused=NO_FLOATS, modules=FLOATS),
-            Slot("sign", ("s32",), "type of c", Need.ALWAYS, refused={"f32": NO_FLOATS["f32"]}, modules=("f32",)),
+            needed("type", *LOGICAL[1:3], "b16", *INTEGERS, refused=NO_FLOATS, modules=FLOATS),
+            needed("sign", "s32", what="type of c", refused={"f32": NO_FLOATS["f32"]}, modules=("f32",)),
         ),
         ("d", "a", "b", "c"),
         slct,

@@ -15,11 +15,11 @@ from memmodel.isa.row import (
     Row,
     Rule,
     Since,
-    Slot,
     Syntax,
     either,
+    in_blocks,
     numeric_type,
-    type_slot,
+    optional,
 )
 from memmodel.isa.scalar.lines import computing, forms
 from memmodel.program.arith import double
@@ -336,7 +336,7 @@ ROWS = (
     computing("dp2a", "d a b c", dot_product, _ARITH, "lo|hi u32|s32 u32|s32", since=Since(61)),
     Row(
         ("lop3",),
-        (Slot("bool", ("or", "and"), "combination"), type_slot(("b32",))),
+        (optional("bool", "or", "and"), in_blocks("type", "b32")),
         ("d", "a", "b", "c", "immLut", "q"),
         look_up,
         "none",
@@ -355,7 +355,7 @@ ROWS = (
     computing("selp", "d a b p", select, _SELECTION, f"{_WIDTHS}|{_INTEGERS}|f32|f64"),
     Row(
         ("mov",),
-        (type_slot((*LOGICAL, "b128", *INTEGERS, *FLOATS)),),
+        (in_blocks("type", *LOGICAL, "b128", *INTEGERS, *FLOATS),),
         ("d", "a"),
         move,
         "none",

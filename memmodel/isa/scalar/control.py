@@ -10,7 +10,7 @@ from functools import partial
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, Row, Rule, Since, Together, in_blocks, needed, optional
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const
@@ -104,10 +104,10 @@ def take_registers(call: Call) -> tuple[Op | WarpOp, ...]:
 _row = partial(Row, effect=Effect.CONTROL)
 
 ROWS = (
-    _row(("bra",), (flag("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0),
+    _row(("bra",), (optional("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0),
     _row(
         ("brx.idx",),
-        (flag("uni"),),
+        (optional("uni"),),
         ("index", "tlist"),
         None,
         "none",
@@ -116,7 +116,7 @@ ROWS = (
         results=0,
         since=Since(30),
     ),
-    _row(("ret",), (flag("uni"),), (), end, "none; ends the thread", _FLOW + "ret", lower_module=leave_function),
+    _row(("ret",), (optional("uni"),), (), end, "none; ends the thread", _FLOW + "ret", lower_module=leave_function),
     _row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit", lower_module=end_thread),
     _row(("goto",), (), ("label",), jump, "none", "litmus dialect", columns=True),
     _row(
@@ -130,7 +130,7 @@ ROWS = (
     ),
     _row(
         ("nanosleep",),
-        (type_slot(("u32",)),),
+        (in_blocks("type", "u32"),),
         ("t",),
         nothing,
         "none",
@@ -150,7 +150,7 @@ ROWS = (
     ),
     _row(
         ("pmevent",),
-        (flag("mask"),),
+        (optional("mask"),),
         ("a",),
         event,
         "none",
@@ -160,7 +160,7 @@ ROWS = (
     ),
     _row(
         ("setmaxnreg",),
-        (Slot("action", ("inc", "dec"), "action", Need.ALWAYS), *ALIGNED, Slot("type", ("u32",), "type", Need.ALWAYS)),
+        (needed("action", "inc", "dec"), *ALIGNED, needed("type", "u32")),
         ("imm-reg-count",),
         set_registers,
         "none; the pool of registers always has enough for .inc",

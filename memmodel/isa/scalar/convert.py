@@ -16,15 +16,15 @@ from memmodel.isa.row import (
     SIGNED,
     UNSIGNED,
     Effect,
-    Need,
     Row,
     Rule,
     Since,
-    Slot,
     Syntax,
     either,
-    flag,
+    in_blocks,
+    needed,
     numeric_type,
+    optional,
 )
 from memmodel.isa.scalar.compute import nearest
 from memmodel.isa.scalar.lines import forms
@@ -173,13 +173,13 @@ ROWS = (
     _row(
         ("cvt",),
         (
-            Slot("rnd", (), "rounding", modules=(*_TO_FLOAT, *_TO_INTEGER, "rna", "rs")),
+            optional("rnd", modules=(*_TO_FLOAT, *_TO_INTEGER, "rna", "rs")),
             *(
-                Slot(name, (), "qualifier", modules=(word,))
+                optional(name, modules=(word,))
                 for name, word in (("ftz",) * 2, ("relu",) * 2, ("satfinite",) * 2, ("scaled", _SCALED))
             ),
-            flag("sat"),
-            *(Slot(name, _INTEGERS, "type", Need.BLOCKS, modules=_OTHERS) for name in ("type", "source")),
+            optional("sat"),
+            *(in_blocks(name, *_INTEGERS, what="type", modules=_OTHERS) for name in ("type", "source")),
         ),
         ("d", "a"),
         convert,
@@ -191,10 +191,10 @@ ROWS = (
     _row(
         ("cvt.pack",),
         (
-            Slot("sat", ("sat",), "qualifier", Need.ALWAYS),
-            Slot("type", ("u16", "s16", "u2", "s2", "u4", "s4", "u8", "s8"), "type", Need.ALWAYS),
-            Slot("source", ("s32",), "type of a and b", Need.ALWAYS),
-            Slot("above", ("b32",), "type of c"),
+            needed("sat"),
+            needed("type", "u16", "s16", "u2", "s2", "u4", "s4", "u8", "s8"),
+            needed("source", "s32", what="type of a and b"),
+            optional("above", "b32", what="type of c"),
         ),
         ("d", "a", "b", "c?"),
         pack,

@@ -7,7 +7,7 @@ Source: PTX ISA "Extended-Precision Arithmetic Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Need, Row, Slot, flag
+from memmodel.isa.row import Effect, Row, Slot, needed, optional
 from memmodel.isa.scalar.compute import type_of
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -40,15 +40,15 @@ def chained(call: Call) -> tuple[Op, ...]:
 
 
 def _row(heads: tuple[str, ...], operands: tuple[str, ...], before: tuple[Slot, ...], *lines: str) -> Row:
-    slots = (*before, Slot("type", _TYPES, "type", Need.ALWAYS))
+    slots = (*before, needed("type", *_TYPES))
     page = _PAGE + ", ".join(heads)
     return Row(heads, slots, operands, chained, "none", page, ordered=True, forms=forms(*lines), effect=Effect.COMPUTES)
 
 
-_HALF = Slot("mode", ("lo", "hi"), "part of the product", Need.ALWAYS)
+_HALF = needed("mode", "lo", "hi", what="part of the product")
 
 ROWS = (
     _row(("add.cc", "addc", "addc.cc", "sub.cc", "subc", "subc.cc"), ("d", "a", "b"), (), "type"),
     _row(("mad.lo.cc", "mad.hi.cc"), ("d", "a", "b", "c"), (), "type"),
-    _row(("madc",), ("d", "a", "b", "c"), (_HALF, flag("cc")), "mode cc? type"),
+    _row(("madc",), ("d", "a", "b", "c"), (_HALF, optional("cc")), "mode cc? type"),
 )

@@ -7,7 +7,7 @@ Source: PTX ISA "Scalar Video Instructions", "SIMD Video Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Need, Row, Slot, flag, numeric_type
+from memmodel.isa.row import Effect, Row, Slot, needed, numeric_type, optional
 from memmodel.isa.scalar.compute import U32
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Expr
@@ -40,14 +40,14 @@ def _value(call: Call, operand: Operand, type: DataType) -> Expr:
 
 
 _SOURCES = tuple(
-    Slot(name, _TYPES, f"type of {operand}", Need.ALWAYS) for name, operand in (("first", "a"), ("second", "b"))
+    needed(name, *_TYPES, what=f"type of {operand}") for name, operand in (("first", "a"), ("second", "b"))
 )
-_RESULT = Slot("type", _TYPES, "type of d", Need.ALWAYS)
-_SECOND = Slot("op", ("add", "min", "max"), "second operation")
-_COMPARE = Slot("cmp", ("eq", "ne", "lt", "le", "gt", "ge"), "comparison", Need.ALWAYS)
-_MODE = Slot("mode", ("clamp", "wrap"), "what a large amount does", Need.ALWAYS)
-_SCALE = Slot("scale", ("shr7", "shr15"), "scale")
-_PLUS = Slot("po", ("po",), "qualifier")
+_RESULT = needed("type", *_TYPES, what="type of d")
+_SECOND = optional("op", "add", "min", "max", what="second operation")
+_COMPARE = needed("cmp", "eq", "ne", "lt", "le", "gt", "ge")
+_MODE = needed("mode", "clamp", "wrap", what="what a large amount does")
+_SCALE = optional("scale", "shr7", "shr15")
+_PLUS = optional("po")
 _SCALAR = "Scalar Video Instructions: "
 _SIMD = "SIMD Video Instructions: "
 
@@ -71,16 +71,18 @@ _BASIC = ("add", "sub", "absdiff", "min", "max")
 ROWS = (
     _row(
         tuple(f"v{name}" for name in _BASIC),
-        (_RESULT, *_SOURCES, flag("sat"), _SECOND),
+        (_RESULT, *_SOURCES, optional("sat"), _SECOND),
         _SCALAR,
         "type first second sat? op?",
     ),
-    _row(("vshl", "vshr"), (_RESULT, *_SOURCES, flag("sat"), _MODE, _SECOND), _SCALAR, "type first u32 sat? mode op?"),
-    _row(("vmad",), (_RESULT, *_SOURCES, _PLUS, flag("sat"), _SCALE), _SCALAR, "type first second po? sat? scale?"),
+    _row(
+        ("vshl", "vshr"), (_RESULT, *_SOURCES, optional("sat"), _MODE, _SECOND), _SCALAR, "type first u32 sat? mode op?"
+    ),
+    _row(("vmad",), (_RESULT, *_SOURCES, _PLUS, optional("sat"), _SCALE), _SCALAR, "type first second po? sat? scale?"),
     _row(("vset",), (*_SOURCES, _COMPARE, _SECOND), _SCALAR, "first second cmp op?"),
     _row(
         tuple(f"v{name}{lanes}" for lanes in (2, 4) for name in (*_BASIC, "avrg")),
-        (_RESULT, *_SOURCES, flag("sat"), _SECOND),
+        (_RESULT, *_SOURCES, optional("sat"), _SECOND),
         _SIMD,
         "type first second sat?",
         "type first second add",

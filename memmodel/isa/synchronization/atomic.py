@@ -16,7 +16,7 @@ from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.place import writable
-from memmodel.isa.row import Need, Row, Rule, Since, Slot, either, scope_slot, types_by_operation
+from memmodel.isa.row import Row, Rule, Since, either, in_blocks, needed, optional, scope_slot, types_by_operation
 from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
 from memmodel.program.ops import Op, Read, Write
 from memmodel.program.regions import Elements
@@ -141,7 +141,7 @@ _HINTED = (
 )
 _REFUSED = {"sc": NO_SC, "weak": ("an atomic is never weak", "write .relaxed or nothing")}
 _NO_SUB = {"sub": ("PTX has no {head}.sub", "add the negated value: neg.s32 %n, %v; and {head}.add")}
-_SPACE = Slot("space", ("global", *SHARED), "state space")
+_SPACE = optional("space", "global", *SHARED)
 _LATER = {
     **CLUSTER_SINCE,
     **dict.fromkeys(("scope!=cluster", "type=f16x2|f64"), Since(60)),
@@ -164,14 +164,14 @@ def _row(
     return Row(
         heads=(head,),
         slots=(
-            Slot("sem", sems, "memory semantics", refused={**_REFUSED, **refused}, columns=columns),
+            optional("sem", *sems, refused={**_REFUSED, **refused}, columns=columns),
             scope_slot(),
             _SPACE,
-            Slot("op", operations, "operation", Need.ALWAYS, columns=("sub",), refused={**_NO_SUB, **refused}),
-            Slot("noftz", (), "qualifier", refused={"noftz": NO_FLOATS["noftz"]}, modules=("noftz",)),
+            needed("op", *operations, refused={**_NO_SUB, **refused}, columns=("sub",)),
+            optional("noftz", refused={"noftz": NO_FLOATS["noftz"]}, modules=("noftz",)),
             CACHE_HINT,
-            Slot("vec", (), "vector qualifier", modules=("v2", "v4", "v8")),
-            Slot("type", ALL_TYPES, "type", Need.BLOCKS, refused=NO_FLOATS, modules=tuple(_FLOAT_TYPES)),
+            optional("vec", modules=("v2", "v4", "v8")),
+            in_blocks("type", *ALL_TYPES, refused=NO_FLOATS, modules=tuple(_FLOAT_TYPES)),
         ),
         operands=(*operands, "cache_policy"),
         when={"c": "op=cas"} if head == "atom" else {},

@@ -16,7 +16,7 @@ from functools import partial
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
-from memmodel.isa.row import Effect, Need, OperandRange, Row, Rule, Since, Slot, Together, flag, type_slot
+from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, Slot, Together, in_blocks, needed, optional
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
@@ -176,8 +176,8 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | 
         plain("arrive", lower=arrive, events="an arrive", written="a, b"),
         row(
             "red",
-            (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS),),
-            (type_slot(("u32", "pred")),),
+            (needed("op", "popc", "and", "or", what="reduction"),),
+            (in_blocks("type", "u32", "pred"),),
             operands=("d", *operands, "c"),
             lower=reduce,
             events="an arrive and a wait; d combines c over the threads of the generation",
@@ -198,7 +198,7 @@ _CLUSTER_ONLY = {
 
 ROWS = (
     *_cta_rows("bar", (), Since(20), aligned=True),
-    *_cta_rows("barrier", (flag("aligned"),), Since(30), aligned=None),
+    *_cta_rows("barrier", (optional("aligned"),), Since(30), aligned=None),
     _row(
         heads=("bar.warp.sync",),
         slots=(),
@@ -212,13 +212,13 @@ ROWS = (
     _row(
         heads=("barrier.cluster.arrive",),
         slots=(
-            Slot(
+            optional(
                 "sem",
-                ("release", "relaxed"),
-                "memory semantics",
+                "release",
+                "relaxed",
                 refused={"acquire": ("an arrive cannot acquire", "barrier.cluster.wait acquires"), **_CLUSTER_ONLY},
             ),
-            flag("aligned"),
+            optional("aligned"),
         ),
         operands=(),
         lower=cluster_arrive,
@@ -229,17 +229,16 @@ ROWS = (
     _row(
         heads=("barrier.cluster.wait",),
         slots=(
-            Slot(
+            optional(
                 "sem",
-                ("acquire",),
-                "memory semantics",
+                "acquire",
                 refused={
                     "release": ("a wait cannot release", "barrier.cluster.arrive releases"),
                     "relaxed": ("barrier.cluster.wait always acquires", "drop .relaxed"),
                     **_CLUSTER_ONLY,
                 },
             ),
-            flag("aligned"),
+            optional("aligned"),
         ),
         operands=(),
         lower=cluster_wait,

@@ -9,7 +9,7 @@ from functools import partial
 
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.row import SCOPES, Effect, Need, Row, Rule, Since, Slot, scope_slot
+from memmodel.isa.row import SCOPES, Effect, Row, Rule, Since, needed, optional, scope_slot
 from memmodel.program.ops import Emit, Op
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
@@ -18,7 +18,7 @@ LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}
 PROXIES = {"alias": None, "surface": Proxy.SURFACE, "texture": Proxy.TEXTURE, "constant": Proxy.CONSTANT}
 
 RESTRICTED = {"sync_restrict::shared::cta": Covers.OWN_SHARED, "sync_restrict::shared::cluster": Covers.SHARED}
-RESTRICT = Slot("restrict", tuple(RESTRICTED), "restriction")
+RESTRICT = optional("restrict", *RESTRICTED)
 RESTRICTIONS = (
     Rule(
         ".sync_restrict::shared::cta goes with .release",
@@ -39,11 +39,9 @@ RESTRICTIONS = (
 )
 
 _PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
-_PROXY = Slot(
+_PROXY = needed(
     "proxy",
-    tuple(PROXIES),
-    "proxy",
-    Need.ALWAYS,
+    *PROXIES,
     refused={
         "generic": ("a proxy fence names the other proxy; the generic one is understood", "write .alias"),
         **dict.fromkeys(
@@ -80,14 +78,13 @@ ROWS = (
     _row(
         heads=("fence",),
         slots=(
-            Slot(
+            optional(
                 "sem",
-                tuple(SEMANTICS),
-                "memory semantics",
+                *SEMANTICS,
                 refused={"relaxed": (_WEAKER, "write fence.acq_rel"), "weak": (_WEAKER, "write fence.acq_rel")},
             ),
             RESTRICT,
-            scope_slot(Need.ALWAYS),
+            scope_slot(needed),
         ),
         operands=(),
         lower=fence,
@@ -101,11 +98,9 @@ ROWS = (
     _row(
         heads=("membar",),
         slots=(
-            Slot(
+            needed(
                 "level",
-                tuple(LEVELS),
-                "level",
-                Need.ALWAYS,
+                *LEVELS,
                 refused={
                     "gpu": ("the levels of membar are .cta, .gl and .sys", "write membar.gl or fence.sc.gpu"),
                     "cluster": ("the levels of membar are .cta, .gl and .sys", "write fence.sc.cluster"),
@@ -119,7 +114,7 @@ ROWS = (
     ),
     _row(
         heads=("fence.proxy",),
-        slots=(_PROXY, Slot("sem", ("acquire", "release"), "memory semantics"), Slot("scope", ("sys",), "scope")),
+        slots=(_PROXY, optional("sem", "acquire", "release"), optional("scope", "sys")),
         operands=(),
         lower=proxy_fence,
         events="a proxy fence between the generic proxy and the one named, which takes no scope; .alias.release and "

@@ -11,8 +11,8 @@ from functools import partial
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import address_in, check_global
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, scope_slot
-from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
+from memmodel.isa.row import Effect, Row, Rule, Since, needed, optional, scope_slot
+from memmodel.isa.synchronization.fence import RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op
 from memmodel.ptx.operands import Imm, Operand
@@ -64,7 +64,7 @@ def mbarrier_init(call: Call) -> tuple[Op, ...]:
     return (Emit(Fence(Sem.RELEASE, Scope.CLUSTER, Covers.INIT)),)
 
 
-_HALF = Slot("sem", ("acquire", "release"), "memory semantics", Need.ALWAYS)
+_HALF = needed("sem", "acquire", "release")
 
 _row = partial(Row, since=Since(90), effect=Effect.SYNCHRONIZES)
 
@@ -72,10 +72,9 @@ ROWS = (
     _row(
         ("fence.proxy.async",),
         (
-            Slot(
+            optional(
                 "space",
-                tuple(SPACES),
-                "state space",
+                *SPACES,
                 refused={"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")},
             ),
         ),
@@ -87,7 +86,7 @@ ROWS = (
     _row(("membar.proxy.async",), (), (), proxy_async, "the same as fence.proxy.async without a state space", _PAGE),
     _row(
         ("fence.proxy.tensormap::generic",),
-        (_HALF, scope_slot(Need.ALWAYS)),
+        (_HALF, scope_slot(needed)),
         ("[addr]", "size"),
         tensormap,
         "one half of a proxy fence from the generic to the tensormap proxy; .acquire is about 128 bytes at its address",
@@ -96,7 +95,7 @@ ROWS = (
     ),
     _row(
         ("fence.proxy.async::generic",),
-        (_HALF, Slot("restrict", tuple(HALVES), RESTRICT.what, Need.ALWAYS), scope_slot(Need.ALWAYS)),
+        (_HALF, needed("restrict", *HALVES), scope_slot(needed)),
         (),
         restricted,
         "one half of a proxy fence from the generic to the async proxy, about shared memory as with fence; "
@@ -115,7 +114,7 @@ ROWS = (
     ),
     _row(
         ("fence.mbarrier_init",),
-        (Slot("sem", ("release",), "memory semantics", Need.ALWAYS), Slot("scope", ("cluster",), "scope", Need.ALWAYS)),
+        (needed("sem", "release"), needed("scope", "cluster")),
         (),
         mbarrier_init,
         "a release fence about the mbarrier.init of its own thread before it",

@@ -10,7 +10,7 @@ from functools import partial
 
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Row, Since, Slot, flag
+from memmodel.isa.row import Effect, Row, Since, optional
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
 from memmodel.ptx.operands import Imm
@@ -47,7 +47,7 @@ def _track(call: Call) -> tuple[Track, Family]:
     return TRACKS[call.head.rpartition(".")[0]]
 
 
-ALIGNED = (Slot("sync", ("sync",), "qualifier"), flag("aligned"))
+ALIGNED = (optional("sync"), optional("aligned"))
 
 _row = partial(Row, since=Since(80), effect=Effect.SYNCHRONIZES)
 
@@ -72,7 +72,7 @@ ROWS = (
     ),
     _row(
         ("cp.async.bulk.wait_group",),
-        (flag("read"),),
+        (optional("read"),),
         ("N",),
         wait,
         "the same for bulk groups; with .read it follows the reads of sources and tensor maps only",

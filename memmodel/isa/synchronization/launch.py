@@ -14,7 +14,7 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
 from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, shared_address
-from memmodel.isa.row import Effect, Need, Row, Since, Slot
+from memmodel.isa.row import Effect, Row, Since, needed, optional
 from memmodel.litmus.constants import all_instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
@@ -129,10 +129,10 @@ ROWS = (
     _row(
         ("clusterlaunchcontrol.try_cancel.async",),
         (
-            Slot("space", ("shared::cta",), "state space"),
-            Slot("completion", ("mbarrier::complete_tx::bytes",), "completion mechanism", Need.ALWAYS),
-            Slot("multicast", ("multicast::cluster::all",), "qualifier"),
-            Slot("type", ("b128",), "type", Need.ALWAYS),
+            optional("space", "shared::cta"),
+            needed("completion", "mbarrier::complete_tx::bytes"),
+            optional("multicast", "multicast::cluster::all"),
+            needed("type", "b128"),
         ),
         ("[addr]", "[mbar]"),
         try_cancel,
@@ -144,10 +144,7 @@ ROWS = (
     ),
     _row(
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
-        (
-            Slot("target", ("pred",), "type of the result", Need.ALWAYS),
-            Slot("source", ("b128",), "type of the response", Need.ALWAYS),
-        ),
+        (needed("target", "pred"), needed("source", "b128", what="type of the response")),
         ("pred", "response"),
         is_canceled,
         "none",
@@ -157,9 +154,9 @@ ROWS = (
     _row(
         (FIRST_CTAID,),
         (
-            Slot("vec", ("v4",), "vector size", Need.ALWAYS),
-            Slot("target", ("b32",), "type of the result", Need.ALWAYS),
-            Slot("source", ("b128",), "type of the response", Need.ALWAYS),
+            needed("vec", "v4", what="vector size"),
+            needed("target", "b32"),
+            needed("source", "b128", what="type of the response"),
         ),
         ("{x, y, z, _}", "response"),
         first_ctaid,
@@ -169,10 +166,7 @@ ROWS = (
     ),
     _row(
         tuple(f"{FIRST_CTAID}::{axis}" for axis in "xyz"),
-        (
-            Slot("target", ("b32",), "type of the result", Need.ALWAYS),
-            Slot("source", ("b128",), "type of the response", Need.ALWAYS),
-        ),
+        (needed("target", "b32"), needed("source", "b128", what="type of the response")),
         ("d", "response"),
         first_ctaid,
         "none",

@@ -12,7 +12,7 @@ from functools import partial
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, U32, in_range, mbarrier
-from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, Slot, flag, type_slot
+from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, in_blocks, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -174,10 +174,10 @@ def pending_count_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     return pending_in_module(call, Get(call.register(call.operands[1])))
 
 
-OWN = Slot(
+OWN = optional(
     "space",
-    ("shared", "shared::cta"),
-    "state space",
+    "shared",
+    "shared::cta",
     refused={
         "shared::cluster": (
             "{head} works on mbarrier objects of the executing CTA only",
@@ -186,18 +186,19 @@ OWN = Slot(
         "global": ("an mbarrier object is in shared memory", "write .shared::cta"),
     },
 )
-ANY = Slot(
+ANY = optional(
     "space",
-    ("shared", "shared::cta", "shared::cluster"),
-    "state space",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
     refused={"global": ("an mbarrier object is in shared memory", "write .shared::cta")},
 )
-B64 = type_slot(("b64",))
+B64 = in_blocks("type", "b64")
 TOO_WIDE = {
     word: ("an mbarrier operation has .cta or .cluster scope", "write .cluster, the widest scope of an mbarrier")
     for word in ("gpu", "sys")
 }
-SCOPE = Slot("scope", ("cta", "cluster"), "scope", refused=TOO_WIDE)
+SCOPE = optional("scope", "cta", "cluster", refused=TOO_WIDE)
 TOGETHER = (
     Rule("{head}.{sem} needs a scope", "write .{sem}.cta or .{sem}.cluster", "sem !scope"),
     Rule(
@@ -212,22 +213,21 @@ def _since_90(*cases: str) -> dict[str, Since]:
     return dict.fromkeys(cases, Since(90))
 
 
-_ARRIVE_SEM = Slot(
+_ARRIVE_SEM = optional(
     "sem",
-    ("release", "relaxed"),
-    "memory semantics",
+    "release",
+    "relaxed",
     refused={"acquire": ("an arrive cannot acquire", "the wait acquires: mbarrier.try_wait.acquire")},
 )
-_WAIT_SEM = Slot(
+_WAIT_SEM = optional(
     "sem",
-    ("acquire", "relaxed"),
-    "memory semantics",
+    "acquire",
+    "relaxed",
     refused={"release": ("a wait cannot release", "the arrive releases: mbarrier.arrive.release")},
 )
-_TX_SEM = Slot(
+_TX_SEM = optional(
     "sem",
-    ("relaxed",),
-    "memory semantics",
+    "relaxed",
     refused={
         "release": ("{head} is always relaxed", "mbarrier.arrive.expect_tx releases"),
         "acquire": ("{head} is always relaxed", "write .relaxed or nothing"),
@@ -235,14 +235,14 @@ _TX_SEM = Slot(
 )
 _NO_V1 = ("{head} is for objects of .layout::v0", "write .layout::v0 or nothing")
 _WIDER = ("scope=cluster", "sem=relaxed")
-_PHASE = Slot("phase_type", ("phase_type::primary", "phase_type::conditional"), "phase")
+_PHASE = optional("phase_type", "phase_type::primary", "phase_type::conditional")
 
 _row = partial(Row, since=Since(80))
 
 ROWS = (
     _row(
         ("mbarrier.init",),
-        (Slot("layout", ("layout::v0", "layout::v1"), "layout"), OWN, B64),
+        (optional("layout", "layout::v0", "layout::v1"), OWN, B64),
         ("[addr]", "count"),
         init,
         "an operation on the object that starts it at phase 0",
@@ -277,7 +277,7 @@ ROWS = (
     ),
     _row(
         ("mbarrier.arrive", "mbarrier.arrive_drop"),
-        (flag("expect_tx"), flag("noComplete"), _ARRIVE_SEM, SCOPE, ANY, B64),
+        (optional("expect_tx"), optional("noComplete"), _ARRIVE_SEM, SCOPE, ANY, B64),
         ("state", "[addr]", "count?"),
         arrive,
         "an arrive, which releases at .cta scope by default; .expect_tx raises the transaction count first",
@@ -304,7 +304,7 @@ ROWS = (
     ),
     _row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),
-        (flag("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
+        (optional("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
         ("waitComplete", "reportValue?", "[addr]", "phase", "timeHint?"),
         test,
         "a test of the object, which acquires at .cta scope unless it says otherwise if it returns true",
@@ -325,7 +325,7 @@ ROWS = (
     ),
     _row(
         ("mbarrier.pending_count",),
-        (Slot("layout", ("layout::v0",), "layout", refused={"layout::v1": _NO_V1}), B64),
+        (optional("layout", "layout::v0", refused={"layout::v1": _NO_V1}), B64),
         ("count", "state"),
         pending_count,
         "none; the arrivals that were pending before the arrive that made the state",

@@ -14,7 +14,7 @@ from functools import partial
 
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
-from memmodel.isa.row import Effect, Need, Row, Rule, Since, Slot, either, type_slot
+from memmodel.isa.row import Effect, Row, Rule, Since, either, in_blocks, needed, optional
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, Unmodelled
@@ -186,8 +186,8 @@ _ALONE = "; where the test has several lanes of the warp, it is undecided"
 _BITS, _NUMBERS = ("and", "or", "xor"), ("add", "min", "max")
 _FLOATS = ("f32", "abs", "NaN")
 _NO_FLOATS = dict.fromkeys(_FLOATS, NO_FLOATS["f32"])
-_VOTE = (Slot("mode", tuple(_VOTES), "mode", Need.ALWAYS), type_slot(("pred", "b32")))
-_SHUFFLE = (Slot("mode", tuple(_SHUFFLES), "mode", Need.ALWAYS), type_slot(("b32",)))
+_VOTE = (needed("mode", *_VOTES), in_blocks("type", "pred", "b32"))
+_SHUFFLE = (needed("mode", *_SHUFFLES), in_blocks("type", "b32"))
 _VOTE_RULES = (
     Rule("{head}.ballot gives a .b32", "write .b32", "mode=ballot type=pred"),
     Rule("{head}.{mode} gives a .pred", "write .pred", "mode!=ballot type=b32"),
@@ -212,10 +212,10 @@ ROWS = (
     _row(
         ("redux.sync",),
         (
-            Slot("op", (*_NUMBERS, *_BITS), "operation", Need.ALWAYS),
-            Slot("abs", (), "qualifier", refused=_NO_FLOATS, modules=("abs",)),
-            Slot("NaN", (), "qualifier", modules=("NaN",)),
-            Slot("type", ("u32", "s32", "b32"), "type", Need.BLOCKS, modules=("f32",)),
+            needed("op", *_NUMBERS, *_BITS),
+            optional("abs", refused=_NO_FLOATS, modules=("abs",)),
+            optional("NaN", modules=("NaN",)),
+            in_blocks("type", "u32", "s32", "b32", modules=("f32",)),
         ),
         ("d", "a", "membermask"),
         reduce,
@@ -232,7 +232,7 @@ ROWS = (
     ),
     _row(
         ("match.any.sync", "match.all.sync"),
-        (type_slot(("b32", "b64")),),
+        (in_blocks("type", "b32", "b64"),),
         ("d", "a", "membermask"),
         match,
         f"none; d is the mask, p is true{_ALONE}",
@@ -267,7 +267,7 @@ ROWS = (
     ),
     _row(
         ("activemask",),
-        (type_slot(("b32",)),),
+        (in_blocks("type", "b32"),),
         ("d",),
         active,
         "none; PTX leaves open which lanes run together, and the test is undecided",
