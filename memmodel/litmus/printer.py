@@ -291,7 +291,7 @@ def print_condition(condition: Condition, layout: Layout = Layout.COLUMNS) -> st
         return " /\\ ".join(_inner(conjunct, layout, (And, Or)) for conjunct in condition.items)
     if isinstance(condition, Or):
         return " \\/ ".join(_inner(disjunct, layout, (Or,)) for disjunct in condition.items)
-    return f"not {_inner(condition.item, layout, (And, Or, Compare))}"
+    return f"not {_inner(condition.operand, layout, (And, Or, Compare))}"
 
 
 def _inner(condition: Condition, layout: Layout, wrapped: tuple[type, ...]) -> str:

@@ -201,7 +201,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    item: Condition
+    operand: Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def comparisons_of(condition: Condition) -> Iterator[Compare]:
         elif isinstance(node, And | Or):
             pending.extend(reversed(node.items))
         elif isinstance(node, Not):
-            pending.append(node.item)
+            pending.append(node.operand)
 
 
 FINDINGS = ("race", "hang", "hazard", "undefined")

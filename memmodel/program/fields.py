@@ -244,5 +244,5 @@ def _extracted(a: Bits, at: int | None, size: int | None, width: int) -> Bits:
     at, size = at & 255, size & 255
     if at >= width:
         return Bits.of(0, width)
-    found = a.part(at, min(size, width - at))
-    return Bits(found.known | (1 << width) - (1 << min(size, width - at)), found.value)
+    field = a.part(at, min(size, width - at))
+    return Bits(field.known | (1 << width) - (1 << min(size, width - at)), field.value)

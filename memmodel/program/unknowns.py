@@ -59,10 +59,10 @@ def fitted(fn: Function, type: DataType, width: int, *, cuts: bool = True) -> Fu
 def in_register(expr: Expr, width: int) -> Compiled:
     """The function of what a register of so many bits holds after an expression was put there."""
     expr = stripped(expr)
-    found = compiled(expr)
+    function = compiled(expr)
     if isinstance(expr, Apply):
-        return found._replace(fn=fitted(found.fn, result_type(expr.op, expr.type), width))
-    return found._replace(fn=_composed(operation("cvt", DataType("b", width)), [found], strict=True), plain=False)
+        return function._replace(fn=fitted(function.fn, result_type(expr.op, expr.type), width))
+    return function._replace(fn=_composed(operation("cvt", DataType("b", width)), [function], strict=True), plain=False)
 
 
 def evaluated(function: Compiled, values: Mapping[str, int]) -> Value:
@@ -96,10 +96,10 @@ def compiled(expr: Expr) -> Compiled:
 def _argument(expr: Expr, type: DataType) -> Compiled:
     """The function of an operand of an operation in `type`: its sign counts where that is wider."""
     expr = stripped(expr)
-    found = compiled(expr)
+    function = compiled(expr)
     if not isinstance(expr, Apply):
-        return found
-    return found._replace(fn=fitted(found.fn, result_type(expr.op, expr.type), type.width, cuts=False))
+        return function
+    return function._replace(fn=fitted(function.fn, result_type(expr.op, expr.type), type.width, cuts=False))
 
 
 def choosing(fn: Function) -> Function:

@@ -107,7 +107,7 @@ def compared(expander: Expander, condition: tree.Comparison, left: Value, right:
             raise Static(message, condition.span)
         return left in second
     if first is not None and second is not None:
-        inside = all(item in second for item in first)
+        inside = all(member in second for member in first)
         return inside and (op == "subset" or len(first) == len(second))
     if not isinstance(left, Typed) or not isinstance(right, Typed):
         return left == right

@@ -123,13 +123,13 @@ def entry(value: Value, span: Span | None = None) -> Entry:
     return Macro(value, span) if isinstance(value, Typed) else value
 
 
-def set_of(items: Iterable[Value], span: Span) -> Value:
+def set_of(values: Iterable[Value], span: Span) -> Value:
     """The set of some values; the empty one is `{}`, of any kind."""
-    kept: list[Value] = []
-    for item in items:
-        if item not in kept:
-            kept.append(item)
-    return SetValue(tuple(kept)) if kept else Typed(Empty(Kind.EITHER, span))
+    members: list[Value] = []
+    for value in values:
+        if value not in members:
+            members.append(value)
+    return SetValue(tuple(members)) if members else Typed(Empty(Kind.EITHER, span))
 
 
 def elements(value: Value) -> tuple[Value, ...] | None:

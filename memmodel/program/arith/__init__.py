@@ -58,15 +58,15 @@ def operation(op: str, type: DataType) -> Operation:
         return bit_fields.inserted(op, type)
     if op.startswith("opaque."):
         return unknown
-    made = NAMED.get(op)
+    make = NAMED.get(op)
     if type.lanes > 1:
         each = operation(op, type.element)
         return unknown if each is unknown else packed.lanewise(each, type)
     if (type.floating and op not in BITS_ONLY) or op.startswith("cvt."):
         return floats.operation(op, type)
-    if made is None:
+    if make is None:
         computed = video.video(tuple(op.split("."))) if op[0] == "v" else None
         if computed is None:
             raise InternalError(f"no arithmetic operation '{op}' on .{type}")
         return computed
-    return made(type)
+    return make(type)

@@ -100,16 +100,16 @@ def _nth_bit(mask: int, base: int, offset: int, type: DataType) -> int | None:
     if offset == 0:
         return base if mask >> base & 1 else -1
     places = range(base, type.width) if offset > 0 else range(base, -1, -1)
-    found = [place for place in places if mask >> place & 1]
-    return found[abs(offset) - 1] if len(found) >= abs(offset) else -1
+    ones = [place for place in places if mask >> place & 1]
+    return ones[abs(offset) - 1] if len(ones) >= abs(offset) else -1
 
 
 def _fns(type: DataType) -> Operation:
     mask = type.mask
 
     def fns(a: int, base: int, offset: int) -> int | None:
-        found = _nth_bit(a & mask, base & mask, offset, type)
-        return None if found is None else found & mask
+        place = _nth_bit(a & mask, base & mask, offset, type)
+        return None if place is None else place & mask
 
     return fns
 

@@ -98,12 +98,12 @@ def _each(
 ) -> Operation:
     """The same on each half or byte; `add` adds the results to the third operand."""
     result, first, other = (DataType(type.kind, width) for type in types)
-    one, two, (least, most) = reader(first), reader(other), bounds(result)
+    read_first, read_other, (least, most) = reader(first), reader(other), bounds(result)
 
     def compute(a: int, b: int, c: int) -> int:
         total, merged = c, 0
         for place in range(0, 32, width):
-            value = work(one(a >> place), two(b >> place))
+            value = work(read_first(a >> place), read_other(b >> place))
             value = max(least, min(most, value)) if saturates else value
             total += value
             merged |= (value & result.mask) << place
@@ -117,11 +117,11 @@ def _multiplied(types: Sequence[DataType], modifiers: Sequence[str]) -> Operatio
     scale = next((_SCALES[word] for word in modifiers if word in _SCALES), 0)
     first, other = types[1:]
     final = DataType("s" if first.signed or other.signed else "u", 32)
-    one, two, last, (least, most) = reader(first), reader(other), reader(final), bounds(final)
+    read_first, read_other, read_sum, (least, most) = reader(first), reader(other), reader(final), bounds(final)
     plus_one, saturates = int("po" in modifiers), "sat" in modifiers
 
     def compute(a: int, b: int, c: int) -> int:
-        value = one(a) * two(b) + last(c) + plus_one >> scale
+        value = read_first(a) * read_other(b) + read_sum(c) + plus_one >> scale
         return (max(least, min(most, value)) if saturates else value) & WORD
 
     return compute
