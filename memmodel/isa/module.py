@@ -25,7 +25,20 @@ from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.program.windows import RANK_BITS
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import PARTS, Imm, JumpTarget, Mem, Negated, Operand, Part, Reg, Register, Special, Sym
+from memmodel.ptx.operands import (
+    PARTS,
+    Imm,
+    JumpTarget,
+    Mem,
+    Negated,
+    Operand,
+    Part,
+    Reg,
+    Register,
+    Special,
+    Sym,
+    Vector,
+)
 from memmodel.ptx.vocabulary import DataType, Proxy, Window
 
 WORD = DataType("u", 32)
@@ -64,11 +77,31 @@ def lower_in_module(instruction: PtxInstruction, cluster_size: int = 1) -> tuple
     operands = row.module_operands(instruction.operands) if row.module_operands else instruction.operands
     if spelling.named(len(operands)) is None:
         raise InputError(f"{spelling.takes}; {len(instruction.operands)} are given", span)
-    spelled = Instruction(instruction.opcode, operands, None, span, span)
-    call = ModuleCall(spelling, spelled, None, cluster_size)  # type: ignore[arg-type]
+    call = _call(spelling, instruction, operands, cluster_size)
     lower = row.lower_module or row.lower
     assert lower is not None, "a row lowers for litmus tests or for modules"
     return (*ranged(call), *lower(call))
+
+
+def uniform_values(instruction: PtxInstruction) -> tuple[tuple[str, Expr], ...]:
+    """The operands of a legal instruction that all threads which execute it together must have equal, by name. Of a
+    memory operand, its base.
+    """
+    spelling, operands = spelling_of(instruction.opcode), instruction.operands
+    assert isinstance(spelling, Spelling)
+    call = _call(spelling, instruction, operands)
+    return tuple(
+        (name.strip("[]"), call.value(operand.base if isinstance(operand, Mem) else operand, ADDRESS))
+        for name, operand in zip(spelling.named(len(operands)) or (), operands, strict=False)
+        if name in spelling.row.uniform and not isinstance(operand, Vector)
+    )
+
+
+def _call(
+    spelling: Spelling, instruction: PtxInstruction, operands: tuple[Operand, ...], cluster_size: int = 1
+) -> ModuleCall:
+    spelled = Instruction(instruction.opcode, operands, None, instruction.span, instruction.span)
+    return ModuleCall(spelling, spelled, None, cluster_size)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from memmodel.isa.lowered import lowered
 from memmodel.isa.module import spelling_of
 from memmodel.isa.row import Spelling
 from memmodel.isa.table import TABLE
-from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.interpret import Interpreter
+from memmodel.kernel.machine.surroundings import Surroundings
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import (
@@ -105,7 +105,7 @@ def test_a_row_lowers_or_refuses(instruction: PtxInstruction) -> None:
     for name in ("writes", "reads", "values", "follows", "stored", "combination", "leaves_memory", "phase_test"):
         getattr(does, name)
     if does.refusal is None and does.control is None:
-        interpreter = Interpreter(Compiler(Variables(), registers=len(REGISTERS)), instruction, does.ops)
+        interpreter = Interpreter(Surroundings(Variables(), registers=len(REGISTERS)), instruction, does.ops)
         try:
             assert interpreter.pure() or interpreter.blocking()
         except Refused as refusal:

@@ -74,7 +74,7 @@ def read_step(interpreter: Interpreter, op: Read) -> Blocking:
     extend = sign_bits(op.type, access.unit, widths)
     if access.pointer.window in OWN_WINDOWS:
         return private_step(access.instruction, access.pointer, slots, [], access.unit, extend=extend)
-    packed = not interpreter.compiler.packed.isdisjoint(slots)
+    packed = not interpreter.surroundings.packed.isdisjoint(slots)
     weak, runs, unit, size = op.label.sem is Sem.WEAK, access.runs, access.unit, access.size
     number = access.instruction.number
 
@@ -130,7 +130,7 @@ def write_step(interpreter: Interpreter, op: Write) -> Blocking:
     if access.pointer.window in OWN_WINDOWS:
         return private_step(access.instruction, access.pointer, [], sources, access.unit)
     held = [interpreter.register(value) for value in values]
-    packed = not interpreter.compiler.packed.isdisjoint(held)
+    packed = not interpreter.surroundings.packed.isdisjoint(held)
     weak, runs, unit, size = op.label.sem is Sem.WEAK, access.runs, access.unit, access.size
     number = access.instruction.number
 

@@ -114,7 +114,7 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
     updates = [ElementUpdate(operands.compute(one), condition, *operands.operand(one)) for one in write.values]
     results = [_result(interpreter, operands, read, assign) for assign in assigns]
     slots = [*operands.slots, *(result.slot for result in results)]
-    packs = not interpreter.compiler.packed.isdisjoint(slots)
+    packs = not interpreter.surroundings.packed.isdisjoint(slots)
     pointer, instruction, size = access.pointer, access.instruction, access.size
     atomic = Atomic(access, write.label, updates)
 

@@ -13,12 +13,12 @@ from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.machine.collective.checks import Collective, collective_of
-from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.calls import ASSERTION, CallPlan, call_plans
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.surroundings import Surroundings
 from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.values.packing import cleared_first, with_bits
 from memmodel.kernel.trace.problems import Refused
@@ -115,8 +115,8 @@ def compile_function(
 
     What is not known is refused when it is reached. `assumed`: as in `Schedule`.
     """
-    compiler = Compiler(memory, peeks, packed_registers(body_of(entry)), entry.registers)
-    codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
+    surroundings = Surroundings(memory, peeks, packed_registers(body_of(entry)), entry.registers)
+    codes = [_assumed(one) if begins(one, assumed) else _compiled(surroundings, entry, one) for one in entry.body or ()]
     multiplies = [op for code in codes for op in code.ops if isinstance(op, MultiplyInRegisters)]
     watched = {int(register) for op in multiplies for register in (*op.accumulator, *op.fragment)}
     for code in codes if watched else ():
@@ -124,7 +124,7 @@ def compile_function(
             used = {slot for operand in code.instruction.operands for slot in registers(operand)}
             code.touched = tuple(used & watched)
             code.written = tuple(set(lowered(code.instruction).writes) & watched)
-    return codes, compiler.slots
+    return codes, surroundings.slots
 
 
 def only_computes(codes: Sequence[Code], at: int, within: tuple[int, ...] = ()) -> bool:
@@ -170,17 +170,17 @@ def _code(does: LoweredInstruction, pure: Step | None = None) -> Code:
     return Code(does, None if guard is None else guard.slot, does.instruction.negated, pure=pure)
 
 
-def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstruction) -> Code:
+def _compiled(surroundings: Surroundings, entry: PtxFunction, instruction: PtxInstruction) -> Code:
     """An instruction with what the steps of its row do."""
-    code = _code(lowered(instruction, compiler.memory.cluster_size))
+    code = _code(lowered(instruction, surroundings.memory.cluster_size))
     try:
-        _fill_in(compiler, entry, code)
+        _fill_in(surroundings, entry, code)
     except Refused as error:
         code.refusal = error
     return code
 
 
-def _fill_in(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
+def _fill_in(surroundings: Surroundings, entry: PtxFunction, code: Code) -> None:
     """What the steps of an instruction do. Raises Refused."""
     does, instruction = code.does, code.instruction
     if does.row is None:
@@ -188,19 +188,19 @@ def _fill_in(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
         raise Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
     if does.refusal is not None:
         raise Refused(does.refusal.message, does.refusal.span, does.refusal.hint)
-    interpreter = Interpreter(compiler, instruction, does.ops)
+    interpreter = Interpreter(surroundings, instruction, does.ops)
     if does.control is not None:
         _control_code(interpreter, entry, code, does.control)
         return
     pure = interpreter.pure()
     blocking = None if pure is not None else interpreter.blocking()
-    if not compiler.packed.isdisjoint(does.writes):
+    if not surroundings.packed.isdisjoint(does.writes):
         pure = None if pure is None else with_bits(interpreter, pure)
         blocking = None if blocking is None else cleared_first(instruction, blocking)
     code.ops, code.pure, code.blocking = does.ops, pure, blocking
     code.results = () if pure is None else tuple(interpreter.results())
     code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in does.ops)
-    code.collective = collective_of(compiler, instruction)
+    code.collective = collective_of(interpreter, does)
 
 
 def _control_code(interpreter: Interpreter, entry: PtxFunction, code: Code, op: Control) -> None:
@@ -213,5 +213,5 @@ def _control_code(interpreter: Interpreter, entry: PtxFunction, code: Code, op: 
         case JumpByTable():
             code.targets, code.index = tuple(map(int, op.labels)), interpreter.value(op.index)
         case CallFunction():
-            code.calls = call_plans(op, entry.callees, interpreter.compiler, code.instruction)
+            code.calls = call_plans(op, entry.callees, interpreter.surroundings, code.instruction)
             code.index = None if op.through is None else interpreter.value(op.through)

@@ -21,7 +21,6 @@ from memmodel.kernel.machine.atomics import atomic_step
 from memmodel.kernel.machine.collective.barriers import at_barrier, combine
 from memmodel.kernel.machine.collective.exchange import active_lanes, among_lanes
 from memmodel.kernel.machine.collective.registers import take_registers
-from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.engines.calls import on_stack
 from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.engines.mma import (
@@ -39,6 +38,7 @@ from memmodel.kernel.machine.objects import on_object
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.surroundings import Surroundings
 from memmodel.kernel.machine.values.expressions import assigning, rows_of
 from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
@@ -142,14 +142,14 @@ class Pointer:
 class Interpreter:
     """Turns the steps of one instruction into what the machine does."""
 
-    def __init__(self, compiler: Compiler, instruction: PtxInstruction, ops: tuple[Op | WarpOp, ...]) -> None:
-        self.compiler, self.instruction, self.ops = compiler, instruction, ops
+    def __init__(self, surroundings: Surroundings, instruction: PtxInstruction, ops: tuple[Op | WarpOp, ...]) -> None:
+        self.surroundings, self.instruction, self.ops = surroundings, instruction, ops
 
     # ---- expressions -----------------------------------------------------------------------------------------
 
     def slot(self, register: str) -> int:
         """The number of a register, or of a temporary of an instruction."""
-        return int(register) if register.isdigit() else self.compiler.temporary(register)
+        return int(register) if register.isdigit() else self.surroundings.temporary(register)
 
     def register(self, expr: Expr) -> int | None:
         """The number of the register that an expression is; None if it is no register."""
@@ -165,7 +165,7 @@ class Interpreter:
 
     def _leaf(self, leaf: Leaf) -> Get:
         if isinstance(leaf, AddressOf):
-            return self.compiler.symbol(leaf.name, leaf.offset, self.instruction)
+            return self.surroundings.symbol(leaf.name, leaf.offset, self.instruction)
         if leaf.register[0] == "%":
             return special(leaf.register)
         slot = self.slot(leaf.register)

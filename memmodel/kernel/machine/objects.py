@@ -100,7 +100,7 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
     asked = op.parity if op.parity is not None else op.state
     assert asked is not None
     phases, number = interpreter.value(asked), instruction.number
-    peeks = number in interpreter.compiler.peeks
+    peeks = number in interpreter.surroundings.peeks
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         phase_row = list(phases(warp))

@@ -238,6 +238,31 @@ def test_a_value_that_is_taken_apart(together: str, rule: str) -> None:
     assert rules(SPLIT.format(together=together)) == {rule: ""}
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "rule"),
+    [
+        ("mad.lo.s32 %r11, %r10, 3, 7;", "mul.lo.s32 %r12, %r10, 3;\nadd.s32 %r12, %r12, 7;", "equal-store-race"),
+        ("mad.lo.s32 %r11, %r10, 3, 7;", "mul.lo.s32 %r12, %r10, 3;\nadd.s32 %r12, %r12, 8;", "same-store-race"),
+        (
+            "set.lt.u32.s32 %r11, %r10, 5;",
+            "setp.lt.s32 %p2, %r10, 5;\nselp.b32 %r12, 0xffffffff, 0, %p2;",
+            "equal-store-race",
+        ),
+        (
+            "setp.lt.s32 %p4, %r10, 0;\nlop3.or.b32 %r11|%p2, %r10, 255, 0, 0xc0, %p4;\nselp.b32 %r11, 1, 0, %p2;",
+            "lop3.b32 %r12, %r10, 255, 0, 0xc0;\nsetp.ne.s32 %p3, %r12, 0;\nor.pred %p3, %p3, %p4;\n"
+            "selp.b32 %r12, 1, 0, %p3;",
+            "equal-store-race",
+        ),
+        ("cvt.s32.s16 %r11, %h1;", "cvt.s32.s8 %r12, %h1;", "same-store-race"),
+    ],
+)
+def test_one_value_that_is_computed_in_two_ways(one: str, other: str, rule: str) -> None:
+    """Each lane stores what the first or what the second way gives."""
+    body = f"ld.global.b32 %r10, [%d0];\ncvt.u16.u32 %h1, %r10;\n{one}\n{other}\nsetp.lt.u32 %p1, %r0, 16;\n"
+    assert rules(body + "selp.b32 %r13, %r11, %r12, %p1;\nst.shared.b32 [%r2], %r13;", 32) == {rule: ""}
+
+
 MATRIX = (
     OWN
     + """

@@ -9,18 +9,20 @@ them executed is compared when the run is over (`Warpgroups`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from memmodel.isa.lowered import lowered
-from memmodel.isa.module import spelling_of
+from memmodel.isa.lowered import LoweredInstruction
+from memmodel.isa.module import spelling_of, uniform_values
 from memmodel.isa.row import Spelling, Together
 from memmodel.kernel.machine.collective.warpgroups import Executed
-from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Mem, Operand, Vector
+
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter
 
 RULE = "undefined-instruction"
 
@@ -56,24 +58,12 @@ class Collective:
             machine.warpgroups.add(warp, self.head, Executed(self.instruction, self.identity, tuple(values)))
 
 
-def collective_of(compiler: Compiler, instruction: PtxInstruction) -> Collective | None:
+def collective_of(interpreter: Interpreter, does: LoweredInstruction) -> Collective | None:
     """What the row of an instruction says of the threads that execute it together; None if each does for itself."""
-    spelling = spelling_of(instruction.opcode)
-    if not isinstance(spelling, Spelling) or spelling.row.together is Together.THREAD:
+    instruction, spelling = does.instruction, spelling_of(does.instruction.opcode)
+    if not isinstance(spelling, Spelling) or spelling.row.together is Together.THREAD or not does.aligned:
         return None
     row = spelling.row
-    if not lowered(instruction).aligned:
-        return None
-    uniform = tuple(
-        (name.strip("[]"), _values(compiler, instruction, operand))
-        for name, operand in zip(spelling.named(len(instruction.operands)) or (), instruction.operands, strict=False)
-        if name in row.uniform and not isinstance(operand, Vector)
-    )
+    uniform = tuple((name, interpreter.value(expr)) for name, expr in uniform_values(instruction))
     identity = (instruction.opcode, instruction.operands) if row.elsewhere else instruction.number
     return Collective(instruction, spelling.head, row.together, row.live, identity, uniform)
-
-
-def _values(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Get:
-    if isinstance(operand, Mem):
-        return compiler.get(operand.base, instruction)
-    return compiler.get(operand, instruction)

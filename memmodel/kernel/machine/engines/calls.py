@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Side
-from memmodel.kernel.machine.compiler import Compiler
 from memmodel.kernel.machine.memory import PRIVATE_START, STACK
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Warp
 from memmodel.kernel.machine.private_memory import moved
 from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.surroundings import Surroundings
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.warp_ops import CallFunction, OnStack
@@ -120,7 +120,7 @@ SYSTEM_CALLS = ("vprintf", *HEAP, ASSERTION)
 
 
 def call_plans(
-    op: CallFunction, callees: Mapping[str, Callee], compiler: Compiler, instruction: PtxInstruction
+    op: CallFunction, callees: Mapping[str, Callee], surroundings: Surroundings, instruction: PtxInstruction
 ) -> tuple[CallPlan, ...]:
     """The functions that an instruction may call: the one that it names, or all that have as many parameters and
     results; none if it is one of the system. Raises Refused.
@@ -134,10 +134,10 @@ def call_plans(
     plans = []
     for name, callee in named.items():
         if (len(callee.params), len(callee.results)) == counts:
-            given = _moves(compiler, op.arguments, callee.params, instruction)
-            results = _moves(compiler, op.results, callee.results, instruction)
+            given = _moves(surroundings, op.arguments, callee.params, instruction)
+            results = _moves(surroundings, op.results, callee.results, instruction)
             returned = tuple((source, target, size) for target, source, size in results)
-            plans.append(CallPlan(callee, given, returned, compiler.memory.symbols[name][1]))
+            plans.append(CallPlan(callee, given, returned, surroundings.memory.symbols[name][1]))
         elif op.through is None:
             message = f"{name} has {len(callee.params)} parameters and {len(callee.results)} results"
             raise Refused(f"{message}, and {counts[0]} and {counts[1]} are given", instruction.span)
@@ -145,10 +145,10 @@ def call_plans(
 
 
 def _moves(
-    compiler: Compiler, actual: Sequence[str], formal: Sequence[ModuleVariable], instruction: PtxInstruction
+    surroundings: Surroundings, actual: Sequence[str], formal: Sequence[ModuleVariable], instruction: PtxInstruction
 ) -> tuple[tuple[int, int, int], ...]:
     """The places of the variables of a call and of the parameters of the function, and their sizes."""
-    symbols = compiler.memory.symbols
+    symbols = surroundings.memory.symbols
     moves = []
     for name, variable in zip(actual, formal, strict=True):
         (space, here), (own, there) = (symbols.get(each, (None, 0)) for each in (name, variable.name))
