@@ -34,7 +34,7 @@ def dump(value: object, source: Source) -> str:
     """A result as ASCII text. Raises NotKept."""
     writer = _Packing(source)
     kind: Any = type(value)
-    root = _form(kind).write(value, writer)
+    root = _codec(kind).write(value, writer)
     try:
         return json.dumps([writer.table, root], separators=(",", ":"))
     except ValueError as error:  # a number of thousands of digits
@@ -46,7 +46,7 @@ def undump(kind: type[T], text: str, source: Source) -> T:
     try:
         table, root = json.loads(text)
         shape: Any = kind
-        value: T = _form(shape).read(root, _Unpacking(source, table))
+        value: T = _codec(shape).read(root, _Unpacking(source, table))
     except (ValueError, TypeError, IndexError, KeyError, AttributeError, RecursionError) as error:
         raise NotKept(str(error)) from error
     return value
@@ -67,7 +67,7 @@ class _Unpacking:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Codec:
     """How values of one type are written, and read again."""
 
     write: Callable[[Any, _Packing], Any]
@@ -101,16 +101,16 @@ def _member(kind: Any) -> Any | None:
 
 
 @cache
-def _form(kind: Any) -> Form:
+def _codec(kind: Any) -> Codec:
     if _is_plain(kind):
-        return Form(lambda value, _: value, lambda value, _: value)
+        return Codec(lambda value, _: value, lambda value, _: value)
     if kind is Span:
-        return Form(_write_span, lambda value, by: Span(by.source, value[0], value[1]))
+        return Codec(_write_span, lambda value, by: Span(by.source, value[0], value[1]))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return Form(lambda value, _: value.value, lambda value, _: kind(value))
+        return Codec(lambda value, _: value.value, lambda value, _: kind(value))
     if (member := _member(kind)) is not None:
-        form = _form(member)
-        return Form(
+        form = _codec(member)
+        return Codec(
             lambda value, to: None if value is None else form.write(value, to),
             lambda value, by: None if value is None else form.read(value, by),
         )
@@ -118,24 +118,24 @@ def _form(kind: Any) -> Form:
         return _record(kind)
     origin, args = get_origin(kind), get_args(kind)
     if origin is tuple and args[-1] is not Ellipsis:
-        each, plain = [_form(arg) for arg in args], all(map(_is_plain, args))
-        return Form(
+        each, plain = [_codec(arg) for arg in args], all(map(_is_plain, args))
+        return Codec(
             lambda value, to: [form.write(part, to) for form, part in zip(each, value, strict=True)],
             (lambda value, _: tuple(value))
             if plain
             else lambda value, by: tuple([form.read(part, by) for form, part in zip(each, value, strict=True)]),
         )
     if origin in (tuple, frozenset):
-        item, order = _form(args[0]), sorted if origin is frozenset else list
-        return Form(
+        item, order = _codec(args[0]), sorted if origin is frozenset else list
+        return Codec(
             lambda value, to: [item.write(part, to) for part in order(value)],
             (lambda value, _: origin(value))
             if _is_plain(args[0])
             else lambda value, by: origin([item.read(part, by) for part in value]),
         )
     if origin is dict:
-        key, held = map(_form, args)
-        return Form(
+        key, held = map(_codec, args)
+        return Codec(
             lambda value, to: [[key.write(index, to), held.write(other, to)] for index, other in value.items()],
             lambda value, by: {key.read(index, by): held.read(other, by) for index, other in value},
         )
@@ -148,9 +148,9 @@ def _write_span(value: Span, to: _Packing) -> list[int]:
     return [value.start, value.end]
 
 
-def _record(kind: type) -> Form:
+def _record(kind: type) -> Codec:
     """A dataclass; what is shared stands in the table once."""
-    forms = [(name, _form(hint)) for name, hint in _parts(kind)]
+    forms = [(name, _codec(hint)) for name, hint in _parts(kind)]
     writers, readers = [(name, form.write) for name, form in forms], [form.read for _, form in forms]
 
     def write(value: Any, to: _Packing) -> list[Any]:
@@ -171,4 +171,4 @@ def _record(kind: type) -> Form:
             by.known[value] = read(by.table[value], by)
         return by.known[value]
 
-    return Form(write_once, read_once) if kind in SHARED else Form(write, read)
+    return Codec(write_once, read_once) if kind in SHARED else Codec(write, read)
