@@ -139,7 +139,7 @@ CASES: dict[str, Case] = {
     "weaken of fences 8 x 16": Case(lambda: fences(8, 16), ("weaken",)),
     "explain accesses 6 x 60": Case(lambda: accesses(6, 60), ("explain",)),
     "draw atomics 4 x 40": Case(lambda: atomics(4, 40), ("draw", "-o", "-")),
-    "diff on fences 8 x 16": Case(lambda: fences(8, 16), ("diff", "sc", "ptx-9.3")),
+    "diff on fences 8 x 16": Case(lambda: fences(8, 16), ("diff", "sc", "ptx-9.4")),
     "suite of states 8 x 4": Case(lambda: states(8, 4), ("suite", "--no-expect")),
     "kernel, 5,000 rounds": Case(lambda: kernel(5_000), ("kernel",), ".ptx"),
 }

@@ -3,7 +3,7 @@
     python -m benchmarks.disjuncts [--model NAME] [--only DEFINITION] [--jobs N] [--list]
 
 An operand survives if without it no shipped test has another verdict or other findings. Exit code 1 if an operand
-survives that SURVIVORS does not explain, or if one that it explains no longer does. All of ptx-9.3 takes an hour or two
+survives that SURVIVORS does not explain, or if one that it explains no longer does. All of ptx-9.4 takes an hour or two
 on two cores, so this is no part of the tests.
 """
 
@@ -38,7 +38,7 @@ from memmodel.events.elaborate import elaborate
 from memmodel.litmus.syntax import terms_of
 from memmodel.source import Span
 
-MODELS = ("ptx-9.3", "ptx-7.5", "ptx-6.0", "sc")
+MODELS = ("ptx-9.4", "ptx-7.5", "ptx-6.0", "sc")
 
 OPTIONS = Options("auto", Budget(seconds=30))
 

@@ -79,7 +79,7 @@ def show(rows: list[Row]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path)
-    parser.add_argument("--model", default="ptx-9.3")
+    parser.add_argument("--model", default="ptx-9.4")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--limit", type=float, default=10.0)
     parser.add_argument("--json", type=Path)

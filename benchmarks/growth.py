@@ -94,7 +94,7 @@ def exponent(points: list[tuple[float, float]]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trees", nargs="*", type=Path)
-    parser.add_argument("--model", default="ptx-9.3")
+    parser.add_argument("--model", default="ptx-9.4")
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--family", action="append", choices=MEMBERS)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)

@@ -23,7 +23,7 @@ COLUMNS = ("kernel", "lines", "threads", "instructions", "events", "judged", "se
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path, nargs="?", default=EXAMPLES)
-    parser.add_argument("--model", default="ptx-9.3")
+    parser.add_argument("--model", default="ptx-9.4")
     parser.add_argument("--limit", type=float, default=300, help="seconds for one kernel")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()

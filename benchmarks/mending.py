@@ -41,7 +41,7 @@ def main() -> None:
 
 def removals(path: Path, seconds: float) -> list[bool]:
     """Of each removal that gives the kernel a finding that it has not: is there a repair?"""
-    model, launch, whole = load_model("ptx-9.3"), read_launch(path.with_suffix(".launch.json")), read_module(path)
+    model, launch, whole = load_model("ptx-9.4"), read_launch(path.with_suffix(".launch.json")), read_module(path)
     entry = entry_of(whole, launch.kernel)
     text, found = whole.source.text, []
     for change in mutations(entry):

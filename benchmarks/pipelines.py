@@ -21,7 +21,7 @@ def main_loop(stages: int, iterations: int) -> str:
         [
             f"PTX gemm-tcgen05-{stages}x{iterations}",
             f'"The main loop with {stages} stages and {iterations} iterations."',
-            "Expect=ptx-9.3:never",
+            "Expect=ptx-9.4:never",
             _array("ga", tiles),
             _array("gb", ones),
             f".const .align 64 .b8 map_a[128] = tensormap(ga, {{4}}, {{{len(tiles)}}});",

@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--suite", metavar="DIR", help="default: the shipped suite")
     parser.add_argument("--expected", metavar="CSV", help="only the tests that it lists")
-    parser.add_argument("--model", default="ptx-9.3")
+    parser.add_argument("--model", default="ptx-9.4")
     parser.add_argument("--most", type=int, default=12, metavar="N", help="threads of the largest member of a family")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)  # one member, in a process of its own
     options = parser.parse_args()

@@ -33,7 +33,7 @@ class Pair:
     scopes: str = "cta"
     places: int = 1
     accesses: int | None = None
-    first: str = "ptx-9.3"
+    first: str = "ptx-9.4"
 
     def vocabulary(self) -> Vocabulary:
         split = [one.split(",") for one in (self.words, self.scopes, self.spread)]
@@ -86,11 +86,11 @@ class Bound:
 
 BOUNDS = {
     "core": Bound("sc", "ptx-6.0", vocabulary(["core"])),
-    "async": Bound("ptx-9.3", "readings/D2-accessor", vocabulary(["async"])),
-    "async-D1": Bound("ptx-9.3", "readings/D1-issuer", vocabulary(["async"])),
-    "async-3": Bound("ptx-9.3", "readings/D2-accessor", vocabulary(["async"], threads=3)),
-    "async.wide": Bound("ptx-9.3", "readings/D2-accessor", vocabulary(["async.wide"])),
-    "copies": Bound("ptx-9.3", "readings/D2-anywhere", vocabulary(["copies"])),
+    "async": Bound("ptx-9.4", "readings/D2-accessor", vocabulary(["async"])),
+    "async-D1": Bound("ptx-9.4", "readings/D1-issuer", vocabulary(["async"])),
+    "async-3": Bound("ptx-9.4", "readings/D2-accessor", vocabulary(["async"], threads=3)),
+    "async.wide": Bound("ptx-9.4", "readings/D2-accessor", vocabulary(["async.wide"])),
+    "copies": Bound("ptx-9.4", "readings/D2-anywhere", vocabulary(["copies"])),
 }
 """`async-D1`: models that may differ on every program of the vocabulary. `async-3`: up to three threads."""
 
@@ -129,18 +129,18 @@ def readings(names: list[str], svg: str | None) -> None:
 
 
 def properties(names: list[str]) -> None:
-    """Every shipped property of ptx-9.3, to its size; NAME may be NAME:SIZE."""
+    """Every shipped property of ptx-9.4, to its size; NAME may be NAME:SIZE."""
     print("| property | up to | CPU seconds | answer |\n|---|---|---|---|", flush=True)
     asked = dict(one.partition(":")[::2] for one in names) or dict.fromkeys(shipped_properties(), "")
     for name, size in asked.items():
         it = load_property(name)
-        missing = checks_to_show(it, "ptx-9.3")
+        missing = checks_to_show(it, "ptx-9.4")
 
         def enough(results: list[Record], missing: set[str] = missing) -> bool:
             return bool(results) and missing <= {one["check"] for one in results}
 
         started = time.process_time()
-        found = run(PropertyTask(name, "ptx-9.3", it.vocabulary, int(size or it.size)), HereAndNow(), enough=enough)
+        found = run(PropertyTask(name, "ptx-9.4", it.vocabulary, int(size or it.size)), HereAndNow(), enough=enough)
         spent = time.process_time() - started
         if it.kind == "possible":
             shown = sorted({int(one["size"]) for one in found.results})

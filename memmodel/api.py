@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, suggestion
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from memmodel.solve.begun import Begun
     from memmodel.why.records import Dependence, Explanation
 
-DEFAULT_MODEL = "ptx-9.3"
 
 TestInput = str | os.PathLike[str] | Source
 ModelInput = str | os.PathLike[str] | Model

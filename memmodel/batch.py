@@ -16,7 +16,7 @@ from pathlib import Path
 from memmodel import api, cat
 from memmodel.answer import Budget
 from memmodel.base.oneline import shown
-from memmodel.base.resources import cache_dir, suite_dir
+from memmodel.base.resources import DEFAULT_MODEL, cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
@@ -112,7 +112,7 @@ def plan(paths: Sequence[str], models: Sequence[str], csv: str | None = None) ->
     base = roots[0] if len(roots) == 1 and Path(roots[0]).is_dir() else os.path.dirname(csv) or "."
     rows = {os.path.normpath(os.path.join(base, row)): (row, word) for row, word in read_csv(Source.read(csv)).items()}
     by_path = {os.path.normpath(path): path for path in files}
-    wanted = chosen or (api.DEFAULT_MODEL,)
+    wanted = chosen or (DEFAULT_MODEL,)
     whole = all(Path(path).is_dir() for path in roots)  # files named one by one are a selection: no row is missing
     return Worklist(
         tuple(Job(path, wanted, rows[key][1]) for key, path in by_path.items() if key in rows),
@@ -223,11 +223,11 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
         return [Entry(job.path, report.model, outcome, report, known or "")]
 
-    models = job.models or named or (api.DEFAULT_MODEL,)
+    models = job.models or named or (DEFAULT_MODEL,)
     wanted = [(name, expected) for name in models]
     for name in settings.under:
         if name not in models:
-            wanted.append((name, word_for(expectations, name) or word_for(expectations, api.DEFAULT_MODEL)))
+            wanted.append((name, word_for(expectations, name) or word_for(expectations, DEFAULT_MODEL)))
     return [
         entry
         for name, word in wanted

@@ -71,13 +71,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def memmodel(request: pytest.FixtureRequest) -> Asserting:
-    """`assert_never`, `assert_sometimes`, `assert_always` and `check` under ptx-9.3, or what stands in for it."""
+    """`assert_never`, `assert_sometimes`, `assert_always` and `check` under the default model or its stand-in."""
+    from memmodel.base.resources import DEFAULT_MODEL
     from memmodel.testing import Asserting
 
     run = request.config.pluginmanager.get_plugin("memmodel-collection")
     if run is None:
         return Asserting()
-    model = next(iter(run.standing.get("ptx-9.3", ())), "ptx-9.3")
+    model = next(iter(run.standing.get(DEFAULT_MODEL, ())), DEFAULT_MODEL)
     return Asserting(model, run.options(run.engines[0]), kept=not request.config.getoption("--memmodel-no-cache"))
 
 
@@ -160,6 +161,7 @@ class LitmusRun:
 
     def _stands_for(self, text: str) -> tuple[str, str]:
         """The name of a shipped model, and the model that is judged in its place. Raises InputError."""
+        from memmodel.base.resources import DEFAULT_MODEL
         from memmodel.errors import InputError
 
         name, equals, path = text.partition("=")
@@ -169,7 +171,7 @@ class LitmusRun:
             return name, path
         base = base_of(self.verdicts.known(text).files, text)
         if base is None:
-            hint = f"say it: --memmodel ptx-9.3={text}"
+            hint = f"say it: --memmodel {DEFAULT_MODEL}={text}"
             raise InputError(f"{text} derives from no shipped model, so nothing is expected of it", hint=hint)
         return base, text
 
@@ -360,7 +362,7 @@ def _sentences(excinfo: pytest.ExceptionInfo[BaseException]) -> str | None:
 
 
 class PropertyFile(pytest.File):
-    """A cat file of `axioms/properties`, with an item for each model that stands in for ptx-9.3."""
+    """A cat file of `axioms/properties`, with an item for each model that stands in for the default model."""
 
     collection: LitmusRun
 
@@ -372,10 +374,12 @@ class PropertyFile(pytest.File):
         return file
 
     def collect(self) -> Iterator[pytest.Item]:
-        for model in self.collection.models("ptx-9.3"):
+        from memmodel.base.resources import DEFAULT_MODEL
+
+        for model in self.collection.models(DEFAULT_MODEL):
             tried: PropertyItem = PropertyItem.from_parent(self, name=Path(model).stem if "/" in model else model)
             tried.model = model
-            tried.add_marker(pytest.mark.model(name="ptx-9.3"))
+            tried.add_marker(pytest.mark.model(name=DEFAULT_MODEL))
             yield tried
 
 

@@ -10,25 +10,27 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from memmodel.base.resources import DEFAULT_MODEL
+
 if TYPE_CHECKING:
     from memmodel.api import ModelInput, TestInput
     from memmodel.engine import Options
     from memmodel.report.report import Report
 
 
-def assert_never(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | None = None) -> Report:
+def assert_never(test: TestInput, model: ModelInput = DEFAULT_MODEL, *, ask: str | None = None) -> Report:
     """The test's condition holds at the end of no execution. `ask`: a question in place of the test's own."""
     __tracebackhide__ = True
     return Asserting(model).assert_never(test, ask=ask)
 
 
-def assert_sometimes(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | None = None) -> Report:
+def assert_sometimes(test: TestInput, model: ModelInput = DEFAULT_MODEL, *, ask: str | None = None) -> Report:
     """The condition holds at the end of some executions and not of others."""
     __tracebackhide__ = True
     return Asserting(model).assert_sometimes(test, ask=ask)
 
 
-def assert_always(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | None = None) -> Report:
+def assert_always(test: TestInput, model: ModelInput = DEFAULT_MODEL, *, ask: str | None = None) -> Report:
     """The condition holds at the end of every execution, and there is one."""
     __tracebackhide__ = True
     return Asserting(model).assert_always(test, ask=ask)
@@ -37,7 +39,9 @@ def assert_always(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | 
 class Asserting:
     """Assertions under one model; the fixture `memmodel` is one, under the model of `--memmodel`."""
 
-    def __init__(self, model: ModelInput = "ptx-9.3", options: Options | None = None, *, kept: bool = False) -> None:
+    def __init__(
+        self, model: ModelInput = DEFAULT_MODEL, options: Options | None = None, *, kept: bool = False
+    ) -> None:
         from memmodel.cache.verdicts import Verdicts
         from memmodel.engine import Options
 

@@ -1,8 +1,8 @@
 """Where the shipped models and the shipped litmus tests lie, and where the program keeps what it can make again.
 
-In: nothing. Out: directories. In a checkout the shipped files lie beside the package (`axioms/`, `litmus/`); in an
-installed wheel inside it (`memmodel/axioms`, `memmodel/suite_files`), where `pyproject.toml` puts them.
-MEMMODEL_CACHE names the folder of what is kept; where it is `off` or empty, nothing is kept.
+In: nothing. Out: directories, and the name of the default model. In a checkout the shipped files lie beside the package
+(`axioms/`, `litmus/`); in an installed wheel inside it (`memmodel/axioms`, `memmodel/suite_files`), where
+`pyproject.toml` puts them. MEMMODEL_CACHE names the folder of what is kept; nothing is kept if it is `off` or empty.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+DEFAULT_MODEL = "ptx-9.4"
+"""The model that is asked where nobody names one: of the newest PTX ISA."""
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

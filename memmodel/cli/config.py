@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.errors import InputError, suggestion
 
 FILE = "pyproject.toml"
@@ -55,7 +56,7 @@ def defaults(start: Path | None = None) -> Mapping[str, Mapping[str, object]]:
 
 
 _EXAMPLES = {
-    "model": 'model = "ptx-9.3"',
+    "model": f'model = "{DEFAULT_MODEL}"',
     "engine": 'engine = "auto"',
     "bound": "bound = 3",
     "budget": 'budget = "100M"',

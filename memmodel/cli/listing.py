@@ -11,6 +11,7 @@ from functools import partial
 from time import perf_counter
 
 from memmodel import api
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.batch import Entry, Outcome, Settings, Worklist, trouble, workers
 from memmodel.cli.exits import Exit, complain, not_kept, say, worst
 from memmodel.cli.results import Results
@@ -81,7 +82,8 @@ def _known(against: str | None, result: SuiteResult) -> None:
     if against is None:
         if not result.expected_nothing or result.no_expect:
             return
-        hint = "write `Expect=ptx-9.3:never` into the tests, or pass --no-expect to see the verdicts with --verbose"
+        expecting = f"write `Expect={DEFAULT_MODEL}:never` into the tests"
+        hint = f"{expecting}, or pass --no-expect to see the verdicts with --verbose"
         raise InputError("no test says what is expected of it, so nothing was checked", hint=hint)
     from memmodel.cat import shipped_models
 
@@ -199,7 +201,7 @@ def model_names(name: str) -> list[TextTable]:
     rows = [(named.name, named.kind.value, _first_line(named.doc)) for named in model.definitions]
     rows += [(check.name, "flag" if check.flag else "axiom", _first_line(check.doc)) for check in model.checks]
     tables = [TextTable(f"{model.name}: {model.title}", ("name", "kind", "meaning"), rows)]
-    if model.name != api.DEFAULT_MODEL:
+    if model.name != DEFAULT_MODEL:
         return tables
     from memmodel.cat.decisions import decisions
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memmodel.answer import ENGINES, Budget
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,8 +103,10 @@ ask_option = click.option(
     metavar="QUESTION",
     help="Ask this instead of the file's own questions, as in `exists race`; may be repeated.",
 )
-one_model_option = model_option(default="ptx-9.3", help="A shipped model or a cat file.")
-models_option = model_option(multiple=True, help="A shipped model or a cat file; may be repeated. Default: ptx-9.3.")
+one_model_option = model_option(default=DEFAULT_MODEL, help="A shipped model or a cat file.")
+models_option = model_option(
+    multiple=True, help=f"A shipped model or a cat file; may be repeated. Default: {DEFAULT_MODEL}."
+)
 include_option = click.option(
     "--allow-include",
     "include",

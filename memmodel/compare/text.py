@@ -29,7 +29,7 @@ MOST = 5
 
 
 def summary(results: Sequence[FileResult], names: Names) -> str:
-    """`26 tests under ptx-9.3 and total: 1 differs (total forbids more), 25 are the same`."""
+    """`26 tests under ptx-9.4 and total: 1 differs (total forbids more), 25 are the same`."""
     every = [contrast for result in results for contrast in result.contrasts]
     differ = [contrast for contrast in every if contrast.differs]
     undecided = sum(bool(contrast.undecided) and not contrast.differs for contrast in every)

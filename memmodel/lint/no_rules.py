@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import BETWEEN_GRIDS
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.analysis import base_names
 from memmodel.cat.syntax import Model
 from memmodel.errors import render
@@ -43,7 +44,7 @@ def _first(lowered: LoweredTest, concerned: Callable[[Op], bool], message: str) 
     if step is None:
         return None
     span = step.instruction.mnemonic_span or step.instruction.span
-    return render("warning", message, span, "ask ptx-9.3")
+    return render("warning", message, span, f"ask {DEFAULT_MODEL}")
 
 
 def _is_asynchronous(op: Op) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.errors import InputError, suggestion
 from memmodel.litmus.lexer import listed
 from memmodel.litmus.syntax import Expectation
@@ -99,7 +100,9 @@ def _expect(source: Source, start: int, line: str, by_model: dict[str, Expectati
         span = source.span(start + pair.start(), start + pair.end())
         model, colon, word = pair[0].rpartition(":")
         if not colon or not model:
-            raise InputError(f"`{shorten(pair[0])}` is not model:word", span, "for example Expect=ptx-9.3:never")
+            raise InputError(
+                f"`{shorten(pair[0])}` is not model:word", span, f"for example Expect={DEFAULT_MODEL}:never"
+            )
         at = span.end - len(word)
         for part in word.split("+"):
             _check_word(source, at, part)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from memmodel import api
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.names import BASE_NAMES
 from memmodel.errors import InputError
 from memmodel.litmus.lexer import SPELLING, Reader
@@ -74,12 +75,12 @@ def _meaning(source: Source, span: Span) -> str | None:
     if test is not None:
         for item, ops in _items(test, steps):
             if item.mnemonic_span.start <= span.start < item.mnemonic_span.end:
-                return described(item.mnemonic, layout, ops, api.load(api.DEFAULT_MODEL))
+                return described(item.mnemonic, layout, ops, api.load(DEFAULT_MODEL))
         variable = next((candidate for candidate in test.variables if candidate.name == span.text), None)
         if variable is not None:
             return _variable(variable)
     if "." in span.text and span.text[0] not in "%@!":
-        return described(span.text, layout, (), api.load(api.DEFAULT_MODEL))
+        return described(span.text, layout, (), api.load(DEFAULT_MODEL))
     return _other(span.text)
 
 
@@ -121,7 +122,7 @@ def _other(word: str) -> str | None:
 WORDS = {
     "exists": "Does some consistent execution end so? `exists race`, `hang`, `hazard`, `undefined` ask for a finding.",
     "forall": "Does every consistent execution end so?",
-    "Expect": "What the file expects under a model: `Expect=ptx-9.3:never`, several words joined by `+`.",
+    "Expect": f"What the file expects under a model: `Expect={DEFAULT_MODEL}:never`, several words joined by `+`.",
     "never": "No consistent execution satisfies the condition.",
     "sometimes": "Some consistent executions satisfy the condition, some do not.",
     "always": "Every consistent execution satisfies the condition.",

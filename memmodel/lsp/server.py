@@ -20,6 +20,7 @@ from lsprotocol.converters import get_converter
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.lsp.document import BEGIN, Document, path_of
 from memmodel.lsp.worker import Asking
 
@@ -37,7 +38,7 @@ class ClientOptions:
     `memory` (bytes) bound each answer; `repair` are the seconds of a search for repairs.
     """
 
-    model: str = "ptx-9.3"
+    model: str = DEFAULT_MODEL
     check: bool = True
     delay: float = 0.4
     effort: int = 20_000_000

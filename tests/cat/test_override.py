@@ -180,7 +180,7 @@ def test_the_word_is_a_name_anywhere_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["z3", "enumerate"])
 def test_an_override_changes_the_verdict(engine: str, tmp_path: Path) -> None:
-    """Message passing under ptx-9.3, and under a variant in which nothing synchronizes."""
+    """Message passing under ptx-9.4, and under a variant in which nothing synchronizes."""
     text = """PTX MP
 { x = 0; y = 0; }
  P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
@@ -188,6 +188,6 @@ def test_an_override_changes_the_verdict(engine: str, tmp_path: Path) -> None:
  st.release.gpu y, 1 | ld.weak r1, x        ;
 exists (P1:r0 == 1 /\\ P1:r1 == 0)
 """
-    (tmp_path / "variant.cat").write_text('include "ptx-9.3.cat"\noverride let synchronizes = 0 & po\n')
-    answers = [check(text, model, engine=engine).answer.observation for model in ("ptx-9.3", tmp_path / "variant.cat")]
+    (tmp_path / "variant.cat").write_text('include "ptx-9.4.cat"\noverride let synchronizes = 0 & po\n')
+    answers = [check(text, model, engine=engine).answer.observation for model in ("ptx-9.4", tmp_path / "variant.cat")]
     assert answers == [Observation.NEVER, Observation.SOMETIMES]

@@ -35,7 +35,7 @@ def made(default: Answer, **others: Answer) -> ReadingsReport:
 
     answers = dict.fromkeys(api.reading_models(), default)
     answers |= {f"readings/{name.replace('_', '-')}": answer for name, answer in others.items()}
-    return ReadingsReport.of(litmus_test(), "ptx-9.3", answers)
+    return ReadingsReport.of(litmus_test(), "ptx-9.4", answers)
 
 
 # ---- the decisions -------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_every_decision_has_a_question_two_sides_and_a_source():
 
 @pytest.mark.parametrize("name", api.reading_models()[1:])
 def test_a_reading_changes_definitions_of_the_default_model_and_nothing_else(name):
-    default, reading = load_model("ptx-9.3"), api.load(name)
+    default, reading = load_model("ptx-9.4"), api.load(name)
     assert reading.name == name
     assert [check.name for check in reading.checks] == [check.name for check in default.checks]
     assert reading.definitions != default.definitions
@@ -64,7 +64,7 @@ def test_a_reading_changes_definitions_of_the_default_model_and_nothing_else(nam
 def test_a_reading_includes_the_default_model_and_overrides_few_definitions(name):
     text = re.sub(r"\(\*.*?\*\)", "", (axioms_dir() / f"{name}.cat").read_text(), flags=re.DOTALL)
     _, include, *rest = (line for line in text.splitlines() if line.strip() and not line.startswith(("//", " ")))
-    assert include == 'include "../ptx-9.3.cat"'
+    assert include == 'include "../ptx-9.4.cat"'
     assert 1 <= len(rest) <= 4
     assert all(line.startswith(("let ", "override let ")) for line in rest)
 
@@ -74,7 +74,7 @@ def separating(model: str) -> list[str]:
     found = []
     for path in sorted((ROOT / "litmus").rglob("*.litmus")):
         words = dict(part.split(":") for part in re.findall(r"[\w./-]+:\w+", expectation(path)))
-        if model in words and words[model] != words.get("ptx-9.3"):
+        if model in words and words[model] != words.get("ptx-9.4"):
             name = path.relative_to(ROOT / "litmus").with_suffix("").as_posix().removeprefix("async/")
             found.append(f"`{name}`")
     return sorted(found, key=lambda name: "readings/" not in name)
@@ -138,7 +138,7 @@ def test_all_models_agree():
 def test_a_reading_that_says_the_opposite_is_named_with_both_sides_and_the_source():
     text = made(NEVER, D2_accessor=SOMETIMES).explain().splitlines()
     assert text[0] == (
-        "MP under ptx-9.3 and its readings: depends: forbidden under D2 path (default), allowed under D2 accessor"
+        "MP under ptx-9.4 and its readings: depends: forbidden under D2 path (default), allowed under D2 accessor"
     )
     assert "  D2: Where may a proxy fence stand?" in text
     assert any(line.startswith("    left open by ") for line in text)
@@ -198,7 +198,7 @@ def test_what_cannot_be_decided_has_its_exit_code(argv, code, capsys):
 
 
 def test_readings_are_listed(capsys):
-    for argv, wanted in ((["models"], "readings/D2-accessor"), (["names", "-m", "ptx-9.3"], "D2 accessor")):
+    for argv, wanted in ((["models"], "readings/D2-accessor"), (["names", "-m", "ptx-9.4"], "D2 accessor")):
         with pytest.raises(SystemExit):
             main(argv)
         assert wanted in capsys.readouterr().out

@@ -352,7 +352,7 @@ def test_coherence_is_total_unless_a_model_asks_for_it(text: str, total: bool) -
     assert ("co-total" in [one.name for one in model(text).checks]) is total
 
 
-@pytest.mark.parametrize("name", ["sc", "ptx-6.0", "ptx-7.5", "ptx-9.3"])
+@pytest.mark.parametrize("name", ["sc", "ptx-6.0", "ptx-7.5", "ptx-9.4"])
 def test_shipped_models_ask_for_coherence(name: str) -> None:
     loaded = load_model(name)
     assert "co-total" not in [one.name for one in loaded.checks] and not loaded.notices

@@ -24,7 +24,7 @@ TEST_COMMANDS = {
     "explain": "explain {}",
     "fix": "fix {}",
     "weaken": "weaken {}",
-    "diff": "diff sc ptx-9.3 {}",
+    "diff": "diff sc ptx-9.4 {}",
     "kernel": "kernel {} --launch {}",
 }
 

@@ -25,7 +25,7 @@ def in_bounded_time() -> Iterator[None]:
 
 GOOD = """PTX MP
 "Message passing."
-Expect=ptx-9.3:never
+Expect=ptx-9.4:never
 { x = 0; y = 0; }
  P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
  st.weak x, 1        | ld.acquire.gpu r0, y ;
@@ -71,7 +71,7 @@ MISTAKES = {
     "unknown thread in the condition": ("P1:r1 == 0", "P7:r1 == 0", 8, None),
     "unknown label": ("ld.weak r1, x        ", "goto NOWHERE         ", 7, "NOWHERE"),
     "condition cut off": ("P1:r1 == 0)", "P1:r1 ==", 8, None),
-    "expectation that is not a word": ("ptx-9.3:never", "ptx-9.3:nver", 3, "nver"),
+    "expectation that is not a word": ("ptx-9.4:never", "ptx-9.4:nver", 3, "nver"),
 }
 
 
@@ -202,9 +202,9 @@ def test_a_mistake_in_a_model_is_pointed_at(name: str, run, tmp_path, mp) -> Non
 
 
 def test_a_model_that_does_not_exist(run, mp) -> None:
-    code, _, err = run("check", mp, "--model", "ptx-9.4")
+    code, _, err = run("check", mp, "--model", "ptx-9.5")
     assert code == 2
-    assert "no model `ptx-9.4`" in err and "did you mean ptx-9.3?" in err
+    assert "no model `ptx-9.5`" in err and "did you mean ptx-9.4?" in err
 
 
 def test_a_cyclic_include(run, tmp_path, mp) -> None:
@@ -256,7 +256,7 @@ def test_bad_files_are_counted_and_the_rest_still_runs(run, tmp_path) -> None:
     (tmp_path / "other.litmus").write_text(GOOD.replace("PTX MP", "PTX other"))
     for number, data in enumerate(HOSTILE.values()):
         (tmp_path / f"bad{number}.litmus").write_bytes(data)
-    code, out, _ = run("suite", tmp_path, "--model", "ptx-9.3")
+    code, out, _ = run("suite", tmp_path, "--model", "ptx-9.4")
     assert code == 2
     last = out.splitlines()[-1]
     assert last.startswith(f"{2 + len(HOSTILE)} tests") and "2 as expected" in last

@@ -40,7 +40,7 @@ def run(capsys):
 @pytest.fixture
 def world(monkeypatch):
     """A parser, loader and engine that return what the test puts here."""
-    state = {"answer": never(), "test": litmus_test("ptx-9.3:never"), "asked": []}
+    state = {"answer": never(), "test": litmus_test("ptx-9.4:never"), "asked": []}
 
     def answer(lowered, model, options, *, findings, begun=None):
         state["asked"].append((options, findings))
@@ -145,7 +145,7 @@ def test_check_prints_the_report_and_writes_json(run, world, mp, tmp_path):
     world["answer"] = sometimes()
     out_file = tmp_path / "out.json"
     _, out, _ = run("check", mp, "--json", out_file, "--engine", "z3", "--bound", 2, "--budget", "5M")
-    assert out.startswith("MP under ptx-9.3: sometimes; exists")
+    assert out.startswith("MP under ptx-9.4: sometimes; exists")
     (record,) = json.loads(out_file.read_text())
     assert (record["test"], record["observation"], record["ok"]) == ("MP", "sometimes", False)
     assert world["asked"] == [(Options("z3", Budget(effort=5_000_000), 2), True)]
@@ -176,7 +176,7 @@ def test_suite_prints_surprises_and_the_sum_and_writes_reports(run, world, mp, t
     code, out, _ = run("suite", tmp_path, "--json", tmp_path / "o.json", "--junit", tmp_path / "o.xml")
     lines = out.splitlines()
     assert code == 2
-    assert lines[0].startswith("differs") and lines[0].endswith("MP.litmus under ptx-9.3: sometimes, expected never")
+    assert lines[0].startswith("differs") and lines[0].endswith("MP.litmus under ptx-9.4: sometimes, expected never")
     assert any(line.startswith("bad") for line in lines)
     assert lines[-1].startswith("2 tests: 0 as expected, 1 differ, 1 bad, 0 undecided (")
     assert len(json.loads((tmp_path / "o.json").read_text())) == 2
@@ -282,7 +282,7 @@ def test_the_shell_completes_models_and_schemas():
     def words(*typed: str) -> list[str]:
         return [one.value for one in shell.get_completions(list(typed[:-1]), typed[-1])]
 
-    assert words("check", "--model", "ptx-9") == ["ptx-9.3"]
+    assert words("check", "--model", "ptx-9") == ["ptx-9.4"]
     assert "readings/D1-issuer" in words("suite", "--model", "readings/D1")
     assert words("schema", "w") == ["weaken"]
     assert words("di") == ["diff"]

@@ -52,13 +52,13 @@ def test_check_takes_the_tests_of_a_directory(tmp_path):
 
 
 def test_a_misspelt_model_to_compare_with_is_no_success():
-    done = run("suite", STORE_BUFFERING, "--model", "sc", "--against", "ptx-9.4")
+    done = run("suite", STORE_BUFFERING, "--model", "sc", "--against", "ptx-9.5")
     assert done.exit_code == 2
-    assert "--against ptx-9.4: no test says what it expects of this model" in done.stderr
-    assert "did you mean ptx-9.3?" in done.stderr
+    assert "--against ptx-9.5: no test says what it expects of this model" in done.stderr
+    assert "did you mean ptx-9.4?" in done.stderr
 
 
-@pytest.mark.parametrize("model, told", [("sc", True), ("ptx-7.5", True), ("ptx-9.3", False)])
+@pytest.mark.parametrize("model, told", [("sc", True), ("ptx-7.5", True), ("ptx-9.4", False)])
 def test_a_model_without_rules_for_asynchronous_operations_says_so(model, told):
     report = memmodel.check(COPY, model)
     assert any("no rules for asynchronous operations" in warning for warning in report.warnings) is told
@@ -75,5 +75,5 @@ def test_a_test_without_types_becomes_assembly_by_way_of_fmt(tmp_path):
 
 def test_a_report_at_the_prompt_is_one_line():
     report = memmodel.check(STORE_BUFFERING)
-    assert repr(report).startswith("<Report SB under ptx-9.3: always")
+    assert repr(report).startswith("<Report SB under ptx-9.4: always")
     assert "check" in dir(memmodel)

@@ -60,16 +60,16 @@ def test_a_link_beside_the_test_is_no_way_out(run, tmp_path):
 
 
 def test_an_expect_line_names_a_file_beside_the_test(run, tmp_path):
-    path = test(tmp_path, "Expect=mine.cat:sometimes ptx-9.3:never")
+    path = test(tmp_path, "Expect=mine.cat:sometimes ptx-9.4:never")
     (path.parent / "mine.cat").write_text('"Nothing is forbidden"\nempty 0 as nothing\n')
     code, said = run("suite", path)
     assert code == 0 and "2 as expected" in said
 
 
 def test_against_counts_for_models_beside_the_test(run, tmp_path):
-    path = test(tmp_path, "Expect=mine.cat:sometimes ptx-9.3:never")
+    path = test(tmp_path, "Expect=mine.cat:sometimes ptx-9.4:never")
     (path.parent / "mine.cat").write_text('"Nothing is forbidden"\nempty 0 as nothing\n')
-    code, said = run("suite", path, "--against", "ptx-9.3")
+    code, said = run("suite", path, "--against", "ptx-9.4")
     assert code == 1 and "1 as expected, 1 differ" in said
 
 
@@ -152,7 +152,7 @@ def test_a_folder_of_models_where_the_program_runs_does_not_matter(tmp_path, mon
     """A shipped model is read from where memmodel is installed, whatever `axioms` lies in the current directory."""
     (tmp_path / "axioms" / "readings").mkdir(parents=True)
     (tmp_path / "axioms" / "readings" / "D14-cluster.cat").write_text('"other"\nlet x = po\n')
-    (tmp_path / "axioms" / "ptx-9.3.cat").write_text('"other"\nlet x = po\n')
+    (tmp_path / "axioms" / "ptx-9.4.cat").write_text('"other"\nlet x = po\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("memmodel.cat.kept._LOADED", {})
     assert len(cat.load_model("readings/D14-cluster").definitions) > 50

@@ -21,7 +21,7 @@ from helpers.patience import PATIENCE, alive, children, eventually, processor_ti
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /dev/full as Linux has them")
 
 GOOD = """PTX MP
-Expect=ptx-9.3:never
+Expect=ptx-9.4:never
 { x = 0; y = 0; }
  P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
  st.weak x, 1        | ld.acquire.gpu r0, y ;
@@ -79,7 +79,7 @@ def tests(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_what_is_done_and_the_summary_says_so(tests, tmp_path, jobs, number):
     out, xml = tmp_path / "out.json", tmp_path / "out.xml"
-    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "--junit", xml, "-j", jobs, *LONG)
+    child = start("suite", tests, "--model", "ptx-9.4", "--json", out, "--junit", xml, "-j", jobs, *LONG)
     wait_for(child, out, '"B"')
     if jobs == 1:
         wait_until_it_solves(child)
@@ -96,7 +96,7 @@ def test_a_signal_keeps_what_is_done_and_the_summary_says_so(tests, tmp_path, jo
 def test_a_program_that_was_started_to_ignore_control_c_ignores_it(tests, tmp_path):
     """As a script starts its background jobs."""
     out = tmp_path / "out.json"
-    argv = ["suite", tests, "--model", "ptx-9.3", "--json", out, *LONG]
+    argv = ["suite", tests, "--model", "ptx-9.4", "--json", out, *LONG]
     child = start(*argv, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     wait_for(child, out, '"B"')
     wait_until_it_solves(child)
@@ -119,7 +119,7 @@ def test_check_keeps_its_json_when_interrupted(tests, tmp_path):
 
 def test_workers_end_with_their_parent_however_it_ends(tests, tmp_path):
     out = tmp_path / "out.json"
-    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "-j", 2, *LONG)
+    child = start("suite", tests, "--model", "ptx-9.4", "--json", out, "-j", 2, *LONG)
     wait_for(child, out, '"B"')
     workers = children(child.pid)
     assert workers
@@ -131,7 +131,7 @@ def test_workers_end_with_their_parent_however_it_ends(tests, tmp_path):
 def test_a_signal_to_the_whole_group_reaches_the_workers_first(tests, tmp_path):
     """They wait for their parent, which knows that they did not die of their work."""
     out = tmp_path / "out.json"
-    argv = ["suite", tests, "--model", "ptx-9.3", "--json", out, "-j", 2, *LONG]
+    argv = ["suite", tests, "--model", "ptx-9.4", "--json", out, "-j", 2, *LONG]
     child = start(*argv, start_new_session=True)
     wait_for(child, out, '"B"')
     workers = children(child.pid)
@@ -148,7 +148,7 @@ def test_a_signal_to_the_whole_group_reaches_the_workers_first(tests, tmp_path):
 
 def test_a_killed_worker_costs_its_test(tests, tmp_path):
     out = tmp_path / "out.json"
-    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "-j", 2, "--engine", "z3", "--timeout", 2)
+    child = start("suite", tests, "--model", "ptx-9.4", "--json", out, "-j", 2, "--engine", "z3", "--timeout", 2)
     killed: set[int] = set()
     while child.poll() is None and len(killed) < 3:
         for worker in children(child.pid):
@@ -215,7 +215,7 @@ def test_a_full_disk_keeps_whole_results(tests, tmp_path):
     for number in range(8):
         (tests / f"d{number}.litmus").write_text(GOOD.replace("PTX MP", f"PTX D{number}"))
     out = tmp_path / "out.json"
-    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, preexec_fn=_small_files)
+    child = start("suite", tests, "--model", "ptx-9.4", "--json", out, preexec_fn=_small_files)
     said, err = child.communicate(timeout=PATIENCE)
     found = json.loads(out.read_text())
     assert 0 < len(found) < 11 and child.returncode == 2

@@ -96,13 +96,13 @@ def judged(monkeypatch):
 
 def suite(*argv: object) -> int:
     with pytest.raises(SystemExit) as left:
-        main(["suite", "--model", "ptx-9.3", "--no-expect", "--no-cache", *map(str, argv)])
+        main(["suite", "--model", "ptx-9.4", "--no-expect", "--no-cache", *map(str, argv)])
     return int(left.value.code)
 
 
 def test_control_c_ends_a_suite_with_what_is_done_and_the_same_command_goes_on(tests, tmp_path, judged, capsys):
     kept = tmp_path / "run.kept"
-    given = (tests, "--model", "ptx-9.3", "--no-cache", "--engine", "enumerate", "--resume", kept)
+    given = (tests, "--model", "ptx-9.4", "--no-cache", "--engine", "enumerate", "--resume", kept)
     child = Terminal("suite", *given)
     child.read(r"b\.litmus .*2/3 [-\d]+:[-\d]+")
     assert re.search(r"2/3 .*[-\d]+:[-\d]+", child.text), "a bar with the time left"
@@ -173,7 +173,7 @@ def test_a_search_whose_worker_is_killed_or_has_no_memory_is_undecided(tmp_path)
     said, err = child.communicate()
     assert (child.returncode, err) == (3, f"the same command goes on from {kept}\n")
     assert said.rstrip().endswith("; a process was killed (did memory run out?)")
-    found = run(SynthesisTask("ptx-9.3", vocabulary(["core"]), 7), Processes(1, 1 << 20))
+    found = run(SynthesisTask("ptx-9.4", vocabulary(["core"]), 7), Processes(1, 1 << 20))
     assert (found.interrupted, found.reason) == (True, "the budget of 1 MB of memory ran out")
 
 
@@ -213,5 +213,5 @@ def test_a_file_of_something_else_is_no_record_of_a_search(tmp_path):
 
 def test_a_search_ends_in_time_while_it_lists_shapes(tmp_path):
     with processor_seconds(15):
-        found = run(SynthesisTask("ptx-9.3", vocabulary(["async", "tensor"]), 9), Processes(1), seconds=1)
+        found = run(SynthesisTask("ptx-9.4", vocabulary(["async", "tensor"]), 9), Processes(1), seconds=1)
     assert found.interrupted and "ran out" in found.reason

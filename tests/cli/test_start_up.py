@@ -71,7 +71,7 @@ def test_what_more_of_a_base_relation_does_to_each_check():
     assert not any(effect_of_more(model, "si").values())
 
 
-@pytest.mark.parametrize("name", ["ptx-9.3", "total"])
+@pytest.mark.parametrize("name", ["ptx-9.4", "total"])
 def test_a_model_less_an_axiom_shares_the_code_and_has_the_stages_of_its_own(name):
     model = load_model("docs/examples/total.cat" if name == "total" else name)
     flags = [check.name for check in model.flags]

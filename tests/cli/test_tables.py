@@ -32,8 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A test as expected, one that is not, and one that cannot be read; the last has brackets in its name."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
-    (tmp_path / "good.litmus").write_text(TEST.format(name="good", expect="Expect=ptx-9.3:always"))
-    (tmp_path / "wrong.litmus").write_text(TEST.format(name="wrong", expect="Expect=ptx-9.3:never"))
+    (tmp_path / "good.litmus").write_text(TEST.format(name="good", expect="Expect=ptx-9.4:always"))
+    (tmp_path / "wrong.litmus").write_text(TEST.format(name="wrong", expect="Expect=ptx-9.4:never"))
     (tmp_path / "bad[red].litmus").write_text("PTX bad\nnonsense\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ran(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, verbose: bool) -> tuple[int, list[str]]:
     monkeypatch.setattr(sys, "stdout", stream)
-    work = batch.plan(["."], ["ptx-9.3"])
+    work = batch.plan(["."], ["ptx-9.4"])
     code = run_suite(work, batch.Settings(), 1, json_out=None, junit_out=None, verbose=verbose)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
     return code, [" ".join(line.split()) for line in plain.splitlines() if line.strip(" ─")]
@@ -51,8 +51,8 @@ def test_a_terminal_gets_a_table(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     code, lines = ran(Terminal(), monkeypatch, verbose=True)
     assert code == 2
     assert lines[0] == "outcome test model what happens"
-    assert "as expected ./good.litmus ptx-9.3 always" in lines
-    assert "differs ./wrong.litmus ptx-9.3 always, expected never" in lines
+    assert "as expected ./good.litmus ptx-9.4 always" in lines
+    assert "differs ./wrong.litmus ptx-9.4 always, expected never" in lines
     assert any(line.startswith("bad ./bad[red].litmus") for line in lines)
     assert lines[-1].startswith("3 tests: 1 as expected, 1 differ, 1 bad, 0 undecided (")
 
@@ -65,7 +65,7 @@ def test_a_table_of_surprises_only(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_anything_else_gets_lines(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, lines = ran(io.StringIO(), monkeypatch, verbose=False)
-    assert "differs ./wrong.litmus under ptx-9.3: always, expected never" in lines
+    assert "differs ./wrong.litmus under ptx-9.4: always, expected never" in lines
     assert not any(line.startswith("outcome") for line in lines)
 
 
@@ -93,6 +93,6 @@ def test_a_run_that_cannot_fail_is_refused(tmp_path: Path) -> None:
 
 def test_the_shell_completes_names_of_models() -> None:
     names = model_names("ptx-")
-    assert "ptx-9.3" in names and all(name.startswith("ptx-") for name in names)
+    assert "ptx-9.4" in names and all(name.startswith("ptx-") for name in names)
     assert any(name.startswith("readings/D2") for name in model_names("readings/"))
     assert model_names("none") == []

@@ -100,7 +100,7 @@ Pairs = frozenset[tuple[int, int]]
 def asking(names: tuple[str, ...]) -> Model:
     """The shipped model, with flags that report what each of the names holds, and no others."""
     flags = "".join(f"flag ~empty {name} as name-{name}\n" for name in names)
-    whole = parse_model(Source(str(axioms_dir() / "names.cat"), f'include "ptx-9.3.cat"\n{flags}'))
+    whole = parse_model(Source(str(axioms_dir() / "names.cat"), f'include "ptx-9.4.cat"\n{flags}'))
     kept = tuple(check for check in whole.checks if not check.flag or check.name.startswith("name-"))
     return Model("names", whole.title, whole.definitions, kept, (), whole.sources)
 

@@ -36,13 +36,13 @@ def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders)
     monkeypatch.setattr(limited, "MOST", 1.0)
     with processor_seconds(15):
         said = answered.explain()
-    assert said.startswith("large under ptx-9.3: sometimes") and "an execution that shows it:" in said
+    assert said.startswith("large under ptx-9.4: sometimes") and "an execution that shows it:" in said
 
 
 def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is_undecided(tmp_path, capsys):
     test = tmp_path / "large.litmus"
     test.write_text(fences(8, 16))
-    for command in (["diff", "sc", "ptx-9.3"], ["draw", "-o", "-"], ["explain"]):
+    for command in (["diff", "sc", "ptx-9.4"], ["draw", "-o", "-"], ["explain"]):
         with processor_seconds(15), pytest.raises(SystemExit) as left:
             main([*command, str(test), "--timeout", "1"])
         assert left.value.code == 3, command

@@ -85,11 +85,11 @@ def test_arrivals_taken_back_after_one_too_many(size: int, threads: tuple[list[s
     """An arrival that exceeds the count came to nothing, and gives nothing to one that is taken back later."""
     told = []
     for engine in ("z3", "enumerate"):
-        answer = api.check(text(size, *threads), "ptx-9.3", engine=engine).answer
+        answer = api.check(text(size, *threads), "ptx-9.4", engine=engine).answer
         places = {
             (one.flag, *(event.span.line if event and event.span else 0 for event in (one.first, one.second)))
             for one in answer.findings
         }
-        states = api.outcomes(text(size, *threads), "ptx-9.3", engine=engine).states
+        states = api.outcomes(text(size, *threads), "ptx-9.4", engine=engine).states
         told.append((answer.observation, places, sorted(str(state.values) for state in states)))
     assert told[0] == told[1]

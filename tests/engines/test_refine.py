@@ -65,13 +65,13 @@ def test_shipped_tests(name: str) -> None:
     path = suite_dir() / f"{name}.litmus"
     if not path.exists():
         path = sorted((suite_dir() / name).parent.glob("*.litmus"))[0]
-    alike(api.lowered(path), load_model("ptx-9.3"))
+    alike(api.lowered(path), load_model("ptx-9.4"))
 
 
 @examples(12)
 @given(program=strategies_programs.programs())
 def test_generated_programs(program: Program) -> None:
-    alike(api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.3"))
+    alike(api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.4"))
 
 
 @examples(25)
@@ -81,7 +81,7 @@ def test_generated_models(program: Program, text: str) -> None:
 
 
 def test_the_comparison_can_fail() -> None:
-    steps, model = api.lowered(suite_dir() / "isa" / "MP.litmus"), load_model("ptx-9.3")
+    steps, model = api.lowered(suite_dir() / "isa" / "MP.litmus"), load_model("ptx-9.4")
     slow, fast = answers(steps, model.without("Causality"), model)
     assert slow["no"] is Found.UNSAT and fast["no"] is Found.SAT
 
@@ -136,7 +136,7 @@ def test_coherence_is_transitive_if_it_is_asked_for_at_once_or_on_sight(
 @examples(15)
 @given(program=strategies_programs.programs())
 def test_coherence_on_sight(program: Program) -> None:
-    steps, model = api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.3")
+    steps, model = api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.4")
     told = []
     with pytest.MonkeyPatch.context() as patch:
         for edges in (-1, 10**9):

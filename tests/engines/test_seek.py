@@ -14,7 +14,7 @@ from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.source import Source
 
 SHIPPED = ROOT / "litmus"
-MODEL = api.load("ptx-9.3")
+MODEL = api.load("ptx-9.4")
 NAMES = ("async/proxy/A4", "async/honest/H6-wrong-parity", "async/tcgen05/T5-no-fence", "bytes/B10-flag-first")
 
 

@@ -16,7 +16,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
 ANYTHING = parse_model(Source("anything.cat", "acyclic 0 as nothing\n"))
-SC, PTX = load_model("sc"), load_model("ptx-9.3")
+SC, PTX = load_model("sc"), load_model("ptx-9.4")
 
 MP = ("st.weak x, 1; st.{w}.{s} y, 1", "ld.{r}.{s} r0, y; ld.weak r1, x")
 MP_SEEN = "P1:r0 == 1 /\\ P1:r1 == 0"

@@ -21,7 +21,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
 ANYTHING = parse_model(Source("anything.cat", "acyclic 0 as nothing\nflag ~empty MBBAD as bad\n"))
-PTX = load_model("ptx-9.3")
+PTX = load_model("ptx-9.4")
 
 SHORT = {
     "arrive": "mbarrier.arrive.shared::cta.b64 _, [{0}];",

@@ -50,7 +50,7 @@ flag empty F as fenceless
 """
 """A model that gains from more sync_fence, and raises flags that depend on every choice."""
 
-MODELS = {name: load_model(name) for name in ("sc", "ptx-7.5", "ptx-9.3")}
+MODELS = {name: load_model(name) for name in ("sc", "ptx-7.5", "ptx-9.4")}
 MODELS["strange"] = parse_model(Source("strange.cat", STRANGE))
 
 TOO_MANY = 100
@@ -291,7 +291,7 @@ def store_buffering() -> tuple[LoweredTest, Choice]:
 
 def test_a_good_choice_becomes_a_witness(store_buffering: tuple[LoweredTest, Choice]) -> None:
     test, choice = store_buffering
-    again = replay(test, MODELS["ptx-9.3"], choice)
+    again = replay(test, MODELS["ptx-9.4"], choice)
     assert (again.failed, again.satisfies, again.waits) == ((), False, False)
     assert again.witness.registers == {("P0", "r0"): 0, ("P1", "r0"): 1}
     assert again.witness.memory == {"x": "2", "y": "1"}
@@ -310,7 +310,7 @@ def test_a_choice_that_the_model_forbids_names_the_axiom(store_buffering: tuple[
         values=((NAMES["Ry"], y, 0), (NAMES["Rx"], x, 0)),
         rf=((None, NAMES["Ry"], y), (None, NAMES["Rx"], x)),
     )
-    again = replay(test, MODELS["ptx-9.3"], stale)
+    again = replay(test, MODELS["ptx-9.4"], stale)
     assert again.satisfies
     assert again.failed == ("Causality",)
 
@@ -344,14 +344,14 @@ def test_a_choice_that_is_no_execution_is_refused(
         return cells.get(value, value) if isinstance(value, str) else value
 
     with pytest.raises(InternalError, match=message):
-        replay(test, MODELS["ptx-9.3"], replace(choice, **{k: placed(v) for k, v in change.items()}))  # type: ignore[arg-type]
+        replay(test, MODELS["ptx-9.4"], replace(choice, **{k: placed(v) for k, v in change.items()}))  # type: ignore[arg-type]
 
 
 def test_a_location_ends_with_the_write_chosen_if_it_is_maximal(store_buffering: tuple[LoweredTest, Choice]) -> None:
     test, choice = store_buffering
     _, (_, _, x) = choice.rf
     unordered = replace(choice, co=(), finals=((x, NAMES["Wx1"]),))
-    assert replay(test, MODELS["ptx-9.3"], unordered).witness.memory["x"] == "1"
+    assert replay(test, MODELS["ptx-9.4"], unordered).witness.memory["x"] == "1"
 
 
 def test_two_operations_are_ordered_alike_wherever_they_meet() -> None:

@@ -19,7 +19,7 @@ from memmodel.report.expect import FINDINGS, meets
 
 ROOT = suite_dir()
 PATHS = sorted(path.relative_to(ROOT).as_posix().removesuffix(".litmus") for path in ROOT.rglob("*.litmus"))
-DEFAULT = "ptx-9.3"
+DEFAULT = "ptx-9.4"
 
 SMALL = 500_000
 """Up to about this many candidate executions, the plain enumeration judges a test as well."""

@@ -176,7 +176,7 @@ class Corpus:
 
     def _arguments(self, roll: random.Random) -> Input:
         words = ["check", "suite", "outcomes", "fmt", "draw", "names", "models", "ptx", "kernel", "fix", "weaken"]
-        values = ["t.litmus", "m.cat", "ptx-9.3", "sc", "z3", "auto", "5M", "-", "", ".", "none", "../x", "exists race"]
+        values = ["t.litmus", "m.cat", "ptx-9.4", "sc", "z3", "auto", "5M", "-", "", ".", "none", "../x", "exists race"]
         values += [
             "exists (x == 1)",
             "/dev/null",
@@ -252,7 +252,7 @@ def _engines(one: Input) -> str:
     from memmodel.answer import Budget, Observation
 
     budget = Budget(100_000, SECONDS, 500_000_000)
-    model = "m.cat" if one.kind == "cat" else "ptx-9.3"
+    model = "m.cat" if one.kind == "cat" else "ptx-9.4"
     found = [api.check("t.litmus", model, engine=engine, budget=budget).answer for engine in ("z3", "enumerate")]
     if any(answer.observation is Observation.UNDECIDED for answer in found):
         return ""

@@ -12,7 +12,7 @@ from memmodel.ptx.vocabulary import Place
 from memmodel.report.report import Report
 from memmodel.source import Source
 
-MODEL = Model("ptx-9.3", "a model", (), ())
+MODEL = Model("ptx-9.4", "a model", (), ())
 
 TEXT = """PTX MP
 "Message passing"

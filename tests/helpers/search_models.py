@@ -1,4 +1,4 @@
-"""Broken copies of ptx-9.3, one for each shipped property: one rule knocked out with `override let`.
+"""Broken copies of ptx-9.4, one for each shipped property: one rule knocked out with `override let`.
 
 Each has a vocabulary and a size at which the property fails (of a property that says `possible`: is not shown).
 """
@@ -129,5 +129,5 @@ BROKEN = (
 def write_broken(one: Broken, folder: Path) -> str:
     """The broken model as a file."""
     path = folder / f"broken-{one.property}.cat"
-    path.write_text(f'"PTX 9.3, broken"\ninclude "{axioms_dir() / "ptx-9.3.cat"}"\n{one.override}\n')
+    path.write_text(f'"PTX 9.4, broken"\ninclude "{axioms_dir() / "ptx-9.4.cat"}"\n{one.override}\n')
     return str(path)

@@ -55,7 +55,7 @@ def files(root: Path, layout: Layout) -> list[Path]:
 
 @cache
 def model() -> Model:
-    return api.load("ptx-9.3")
+    return api.load("ptx-9.4")
 
 
 def translated(test: LitmusTest) -> LitmusTest:

@@ -46,7 +46,7 @@ thread P0 @ cta 0, cluster 0, gpu 0 {{
 {more}
 {question}
 """
-    return agree(text, load_model("ptx-9.3")).observation
+    return agree(text, load_model("ptx-9.4")).observation
 
 
 def mma(words: str = "", operands: str = "%no", head: str = "tcgen05.mma") -> str:
@@ -173,7 +173,7 @@ thread P0 @ cta 0, warp 0 { redux.sync.add.u32 %r0, 1, 3; }
 thread P1 @ cta 0, warp 0 { redux.sync.add.u32 %r0, 1, 3; }
 exists (P0:%r0 == 2)
 """
-    assert agree(text, load_model("ptx-9.3")).observation is UNDECIDED
+    assert agree(text, load_model("ptx-9.4")).observation is UNDECIDED
 
 
 def test_a_test_that_may_trap_is_undecided() -> None:
@@ -215,9 +215,9 @@ def test_a_shift_moves_every_row_but_the_last() -> None:
     rows = "PTX rows\n.tensor .b32 t[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};\n"
     rows += "thread P0 @ cta 0 { tcgen05.shift.cta_group::1.down [t+1]; }\n"
     moved = " /\\ ".join(f"t[{k}] == {k if k in (0, 8, 9) else k + 1}" for k in range(10))
-    assert agree(rows + f"exists ({moved})\n", load_model("ptx-9.3")).observation is ALWAYS
+    assert agree(rows + f"exists ({moved})\n", load_model("ptx-9.4")).observation is ALWAYS
     short = rows.replace("t+1]", "t+8]")
-    assert agree(short + "exists (t[8] == 9 /\\ t[9] == 9)\n", load_model("ptx-9.3")).observation is ALWAYS
+    assert agree(short + "exists (t[8] == 9 /\\ t[9] == 9)\n", load_model("ptx-9.4")).observation is ALWAYS
 
 
 def test_a_row_that_is_shifted_is_touched() -> None:

@@ -23,7 +23,7 @@ from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
-MODELS = ("sc", "ptx-6.0", "ptx-7.5", "ptx-9.3")
+MODELS = ("sc", "ptx-6.0", "ptx-7.5", "ptx-9.4")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -36,7 +36,7 @@ def test_engines_agree_under_shipped_models(name: str, program: Program) -> None
 @examples(60)
 @given(program=strategies_bytes.programs())
 def test_engines_agree_on_bytes(program: Program) -> None:
-    agree(program.text, load_model("ptx-9.3"))
+    agree(program.text, load_model("ptx-9.4"))
 
 
 @examples(45)
@@ -62,7 +62,7 @@ def test_a_mask_makes_an_address_of_a_value_that_may_be_anything() -> None:
         "st.weak.global.u32 [x], %r4;",
     )
     program = Program(("cta 0, gpu 0", "cta 0, gpu 0"), (counted, ("ld.weak.global.u32 %r1, [x];",)), "exists (x == 0)")
-    answer = agree(program.text, load_model("ptx-9.3"))
+    answer = agree(program.text, load_model("ptx-9.4"))
     assert answer.observation is Observation.ALWAYS and not answer.unsearched
 
 
@@ -90,7 +90,7 @@ def message_passing(question: str) -> str:
 )
 def test_a_wrong_engine_would_be_noticed(question: str, dropped: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give Z3 a model without one axiom, or without one flag."""
-    text, model = message_passing(question), load_model("ptx-9.3")
+    text, model = message_passing(question), load_model("ptx-9.4")
     agree(text, model)
     right = api.judge
 

@@ -1,4 +1,4 @@
-"""What the model ptx-9.3 promises of asynchronous programs: more synchronization never adds an outcome.
+"""What the model ptx-9.4 promises of asynchronous programs: more synchronization never adds an outcome.
 
 Each law compares the final states of a generated program and of a changed one. Known exceptions: none; docs/limits.md
 says what is not a strengthening. A reading that takes order away never removes an outcome. The engines are also
@@ -87,26 +87,26 @@ def strengthened(draw: st.DrawFn) -> tuple[Program, Program]:
 @examples(30)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
-    only_removes(*pair, load_model("ptx-9.3"))
+    only_removes(*pair, load_model("ptx-9.4"))
 
 
 @examples(30)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
-    only_removes(*pair, load_model("ptx-9.3"))
+    only_removes(*pair, load_model("ptx-9.4"))
 
 
 @examples(30)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
-    only_removes(*pair, load_model("ptx-9.3"))
+    only_removes(*pair, load_model("ptx-9.4"))
 
 
 @examples(30)
 @given(program=programs())
 def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
     assume(estimate(lowered(program.text), BOUND) <= FEW)
-    agree(program.text, load_model("ptx-9.3"))
+    agree(program.text, load_model("ptx-9.4"))
 
 
 # ---- readings --------------------------------------------------------------------------------------------------------
@@ -132,14 +132,14 @@ TELLING = (
 def telling() -> tuple[tuple[LoweredTest, Execution], ...]:
     """An execution of each of these tests."""
     tests = [api.lowered(suite_dir() / "async" / f"{name}.litmus") for name in TELLING]
-    return tuple((test, execution_of(candidates(test, load_model("ptx-9.3"))[0])) for test in tests)
+    return tuple((test, execution_of(candidates(test, load_model("ptx-9.4"))[0])) for test in tests)
 
 
 def changes(name: str) -> set[str]:
     """What a reading does to the orders of these executions: it adds to them, or removes from them."""
     found = set()
     for _, execution in telling():
-        default, reading = (evaluate(api.load(model), execution) for model in ("ptx-9.3", name))
+        default, reading = (evaluate(api.load(model), execution) for model in ("ptx-9.4", name))
         for order in ORDERS:
             for before, after in zip(default.relation(order), reading.relation(order), strict=True):
                 found |= {"adds"} if after & ~before else set()
@@ -158,7 +158,7 @@ def test_a_reading_that_takes_order_away_removes_no_outcome_of_shipped_tests(rea
     for path in sorted((suite_dir() / "async").glob("readings/*.litmus")):
         steps = api.lowered(path)
         default, other = (
-            engine.outcomes(steps, api.load(model), Options()) for model in ("ptx-9.3", f"readings/{reading}")
+            engine.outcomes(steps, api.load(model), Options()) for model in ("ptx-9.4", f"readings/{reading}")
         )
         assert default.complete and other.complete
         assert set(default.states) <= set(other.states), path.name
@@ -168,7 +168,7 @@ def test_a_reading_that_takes_order_away_removes_no_outcome_of_shipped_tests(rea
 @examples(12)
 @given(program=programs())
 def test_a_reading_that_takes_order_away_removes_no_outcome(reading: str, program: Program) -> None:
-    default, other = load_model("ptx-9.3"), api.load(f"readings/{reading}")
+    default, other = load_model("ptx-9.4"), api.load(f"readings/{reading}")
     removed = states(program, default) - states(program, other)
     assert not removed, f"{[sorted(one) for one in removed]} are gone under {reading} in\n{program.text}"
 
@@ -178,7 +178,7 @@ def test_a_reading_that_takes_order_away_removes_no_outcome(reading: str, progra
 
 def test_a_reading_that_adds_order_removes_outcomes() -> None:
     steps = api.lowered(suite_dir() / "async" / "readings" / "R5.litmus")
-    default, other = (engine.outcomes(steps, api.load(name), Options()) for name in ("ptx-9.3", "readings/D8-mma-cp"))
+    default, other = (engine.outcomes(steps, api.load(name), Options()) for name in ("ptx-9.4", "readings/D8-mma-cp"))
     assert set(other.states) < set(default.states)
 
 
@@ -197,6 +197,6 @@ def test_a_model_in_which_a_release_is_weaker_breaks_the_law() -> None:
     )
     program = Program(False, 1, bodies)
     stronger = program.changed(0, 1, Line(arrive.kind, arrive.text, "release", "cta", "cluster"))
-    only_removes(program, stronger, load_model("ptx-9.3"))
+    only_removes(program, stronger, load_model("ptx-9.4"))
     with pytest.raises(AssertionError, match="are new in"):
         only_removes(program, stronger, wrong)

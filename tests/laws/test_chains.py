@@ -189,7 +189,7 @@ def _reached(edges: set[tuple[Place, Place]], start: Place) -> set[Place]:
 
 @each_seed(4)
 def test_the_model_says_what_the_oracle_says(seed: int) -> None:
-    random, model, seen = Random(seed), load_model("ptx-9.3"), 0
+    random, model, seen = Random(seed), load_model("ptx-9.4"), 0
     for _ in range(40):
         made = chain(random)
         answer = api.judge(api.lowered(Source("chain.litmus", made.test)), model, Options("z3"), findings=False)

@@ -79,7 +79,7 @@ def test_a_file_has_its_name_a_sentence_and_an_expectation(path: str) -> None:
 
 @pytest.mark.parametrize("path", [path for path in GENERIC if not path.startswith(ROWS)])
 def test_the_question_is_answered_with_yes(path: str) -> None:
-    """A generic file asks so that its question holds under ptx-9.3: a reader sees the verdict without running it."""
+    """A generic file asks so that its question holds under ptx-9.4: a reader sees the verdict without running it."""
     expected = (word(path) or "").partition("+")[0]
     quantifier = questions(path)[0].test.quantifier
     assert Observation(expected).answers(quantifier) in (True, None)  # None: expected to be undecided
@@ -104,7 +104,7 @@ def test_both_engines_observe_what_the_file_expects(case: Case) -> None:
 
 @pytest.mark.parametrize("path", [path for path in GENERIC if word(path, "sc")])
 def test_what_sequential_consistency_allows_is_allowed(path: str) -> None:
-    """ptx-9.3 is no stronger than sc on any shipped test: never there is never (or no execution at all) here."""
+    """ptx-9.4 is no stronger than sc on any shipped test: never there is never (or no execution at all) here."""
     if word(path) == "never":
         assert word(path, "sc") in ("never", "vacuous")
     if word(path) == "always":

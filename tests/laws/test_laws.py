@@ -1,4 +1,4 @@
-"""What the model ptx-9.3 promises of every program: more synchronization never adds an outcome, and names mean nothing.
+"""What the model ptx-9.4 promises of every program: more synchronization never adds an outcome, and names mean nothing.
 
 Each law compares the sets of final states of a generated program and of a changed one; more synchronization adds no
 race either. Two tests at the end show that the laws, and the shipped suite, can fail: a model that is wrong on purpose
@@ -118,19 +118,19 @@ def fenced(draw: st.DrawFn) -> tuple[Program, Program]:
 @examples(35)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
-    only_removes(*pair, load_model("ptx-9.3"))
+    only_removes(*pair, load_model("ptx-9.4"))
 
 
 @examples(35)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
-    only_removes(*pair, load_model("ptx-9.3"))
+    only_removes(*pair, load_model("ptx-9.4"))
 
 
 @examples(35)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
-    only_removes(*pair, load_model("ptx-9.3"))
+    only_removes(*pair, load_model("ptx-9.4"))
 
 
 def renamed(text: str) -> str:
@@ -147,7 +147,7 @@ def renamed(text: str) -> str:
 @examples(25)
 @given(program=plain_programs)
 def test_names_mean_nothing(program: Program) -> None:
-    model = load_model("ptx-9.3")
+    model = load_model("ptx-9.4")
     names = {"late": "x", "early": "y", "table": "t", "table[1]": "t[1]", "T9": "P0", "T4": "P1", "T7": "P2"}
 
     def original(name: str) -> str:
@@ -160,7 +160,7 @@ def test_names_mean_nothing(program: Program) -> None:
 @examples(25)
 @given(program=whole_programs, data=st.data())
 def test_the_order_of_threads_means_nothing(program: Program, data: st.DataObject) -> None:
-    model = load_model("ptx-9.3")
+    model = load_model("ptx-9.4")
     order = data.draw(st.sampled_from(list(permutations(range(len(program.places))))))
     moved = replace(
         program,
@@ -202,9 +202,9 @@ def test_a_model_in_which_a_wider_scope_is_weaker_breaks_the_law() -> None:
 def test_the_shipped_suite_notices_a_wrong_model(tmp_path) -> None:
     """Coherence order made total, as other architectures have it: tests of racing writes differ, and only a few."""
     wrong = tmp_path / "wrong.cat"
-    wrong.write_text('include "ptx-9.3.cat"\nempty (W * W & loc) \\ (co | co^-1 | id) as Total\n')
+    wrong.write_text('include "ptx-9.4.cat"\nempty (W * W & loc) \\ (co | co^-1 | id) as Total\n')
     plan = batch.plan([str(suite_dir() / "generic"), str(suite_dir() / "isa")], [str(wrong)])
-    entries = [entry for group in batch.run(plan, batch.Settings(against="ptx-9.3")) for entry in group]
+    entries = [entry for group in batch.run(plan, batch.Settings(against="ptx-9.4")) for entry in group]
     differ = [Path(entry.path).stem for entry in entries if entry.outcome is batch.Outcome.DIFFERS]
     assert "H1" in differ
     assert 0 < len(differ) < len(entries) / 2

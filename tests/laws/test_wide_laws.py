@@ -61,19 +61,19 @@ FEWER = (
 @examples(3)
 @given(data=st.data())
 def test_engines_agree(theme: str, data: st.DataObject) -> None:
-    agree(data.draw(programs([theme])).text, load_model("ptx-9.3"))
+    agree(data.draw(programs([theme])).text, load_model("ptx-9.4"))
 
 
 @pytest.mark.parametrize("theme", KINDS)
 @examples(2)
 @given(data=st.data())
 def test_engines_agree_on_more_kinds(theme: str, data: st.DataObject) -> None:
-    agree(data.draw(kinds([theme])).text, load_model("ptx-9.3"))
+    agree(data.draw(kinds([theme])).text, load_model("ptx-9.4"))
 
 
 def states(program: Program) -> frozenset[frozenset[tuple[str, int]]]:
     """All final states."""
-    found = engine.outcomes(lowered(program.text), load_model("ptx-9.3"), LITTLE)
+    found = engine.outcomes(lowered(program.text), load_model("ptx-9.4"), LITTLE)
     judged(found.complete)
     return frozenset(frozenset(pair for pair in one.values if not ADDRESS.search(pair[0])) for one in found.states)
 

@@ -18,7 +18,7 @@ PLACES = ("cta 0, cluster 0, gpu 0", "cta 1, cluster 0, gpu 0", "cta 2, cluster 
 def answered(declared: str, question: str, *bodies: str) -> Observation:
     """What happens to a condition; thread k is in the CTA of `PLACES[k]`."""
     threads = "".join(f"thread P{k} @ {PLACES[k]} {{\n{body}\n}}\n" for k, body in enumerate(bodies))
-    return agree(f"PTX sample\n{declared}\n{threads}exists ({question})\n", load_model("ptx-9.3")).observation
+    return agree(f"PTX sample\n{declared}\n{threads}exists ({question})\n", load_model("ptx-9.4")).observation
 
 
 # ---- tickets: what an atomic returns is computed with, and becomes an address ----------------------------------------

@@ -61,7 +61,7 @@ def judged(monkeypatch):
     return asked
 
 
-def ask(folder: Path, model="ptx-9.3", text: str = MP, options: Options = Options()) -> Report:
+def ask(folder: Path, model="ptx-9.4", text: str = MP, options: Options = Options()) -> Report:
     """One question, in what is as good as a process of its own."""
     verdicts = Verdicts(Store(folder))
     (posed,) = verdicts.posed(Source("mp.litmus", text))
@@ -75,11 +75,11 @@ def ask(folder: Path, model="ptx-9.3", text: str = MP, options: Options = Option
 def test_a_kept_report_is_the_same_report(path, tmp_path, judged):
     source = Source.read(ROOT / path)
     new, kept = (Verdicts(Store(tmp_path)) for _ in range(2))
-    first, second = (one.report(one.posed(source)[0], "ptx-9.3", Options()) for one in (new, kept))
-    assert judged == ["ptx-9.3"]
+    first, second = (one.report(one.posed(source)[0], "ptx-9.4", Options()) for one in (new, kept))
+    assert judged == ["ptx-9.4"]
     assert second == first
     assert (second.explain(), second.to_json()) == (first.explain(), first.to_json())
-    states = [one.outcomes(one.posed(source)[0], "ptx-9.3", Options()) for one in (new, kept)]
+    states = [one.outcomes(one.posed(source)[0], "ptx-9.4", Options()) for one in (new, kept)]
     assert states[0] == states[1]
 
 
@@ -111,7 +111,7 @@ def test_it_is_judged_again_when_anything_that_matters_changes(tmp_path, judged,
     ask(tmp_path)
     monkeypatch.setattr(keys, "program", lambda: "another version")
     ask(tmp_path)
-    assert judged[len(ways) :] == ["my", "ptx-9.3"]
+    assert judged[len(ways) :] == ["my", "ptx-9.4"]
 
 
 def test_a_file_that_comes_to_be_found_first_counts(tmp_path, judged):
@@ -181,22 +181,22 @@ def test_undecided_by_sizes_alone_is_kept(tmp_path, judged):
     source = Source.read(path)
     for _ in range(2):
         verdicts = Verdicts(Store(tmp_path))
-        found = verdicts.report(verdicts.posed(source)[0], "ptx-9.3", Options())
+        found = verdicts.report(verdicts.posed(source)[0], "ptx-9.4", Options())
         assert found.answer.observation.value == "undecided" and found.ok
     assert len(judged) == 1
 
 
 def test_what_a_file_expects_is_compared_anew(tmp_path):
     """Expectations of models that there are not are looked for every time."""
-    text = MP.replace("PTX MP\n", "PTX MP\nExpect=ptx-9.3:never ptx-9.4:never\n")
+    text = MP.replace("PTX MP\n", "PTX MP\nExpect=ptx-9.4:never ptx-9.5:never\n")
     first, second = ask(tmp_path, text=text), ask(tmp_path, text=text)
     assert first.ok and first == second
-    assert "no model `ptx-9.4`" in second.warnings[-1]
+    assert "no model `ptx-9.5`" in second.warnings[-1]
     verdicts = Verdicts(Store(tmp_path))
     (posed,) = verdicts.posed(Source("mp.litmus", text))
     judged_by = keys.of_options("auto", 3)
-    assert verdicts.meets(posed, "ptx-9.3", judged_by, "never") is True
-    assert verdicts.meets(posed, "ptx-9.3", judged_by, "never+race") is False
+    assert verdicts.meets(posed, "ptx-9.4", judged_by, "never") is True
+    assert verdicts.meets(posed, "ptx-9.4", judged_by, "never+race") is False
     assert verdicts.meets(posed, "sc", judged_by, "never") is None
 
 
@@ -310,7 +310,7 @@ def test_check_suite_and_cache(tmp_path, monkeypatch, capsys, judged):
     code, _ = run("suite", test, "--json", str(tmp_path / "1.json"))
     assert run("suite", test, "--json", str(tmp_path / "2.json"))[0] == code == 0
     assert json.loads((tmp_path / "1.json").read_text()) == json.loads((tmp_path / "2.json").read_text())
-    assert judged == ["ptx-9.3"]
+    assert judged == ["ptx-9.4"]
     assert run("check", test)[0] == 0 and len(judged) == 2, "a check explains, so it judges anew"
     assert run("suite", test, "--no-cache")[0] == 0 and len(judged) == 3
     assert run("cache", "--path")[1] == f"{tmp_path / 'kept' / 'verdicts.sqlite'}\n"

@@ -95,25 +95,25 @@ def test_what_was_not_searched_is_undecided():
 
 
 def test_text(run):
-    code, out, err = run("ptx-9.3", TOTAL, "litmus/generic/H1.litmus", "litmus/generic/G17.litmus")
+    code, out, err = run("ptx-9.4", TOTAL, "litmus/generic/H1.litmus", "litmus/generic/G17.litmus")
     assert (code, err) == (1, "")
     lines = out.splitlines()
     assert lines[0] == "litmus/generic/H1.litmus: total forbids more"
-    assert lines[1].endswith("sometimes under ptx-9.3, never under total")
-    assert "8 final states only under ptx-9.3:" in lines[2]
+    assert lines[1].endswith("sometimes under ptx-9.4, never under total")
+    assert "8 final states only under ptx-9.4:" in lines[2]
     assert "      an execution that shows it:" in lines and "      forbidden by Causality, Total" in lines
-    assert lines[-1] == "2 tests under ptx-9.3 and total: 1 differs (total forbids more in 1), 1 the same, 0 undecided"
-    assert run("ptx-9.3", "ptx-9.3", "litmus/generic/H1.litmus")[0] == 0
+    assert lines[-1] == "2 tests under ptx-9.4 and total: 1 differs (total forbids more in 1), 1 the same, 0 undecided"
+    assert run("ptx-9.4", "ptx-9.4", "litmus/generic/H1.litmus")[0] == 0
 
 
 def test_json_and_markdown(run):
-    code, out, _ = run("--format", "json", TOTAL, "ptx-9.3", "litmus/generic/H1.litmus")
+    code, out, _ = run("--format", "json", TOTAL, "ptx-9.4", "litmus/generic/H1.litmus")
     (one,) = json.loads(out)["differ"]
     assert code == 1 and one["direction"] == "allows" and one["observations"] == ["never", "sometimes"]
     assert len(one["states_only_second"]) == 8 and one["states_only_first"] == []
     assert "forbidden by Causality, Total" in one["explanations"]["total"]
     code, out, _ = run(
-        "--format", "markdown", "-j", 2, TOTAL, "ptx-9.3", "litmus/generic/H1.litmus", "litmus/generic/G17.litmus"
+        "--format", "markdown", "-j", 2, TOTAL, "ptx-9.4", "litmus/generic/H1.litmus", "litmus/generic/G17.litmus"
     )
     assert code == 1
     assert "| `litmus/generic/H1.litmus` | `never` | `sometimes` | allows more |" in out
@@ -123,13 +123,13 @@ def test_json_and_markdown(run):
 def test_exit_codes(run, tmp_path):
     bad = tmp_path / "bad.litmus"
     bad.write_text("PTX bad\n")
-    code, out, err = run("ptx-9.3", TOTAL, "litmus/generic/H1.litmus", bad)
+    code, out, err = run("ptx-9.4", TOTAL, "litmus/generic/H1.litmus", bad)
     assert code == 2 and "bad.litmus:" in err and "1 differs" in out and "1 bad" in out
     few = ("--engine", "enumerate", "--budget", 20)
-    code, out, _ = run("ptx-9.3", TOTAL, "litmus/generic/H1.litmus", *few)
+    code, out, _ = run("ptx-9.4", TOTAL, "litmus/generic/H1.litmus", *few)
     assert code == 3 and "undecided: " in out and "1 undecided" in out
-    assert run("ptx-9.3")[0] == 2 and run("ptx-9.3", "nope")[0] == 2
-    assert run("ptx-9.3", TOTAL, "no-such-file")[0] == 2
+    assert run("ptx-9.4")[0] == 2 and run("ptx-9.4", "nope")[0] == 2
+    assert run("ptx-9.4", TOTAL, "no-such-file")[0] == 2
 
 
 # ---- a model at a revision -------------------------------------------------------------------------------------------
@@ -230,8 +230,8 @@ def test_a_model_without_a_repository(tmp_path, monkeypatch):
 
 
 def test_shipped_includes_of_a_model_elsewhere_are_the_installed_ones(repository, tmp_path):
-    (tmp_path / "m" / "total.cat").write_text('include "ptx-9.3.cat"\nempty co as Total\n')
+    (tmp_path / "m" / "total.cat").write_text('include "ptx-9.4.cat"\nempty co as Total\n')
     repository("add", ".")
     repository("commit", "-q", "-m", "total")
     names = {check.name for check in git.model_at("HEAD", "m/total.cat").axioms}
-    assert names == {check.name for check in api.load("ptx-9.3").axioms} | {"Total"}
+    assert names == {check.name for check in api.load("ptx-9.4").axioms} | {"Total"}

@@ -42,10 +42,10 @@ def write(path: Path, expect: str) -> Path:
 
 
 def test_a_suite_is_its_entries(tmp_path: Path) -> None:
-    write(tmp_path / "a.litmus", "Expect=ptx-9.3:always")
-    write(tmp_path / "b.litmus", "Expect=ptx-9.3:never")
+    write(tmp_path / "a.litmus", "Expect=ptx-9.4:always")
+    write(tmp_path / "b.litmus", "Expect=ptx-9.4:never")
     seen: list[memmodel.Entry] = []
-    result = memmodel.suite(tmp_path, "ptx-9.3", progress=seen.append)
+    result = memmodel.suite(tmp_path, "ptx-9.4", progress=seen.append)
     assert list(result) == list(result.entries) == seen
     assert len(result) == 2
     assert [entry.outcome.value for entry in result] == ["as expected", "differs"]
@@ -58,7 +58,7 @@ def test_a_suite_is_its_entries(tmp_path: Path) -> None:
 def test_a_suite_takes_one_path_or_several_and_several_models(tmp_path: Path) -> None:
     first, second = (write(tmp_path / f"{name}.litmus", "") for name in "ab")
     assert len(memmodel.suite(str(first), no_expect=True)) == 1
-    assert len(memmodel.suite([first, second], ["ptx-9.3", "ptx-7.5"], no_expect=True)) == 4
+    assert len(memmodel.suite([first, second], ["ptx-9.4", "ptx-7.5"], no_expect=True)) == 4
 
 
 def test_a_suite_that_expects_nothing_is_bad_input_unless_asked_for(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def results() -> dict[str, Callable[[], object]]:
     report = api.check(A2)
     answer = report.answer
     hang = api.check(str(ROOT / "litmus/async/proxy/tensor-2d-half-expected.litmus"))
-    models, options = (api.load("ptx-9.3"),), Options()
+    models, options = (api.load("ptx-9.4"),), Options()
     race = BROKEN + "exists (P1:r0 == 0)\n"
-    one = ReadingsReport.of(memmodel.parse(A2), "ptx-9.3", dict.fromkeys(api.reading_models(), answer))
+    one = ReadingsReport.of(memmodel.parse(A2), "ptx-9.4", dict.fromkeys(api.reading_models(), answer))
     return {
         "Report": lambda: report,
         "Report of a long name": lambda: api.check(LONG),
@@ -160,7 +160,7 @@ def test_every_result_is_one_line_that_says_what_matters() -> None:
     for name, text in lines.items():
         assert text.startswith(f"<{name.split()[0]} ") and text.endswith(">")
         assert len(text) <= WIDTH and "\n" not in text
-    assert lines["Report"] == "<Report A2 under ptx-9.3: sometimes; exists (g == 0) holds; as expected>"
+    assert lines["Report"] == "<Report A2 under ptx-9.4: sometimes; exists (g == 0) holds; as expected>"
     assert lines["Finding"] == "<Finding data-race; P0: W s = 1 and P1: R.cp.async.bulk s = 0>"
     assert "vacuous" in lines["Answer of a hang"] and "hang" in lines["Answer of a hang"]
     assert "waits for ever" in lines["Witness of a hang"]

@@ -53,7 +53,7 @@ def tests(tmp_path):
     return write
 
 
-def outcomes(root: Path, jobs: int = 1, models=("ptx-9.3",)) -> dict[str, Outcome]:
+def outcomes(root: Path, jobs: int = 1, models=("ptx-9.4",)) -> dict[str, Outcome]:
     work = batch.plan([str(root)], models)
     return {Path(e.path).stem: e.outcome for group in batch.run(work, Settings(), jobs) for e in group}
 
@@ -61,8 +61,8 @@ def outcomes(root: Path, jobs: int = 1, models=("ptx-9.3",)) -> dict[str, Outcom
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_one_bad_file_is_counted_and_the_rest_still_runs(engine, tests, jobs):
     root = tests(
-        a="Expect=ptx-9.3:never", b="bad", c="Expect=ptx-9.3:always", d="Expect=", e="Expect=ptx-9.3:undefined",
-        f="Expect=ptx-9.3:hazard", g="Expect=ptx-9.3:never",
+        a="Expect=ptx-9.4:never", b="bad", c="Expect=ptx-9.4:always", d="Expect=", e="Expect=ptx-9.4:undefined",
+        f="Expect=ptx-9.4:hazard", g="Expect=ptx-9.4:never",
     )  # fmt: skip
     (root / "h.litmus").write_bytes(b"\xff\xfe\x00")
     assert outcomes(root, jobs) == {
@@ -78,7 +78,7 @@ def test_one_bad_file_is_counted_and_the_rest_still_runs(engine, tests, jobs):
 
 
 def test_a_worker_that_dies_costs_only_its_own_test(engine, tests):
-    root = tests(a="Expect=ptx-9.3:never", b="Expect=ptx-9.3:hang", c="Expect=ptx-9.3:never", d="Expect=ptx-9.3:never")
+    root = tests(a="Expect=ptx-9.4:never", b="Expect=ptx-9.4:hang", c="Expect=ptx-9.4:never", d="Expect=ptx-9.4:never")
     assert outcomes(root, 2) == {
         "a": Outcome.AS_EXPECTED,
         "b": Outcome.UNDECIDED,
@@ -90,8 +90,8 @@ def test_a_worker_that_dies_costs_only_its_own_test(engine, tests):
 def test_without_a_model_every_model_that_the_file_names_is_run(engine, tests, monkeypatch):
     asked = []
     monkeypatch.setattr("memmodel.api.load", lambda name: asked.append(name) or MODEL)
-    outcomes(tests(a="Expect=sc:never ptx-9.3:never sc:race", b="Expect="), models=())
-    assert asked == ["sc", "ptx-9.3", "ptx-9.3"]
+    outcomes(tests(a="Expect=sc:never ptx-9.4:never sc:race", b="Expect="), models=())
+    assert asked == ["sc", "ptx-9.4", "ptx-9.4"]
 
 
 def test_files_are_found_below_directories_in_order_and_once(tests):
@@ -114,7 +114,7 @@ def test_a_path_without_tests_is_an_error(tmp_path):
 def test_a_csv_decides_which_files_run_and_what_is_expected(engine, tests):
     root = tests(a="Expect=", b="Expect=", c="Expect=")
     (root / "want.csv").write_text("path,holds\na.litmus,0\nb.litmus,1\ngone.litmus,1\n")
-    work = batch.plan([str(root)], ["ptx-9.3"], str(root / "want.csv"))
+    work = batch.plan([str(root)], ["ptx-9.4"], str(root / "want.csv"))
     assert [os.path.basename(path) for path in work.unlisted] == ["c.litmus"]
     entries = [entry for group in batch.run(work, Settings()) for entry in group]
     assert [(os.path.basename(e.path), e.outcome) for e in entries] == [
@@ -159,7 +159,7 @@ def test_a_path_in_a_csv_may_contain_commas():
 def test_the_summary_counts_tests_and_verdicts():
     entries = [
         Entry("a", "sc", Outcome.AS_EXPECTED, report(never(), "never")),
-        Entry("a", "ptx-9.3", Outcome.UNDECIDED, report(sometimes())),
+        Entry("a", "ptx-9.4", Outcome.UNDECIDED, report(sometimes())),
         Entry("b", "sc", Outcome.INTERNAL, message="x"),
     ]
     assert batch.summary(entries[:1], 0, 0.04) == "1 test: 1 as expected, 0 differ, 0 bad, 0 undecided (0.0 s)"

@@ -20,7 +20,7 @@ BLOCKS = """// licence
 PTX c  // the name
 "a sentence"  // about it
 // before the expectation
-Expect=ptx-9.3:sometimes  // why
+Expect=ptx-9.4:sometimes  // why
 
 /* several
    lines */

@@ -36,16 +36,16 @@ exists (P0:%r0 == 1)
 
 GOLDEN = [
     (
-        COLUMNS.replace('"What it is for"', "Expect=ptx-9.3:neverr"),
+        COLUMNS.replace('"What it is for"', "Expect=ptx-9.4:neverr"),
         """t.litmus:2:16: error: unknown expectation `neverr`
-  2 | Expect=ptx-9.3:neverr
+  2 | Expect=ptx-9.4:neverr
     |                ^^^^^^
   hint: did you mean never?""",
     ),
     (
-        COLUMNS.replace('"What it is for"', "Expct=ptx-9.3:never"),
+        COLUMNS.replace('"What it is for"', "Expct=ptx-9.4:never"),
         """t.litmus:2:1: error: unknown header line `Expct`
-  2 | Expct=ptx-9.3:never
+  2 | Expct=ptx-9.4:never
     | ^^^^^
   hint: did you mean Expect?""",
     ),

@@ -129,7 +129,7 @@ def test_hover_on_a_mnemonic_has_row_section_and_rules(editor: Client) -> None:
     line, at = place(A2, "cp.async.bulk.global")
     value = editor.at("hover", uri, line, at + 4)["contents"]["value"]
     assert "Since sm_90" in value and "Source: " in value and ".completion = {" in value
-    assert "Rules of ptx-9.3 that speak of it" in value and "`strong-read`" in value
+    assert "Rules of ptx-9.4 that speak of it" in value and "`strong-read`" in value
 
 
 def test_hover_in_a_table_and_on_a_wrong_mnemonic(editor: Client) -> None:
@@ -159,8 +159,8 @@ def test_definitions_in_a_test(editor: Client) -> None:
 
 def test_the_model_of_an_expectation_is_a_file(editor: Client) -> None:
     uri = editor.open(MP, "shapes/MP+rlx.gpu+acq.gpu@two-ctas.litmus")
-    (found,) = editor.at("definition", uri, *place(MP, "ptx-9.3:"))
-    assert found["uri"].endswith("/axioms/ptx-9.3.cat")
+    (found,) = editor.at("definition", uri, *place(MP, "ptx-9.4:"))
+    assert found["uri"].endswith("/axioms/ptx-9.4.cat")
 
 
 def test_the_outline_of_a_test_that_is_being_typed(editor: Client) -> None:

@@ -94,7 +94,7 @@ def test_a_bad_address_is_undefined_at_its_place(path: str, way: str) -> None:
     if not possible:
         pytest.skip("no load or store names a state space")
     mutant = possible[CASES.index((path, way)) % len(possible)]
-    answer = agree(mutant.text, load_model("ptx-9.3"))
+    answer = agree(mutant.text, load_model("ptx-9.4"))
     found = [one for one in answer.findings if one.flag == "undefined-address"]
     assert [one.first.span.line for one in found if one.first and one.first.span] == [mutant.line], mutant.text
     assert found[0].rule

@@ -22,7 +22,7 @@ from memmodel.repair.vocabulary import strengthenings
 from memmodel.why.story import execution_of
 
 SHIPPED = ROOT / "litmus"
-MODELS = (api.load("ptx-9.3"),)
+MODELS = (api.load("ptx-9.4"),)
 NAMES = ("async/proxy/A4", "async/tcgen05/T5-no-fence", "async/honest/H16-relaxed")
 
 

@@ -27,7 +27,7 @@ from memmodel.source import Source, as_before
 from memmodel.why.story import execution_of
 
 SHIPPED = ROOT / "litmus"
-MODELS = (api.load("ptx-9.3"),)
+MODELS = (api.load("ptx-9.4"),)
 
 
 def text_of(name: str) -> str:

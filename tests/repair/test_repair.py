@@ -50,7 +50,7 @@ WAIT:
 """
 BROKEN = HAND_OVER.format(fence="mov.u32 %n, 0;", store="relaxed.sys")
 GENEROUS = HAND_OVER.format(fence="fence.sc.sys;", store="release.sys")
-MODELS = (api.load("ptx-9.3"),)
+MODELS = (api.load("ptx-9.4"),)
 
 
 def test_a_repair_is_right_and_keeps_every_access() -> None:
@@ -410,7 +410,7 @@ thread P1 @ cta 0, gpu 0 {
 }
 exists (P1:r0 == 1 /\\ P1:r1 == 0)
 """
-    repairs = fix("race.litmus", text, (api.load("ptx-9.3"),), Options(), most=4).repairs
+    repairs = fix("race.litmus", text, (api.load("ptx-9.4"),), Options(), most=4).repairs
     assert len(repairs) > 1
     assert len({repair.new for repair in repairs}) == len(repairs)
 
@@ -428,18 +428,18 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)
 def test_a_table_is_changed_as_a_table() -> None:
     source = Source("t.litmus", TABLE.replace("ld.weak r1, x ;", "ld.relaxed.gpu r1, x ;"))
     text = source.text.replace("st.weak x", "st.relaxed.gpu x")
-    (repair,) = fix(source.name, text, (api.load("ptx-9.3"),), Options(), most=1).repairs
+    (repair,) = fix(source.name, text, (api.load("ptx-9.4"),), Options(), most=1).repairs
     assert repair.old == text
     assert "// kept\n{ x = 0; flag = 0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n" in repair.new
     assert parse_litmus(Source("t.litmus", repair.new)).layout is Layout.COLUMNS
-    assert api.check(Source("t.litmus", repair.new), "ptx-9.3").answer.observation is Observation.NEVER
+    assert api.check(Source("t.litmus", repair.new), "ptx-9.4").answer.observation is Observation.NEVER
     assert all("P0, line 6" in edit.what or "P1, line 5" in edit.what for edit in repair.changes)
     assert " st.relaxed.gpu x, 1 " in repair.new
 
 
 def test_a_cheaper_table_is_a_table() -> None:
     text = TABLE.replace("relaxed.gpu flag, 1", "release.sys flag, 1").replace("relaxed.gpu r0", "acquire.sys r0")
-    weaker = weaken("t.litmus", text, (api.load("ptx-9.3"),), Options())
+    weaker = weaken("t.litmus", text, (api.load("ptx-9.4"),), Options())
     assert weaker.old == text
     assert weaker.changes
     assert parse_litmus(Source("t.litmus", weaker.new)).layout is Layout.COLUMNS

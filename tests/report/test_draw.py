@@ -31,7 +31,7 @@ def texts(svg: str) -> list[str]:
 
 def test_a_picture_names_the_verdict_places_events_and_arrows():
     shown = texts(draw(report(sometimes(), "never")))
-    assert shown[0] == "MP under ptx-9.3: sometimes"
+    assert shown[0] == "MP under ptx-9.4: sometimes"
     for expected in ("GPU 0", "CTA 0", "CTA 1", "P0", "P1", "a: st.weak x, 1", "   R x = 0", "init x = 0"):
         assert expected in shown
     assert {"rf", "fr", "rf + sync", "rf: reads from", "sync: synchronizes"} <= set(shown)
@@ -83,7 +83,7 @@ def test_a_long_effect_is_wrapped_and_an_initial_value_is_that_of_the_type():
 
 def test_text_from_the_test_is_escaped():
     hostile = replace(report(sometimes()), test='<script>&"\x01')
-    assert '<script>&"\ufffd under ptx-9.3: sometimes' in texts(draw(hostile))
+    assert '<script>&"\ufffd under ptx-9.4: sometimes' in texts(draw(hostile))
     assert '\\"' in draw(hostile, "dot")
 
 

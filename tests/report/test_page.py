@@ -73,9 +73,9 @@ def sheet(name: str = "MP", **more: object) -> Sheet:
     text = "PTX MP\nthread P0 { st.weak [x], 1; } // note\n"
     start = text.index("st.weak")
     plain = Sheet(
-        f"tests/{name}.litmus", name, "ptx-9.3", "as expected", "exists (x == 0) holds", "sometimes", "sometimes",
+        f"tests/{name}.litmus", name, "ptx-9.4", "as expected", "exists (x == 0) holds", "sometimes", "sometimes",
         ("data race",), (Because("no synchronization", "nothing orders them", "a fence"),), text,
-        (SourceMark(start, start + 14, "first", "a: W x = 1"),), (f"{styled(name, 'title')} under ptx-9.3",),
+        (SourceMark(start, start + 14, "first", "a: W x = 1"),), (f"{styled(name, 'title')} under ptx-9.4",),
         Drawing('<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>', (("rf", "#d0312d", False),)),
         "", Repairs((ShownRepair(2, ("a fence",), "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"),)),
     )  # fmt: skip

@@ -116,7 +116,7 @@ def test_check_writes_what_the_schema_says(tmp_path: Path) -> None:
 def test_suite_writes_what_its_schema_says() -> None:
     model = ROOT / "docs/examples/total.cat"
     valid(
-        "check", written("suite", ROOT / "litmus" / "generic" / "H1.litmus", "--model", model, "--against", "ptx-9.3")
+        "check", written("suite", ROOT / "litmus" / "generic" / "H1.litmus", "--model", model, "--against", "ptx-9.4")
     )
 
 
@@ -347,8 +347,8 @@ def test_outcomes_say_which_arrays_they_leave_out(engine: str) -> None:
 
 def test_readings_keep_their_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "judge", lambda *_, **__: Answer(Observation.NEVER, "z3"))
-    text = TWO_CLUSTERS.replace("\n.shared", "\nExpect=ptx-9.4:never\n.shared", 1)
+    text = TWO_CLUSTERS.replace("\n.shared", "\nExpect=ptx-9.5:never\n.shared", 1)
     report = api.readings(text)
-    assert len(report.warnings) == 1 and "did you mean ptx-9.3?" in report.warnings[0]
+    assert len(report.warnings) == 1 and "did you mean ptx-9.4?" in report.warnings[0]
     assert report.to_json()["warnings"] == list(report.warnings)
     assert report.warnings[0] in report.explain()

@@ -47,7 +47,7 @@ UNDECIDED = Answer(Observation.UNDECIDED, "z3", reason="the budget ran out")
 def test_a_reachable_outcome_is_told_with_its_execution_and_races():
     text = report(sometimes(), "never").explain()
     assert text.splitlines() == [
-        r"MP under ptx-9.3: sometimes; exists (P1:r0 == 1 /\ P1:r1 == 0) holds; expected never",
+        r"MP under ptx-9.4: sometimes; exists (P1:r0 == 1 /\ P1:r1 == 0) holds; expected never",
         "  data race between a: W.weak x = 1 (P0, line 5) and d: R.weak x = 0 (P1, line 6)",
         "    a and d are weak, and nothing synchronizes in between",
         "  an execution that shows it:",
@@ -64,7 +64,7 @@ def test_a_reachable_outcome_is_told_with_its_execution_and_races():
 
 def test_an_unreachable_outcome_is_told_with_the_axioms_that_forbid_it():
     assert report(never(), "never").explain().splitlines() == [
-        r"MP under ptx-9.3: never; exists (P1:r0 == 1 /\ P1:r1 == 0) does not hold; as expected",
+        r"MP under ptx-9.4: never; exists (P1:r0 == 1 /\ P1:r1 == 0) does not hold; as expected",
         "  forbidden by Causality",
     ]
 
@@ -134,15 +134,15 @@ def test_status_compares_the_answer_with_the_expectation(answer, expected, statu
 
 
 def test_the_expected_word_is_that_of_the_model():
-    test = litmus_test("ptx-9.3:sometimes", "sc:never")
-    assert expected_word(test, "ptx-9.3") == "sometimes"
+    test = litmus_test("ptx-9.4:sometimes", "sc:never")
+    assert expected_word(test, "ptx-9.4") == "sometimes"
     assert expected_word(test, "sc") == "never"
     assert expected_word(test, "ptx-6.0") is None
 
 
 def test_a_word_that_nobody_can_check_is_an_error_with_a_suggestion():
     with pytest.raises(InputError) as error:
-        expected_word(litmus_test("ptx-9.3:somtimes"), "ptx-9.3")
+        expected_word(litmus_test("ptx-9.4:somtimes"), "ptx-9.4")
     assert "did you mean `sometimes`?" in error.value.render()
 
 

@@ -14,7 +14,7 @@ from memmodel.search.sketches import Sketch, renamed, sketches
 from memmodel.search.tasks import DifferenceTask
 from memmodel.search.vocabulary import Vocabulary, vocabulary
 
-MODEL = '"PTX 9.3"\ninclude "ptx-9.3.cat"\n'
+MODEL = '"PTX 9.4"\ninclude "ptx-9.4.cat"\n'
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def run(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
 def test_a_finding_is_a_difference(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     quiet = tmp_path / "quiet.cat"
     quiet.write_text(MODEL + "override let racing = 0\n")
-    words = ("diff", "ptx-9.3", quiet, "--search", 2, "--vocabulary", "plain", "--spread", "one", "-j", 1)
+    words = ("diff", "ptx-9.4", quiet, "--search", 2, "--vocabulary", "plain", "--spread", "one", "-j", 1)
     code, said = run(*words)
     assert code == 1 and "data-race, 2 instructions" in said and "exists race" in said
     code, said = run(*words, "--outcomes")
@@ -43,7 +43,7 @@ def test_a_reformulation_says_the_bound(run, tmp_path: Path) -> None:  # type: i
     again = tmp_path / "again.cat"
     again.write_text(MODEL + "override let thread-causality = po | po? ; (synchronizes ; po?)+\n")
     words = ("--search", 3, "--vocabulary", "ld.acquire,st.release", "--spread", "one", "-j", 1)
-    code, said = run("diff", "ptx-9.3", again, *words)
+    code, said = run("diff", "ptx-9.4", again, *words)
     assert code == 0 and "no difference, up to 3 instructions" in said
 
 
@@ -63,8 +63,8 @@ def test_a_release_pattern_on_two_locations_is_found(run, tmp_path: Path) -> Non
         "--spread",
         "one",
     )
-    code, said = run("diff", "ptx-9.3", loose, "--search", 5, *words, "--outcomes", "-j", 1)
-    assert code == 1 and "ptx-9.3 allows" in said and "5 instructions" in said
+    code, said = run("diff", "ptx-9.4", loose, "--search", 5, *words, "--outcomes", "-j", 1)
+    assert code == 1 and "ptx-9.4 allows" in said and "5 instructions" in said
 
 
 # ---- readings --------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_a_release_pattern_on_two_locations_is_found(run, tmp_path: Path) -> Non
 )
 def test_a_reading_is_told_apart(reading: str, names: str, size: int, spread: str, scope: str) -> None:
     words = vocabulary(names.split(","), [scope], 2, 1, [spread])
-    task = DifferenceTask("ptx-9.3", f"readings/{reading}", words, size, True)
+    task = DifferenceTask("ptx-9.4", f"readings/{reading}", words, size, True)
     assert any(task.judge(sketch) for most in range(1, size + 1) for sketch in sketches(words, most))
 
 

@@ -46,12 +46,12 @@ def test_a_broken_copy_shows(one: Broken, tmp_path: Path) -> None:
     every = programs(one, words_of(one))
     bad = search(one, write_broken(one, tmp_path), every)
     if load_property(one.property).kind == "possible":
-        good = search(one, "ptx-9.3", every)
+        good = search(one, "ptx-9.4", every)
         assert {it.check for _, it in bad} < {it.check for _, it in good}
     else:
         assert bad and bad[0][1].size <= one.size
         sketch = bad[0][0]
-        assert not search(one, "ptx-9.3", every[: every.index(sketch) + 1])
+        assert not search(one, "ptx-9.4", every[: every.index(sketch) + 1])
 
 
 def test_every_shipped_property_has_a_broken_copy() -> None:
@@ -62,7 +62,7 @@ def test_a_property_may_not_use_the_definition_under_test(tmp_path: Path) -> Non
     path = tmp_path / "own.cat"
     path.write_text('"Own"\n(* Kind  invariant *)\nempty causality \\ (po | synchronizes)+ as own\n')
     with pytest.raises(InputError, match="not its subject"):
-        joined(load_property(str(path)), "ptx-9.3")
+        joined(load_property(str(path)), "ptx-9.4")
 
 
 def test_a_property_says_its_kind(tmp_path: Path) -> None:

@@ -80,14 +80,14 @@ def test_worlds_are_numbered() -> None:
 @pytest.mark.parametrize(
     ("few", "names", "size", "first", "second"),
     [
-        (0, "core,atom", 4, "ptx-9.3", "ptx-6.0"),
-        (0, "dependencies,red,bar", 3, "ptx-7.5", "ptx-9.3"),
-        (0, "objects", 3, "ptx-9.3", "readings/D10-dependent"),
-        (0, "st.shared,copy.out,wait_group,fence.proxy.async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
-        (1 << 40, "st.relaxed,ld.acquire,fence.sc,bar", 3, "ptx-9.3", "sc"),
-        (1 << 40, "dependencies,red,bar", 3, "ptx-7.5", "ptx-9.3"),
-        (1 << 40, "objects", 3, "ptx-9.3", "readings/D10-dependent"),
-        (1 << 40, "async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
+        (0, "core,atom", 4, "ptx-9.4", "ptx-6.0"),
+        (0, "dependencies,red,bar", 3, "ptx-7.5", "ptx-9.4"),
+        (0, "objects", 3, "ptx-9.4", "readings/D10-dependent"),
+        (0, "st.shared,copy.out,wait_group,fence.proxy.async,fence.acq_rel", 3, "ptx-9.4", "readings/D2-anywhere"),
+        (1 << 40, "st.relaxed,ld.acquire,fence.sc,bar", 3, "ptx-9.4", "sc"),
+        (1 << 40, "dependencies,red,bar", 3, "ptx-7.5", "ptx-9.4"),
+        (1 << 40, "objects", 3, "ptx-9.4", "readings/D10-dependent"),
+        (1 << 40, "async,fence.acq_rel", 3, "ptx-9.4", "readings/D2-anywhere"),
     ],
 )
 def test_slices_agree_with_the_engine(
@@ -131,7 +131,7 @@ TENSOR = vocabulary(["tensor", "tcgen05.mma", "tcgen05.commit"], threads=2, loca
     ],
 )
 def test_what_is_left_out_does_not_differ(second: str, words: Vocabulary, least: float) -> None:
-    pair = ModelPair("ptx-9.3", second, outcomes=True)
+    pair = ModelPair("ptx-9.4", second, outcomes=True)
     every = [sketch for size in (2, 3) for sketch in sketches(words, size)]
     left_out = []
     for sketch in every:
@@ -190,9 +190,9 @@ def difference(first: str, second: str, names: str, size: int, **options: object
 def test_a_model_does_not_differ_from_itself_or_its_reformulation(tmp_path: Path) -> None:
     again = tmp_path / "again.cat"
     again.write_text(
-        '"PTX 9.3"\ninclude "ptx-9.3.cat"\noverride let thread-causality = po | po? ; (synchronizes ; po?)+\n'
+        '"PTX 9.4"\ninclude "ptx-9.4.cat"\noverride let thread-causality = po | po? ; (synchronizes ; po?)+\n'
     )
-    assert not difference("ptx-9.3", str(again), "core", 3)
+    assert not difference("ptx-9.4", str(again), "core", 3)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_model_does_not_differ_from_itself_or_its_reformulation(tmp_path: Path
 def test_matrix_instructions_in_several_spellings(second: str, names: str, size: int, spellings: int) -> None:
     """An operand in registers, and two shapes of a copy to tensor memory."""
     words = vocabulary(names.split(","), ["cta"], threads=1, locations=2, spread=("one",))
-    found = run(DifferenceTask("ptx-9.3", second, words, size, True), HereAndNow()).results
+    found = run(DifferenceTask("ptx-9.4", second, words, size, True), HereAndNow()).results
     assert [(one["size"], one["spellings"]) for one in found] == [(size, spellings)]
 
 
@@ -218,11 +218,11 @@ def test_a_change_that_no_shipped_test_notices_is_found(tmp_path: Path) -> None:
     """The second write of a release pattern may go to another location."""
     loose = tmp_path / "loose.cat"
     loose.write_text(
-        '"PTX 9.3"\ninclude "ptx-9.3.cat"\noverride let release-pattern = [W & REL] | '
+        '"PTX 9.4"\ninclude "ptx-9.4.cat"\noverride let release-pattern = [W & REL] | '
         "([W & REL] | [release-fence]) ; po ; [strong-write]\n"
     )
     words = "st.release,st.relaxed,ld.relaxed,ld.weak,fence.acq_rel"
-    task = DifferenceTask("ptx-9.3", str(loose), vocabulary(words.split(","), ["gpu"], 2, spread=("one",)), 5, True)
+    task = DifferenceTask("ptx-9.4", str(loose), vocabulary(words.split(","), ["gpu"], 2, spread=("one",)), 5, True)
     shapes = [it for it in sketches(task.vocabulary, 4) if sorted(_names(it, task.vocabulary)) == ["ld ld", "st st"]]
     assert any(task.judge(sketch) for sketch in shapes)
 
@@ -232,7 +232,7 @@ def _names(it: object, words: Vocabulary) -> list[str]:
 
 
 def test_minimally_forbidden_programs() -> None:
-    found = run(SynthesisTask("ptx-9.3", vocabulary(["core"], spread=("one",)), 3), HereAndNow()).results
+    found = run(SynthesisTask("ptx-9.4", vocabulary(["core"], spread=("one",)), 3), HereAndNow()).results
     assert {one["size"] for one in found} == {2, 3} or {one["size"] for one in found} == {3}
     for one in found:
         assert api.check(str(one["text"])).answer.observation.value == "never"
@@ -342,8 +342,8 @@ def test_the_lattice_of_models() -> None:
     pytest.importorskip("networkx")
     from memmodel.search.lattice import implications, lattice, lattice_svg
 
-    names = ["sc", "ptx-6.0", "ptx-9.3"]
+    names = ["sc", "ptx-6.0", "ptx-9.4"]
     found = implications(names, vocabulary(["plain"], spread=("one",)), 4)
     assert ("sc", "ptx-6.0") in found and ("ptx-6.0", "sc") not in found
     drawn = lattice_svg(lattice(names, found))
-    assert drawn.startswith("<svg") and "ptx-9.3" in drawn
+    assert drawn.startswith("<svg") and "ptx-9.4" in drawn

@@ -23,7 +23,7 @@ from memmodel.why.unfold import Chain, Unfolding
 from memmodel.why.values import Values
 
 LITMUS = ROOT / "litmus"
-MODEL = api.load("ptx-9.3")
+MODEL = api.load("ptx-9.4")
 
 FORBIDDEN = (
     "async/proxy/A1",

@@ -9,6 +9,7 @@ import sys
 
 import click
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, complain, guarded, not_kept, say, write_json
 from memmodel.cli.options import (
     Judging,
@@ -57,7 +58,6 @@ def check(
     undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
     from memmodel import batch
-    from memmodel.api import DEFAULT_MODEL
     from memmodel.cli.listing import finished, run_readings
     from memmodel.cli.models import hear
     from memmodel.cli.results import Results
@@ -147,7 +147,7 @@ def suite(
     """Run many tests and list those that are not as expected.
 
     Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
-    words: `--model my.cat --against ptx-9.3` shows what changes. Control-C ends a run with what is done in the files
+    words: `--model my.cat --against ptx-9.4` shows what changes. Control-C ends a run with what is done in the files
     and in the sum; with --resume the same command goes on from there.
     """
     from memmodel import batch

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import (
     Judging,
@@ -157,7 +158,7 @@ def _models(names: tuple[str, ...], readings: bool, include: tuple[str, ...]) ->
     from memmodel import api, cat
 
     cat.settle(include, kept=True)
-    chosen = list(names or (api.DEFAULT_MODEL,))
+    chosen = list(names or (DEFAULT_MODEL,))
     if readings:
         chosen += [name for name in api.reading_models() if name not in chosen]
     return tuple(api.load(name) for name in chosen)

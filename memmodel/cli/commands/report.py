@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel import batch
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
 from memmodel.cli.options import (
     Judging,
@@ -92,7 +93,6 @@ def report(
     The page needs no other file and no network. Exit code as `check`: 0 as expected, 1 differs, 2 bad input, 3
     undecided. Control-C ends the run; what is done by then is in the page.
     """
-    from memmodel.api import DEFAULT_MODEL
     from memmodel.cli.models import hear
     from memmodel.limits import shared
 

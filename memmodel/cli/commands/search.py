@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import gathered, json_option, memory_option, model_option, parse_budget
 from memmodel.cli.terminal import progress_bar
@@ -44,7 +45,7 @@ seconds_option = click.option(
 )
 show_option = click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="Results to print.")
 size_option = partial(click.option, "--size", "-n", type=click.IntRange(1, 12), help="Instructions at most.")
-searched_model_option = model_option(default="ptx-9.3", help="A model.")
+searched_model_option = model_option(default=DEFAULT_MODEL, help="A model.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 
 from memmodel.answer import Budget
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.collecting import rarely_collecting
@@ -34,8 +35,6 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.limits import Limits
 from memmodel.ptx.module.reader import read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
-
-DEFAULT_MODEL = "ptx-9.3"
 
 
 def check_kernel(

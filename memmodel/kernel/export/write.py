@@ -24,6 +24,7 @@ from memmodel.base.labels import (
     Mbarrier,
     ProxyFence,
 )
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.kernel.export.issues import issued, releases
 from memmodel.kernel.export.objects import ObjectLayout, remote
 from memmodel.kernel.export.story import ALIGN, COPIED, Deed, FindingStory, NotExported, about_lines, touched_by
@@ -83,7 +84,7 @@ class Writer:
         source = finding.sides[0].instruction.span.source.name.rsplit("/", 1)[-1]
         head = [f"PTX {self.name}", f'"{about_lines(finding)} of {source.replace(chr(34), "")}."']
         head += [f'"{finding.message}."'] if rule == HANG else []
-        head += ["Expect=ptx-9.3:sometimes", ""]
+        head += [f"Expect={DEFAULT_MODEL}:sometimes", ""]
         declared = self._declarations()
         return "\n".join([*head, *declared, *([""] if declared else []), *threads, f"exists {asked}", ""])
 

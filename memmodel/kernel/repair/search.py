@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from memmodel.answer import Budget
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import DEFAULT_MODEL, judged
+from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch, read_launch

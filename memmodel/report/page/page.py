@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.report.page.code import diff_html, shown, source_html, told_html
 from memmodel.report.page.sheet import Because, Repairs, Sheet
 from memmodel.report.picture.draw import Drawing
@@ -125,7 +126,7 @@ def _row(number: int, sheet: Sheet) -> str:
     attributes = "".join(
         f' data-{name}="{shown("|".join(values))}"' for name, values in _attributes(sheet).items() if values
     )
-    model = "" if sheet.model == "ptx-9.3" else f' <span class="model">{shown(sheet.model)}</span>'
+    model = "" if sheet.model == DEFAULT_MODEL else f' <span class="model">{shown(sheet.model)}</span>'
     below = shown(sheet.question) if sheet.question else shown(sheet.path)
     chips = "".join(f'<span class="chip found">{shown(word)}</span>' for word in sheet.findings)
     reasons = "; ".join(_reasons(sheet)).replace("; forbidden by ", ", ")

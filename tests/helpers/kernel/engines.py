@@ -42,7 +42,7 @@ ret;
 
 
 def verdict_of(
-    body: str, threads: int = 32, ctas: int = 1, cluster: int = 1, model: str = "ptx-9.3", before: str = ""
+    body: str, threads: int = 32, ctas: int = 1, cluster: int = 1, model: str = "ptx-9.4", before: str = ""
 ) -> KernelVerdict:
     """The verdict on such a kernel; the map describes a 64 x 64 matrix of 16-bit elements, in boxes of 64 x 16."""
     read = parse_module(Source("k.ptx", text_of(body, before)))

@@ -52,7 +52,7 @@ def judged(source: str, trips: int, *, any_trips: bool = False) -> KernelVerdict
         {"name": "trips", "type": "u32", "value": trips},
     ]
     launch = parse_launch({"grid": [1, 1, 1], "block": [64, 1, 1], "params": params})
-    return judge(read, entry_of(read, "k"), launch, load_model("ptx-9.3"), CheckOptions(any_trips=any_trips))
+    return judge(read, entry_of(read, "k"), launch, load_model("ptx-9.4"), CheckOptions(any_trips=any_trips))
 
 
 def said(source: str, trips: int) -> str:

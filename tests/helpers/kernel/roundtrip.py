@@ -172,10 +172,10 @@ def found(path: Path) -> tuple[KernelVerdict, set[str]]:
     offsets = EmittedVariables.of(test, 1).offsets
     columns = [offsets[one.name] + one.length for one in test.variables if one.name in offsets]
     with tiles_of_tests(ends, columns) as starts:
-        verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.3"), options, Budget(seconds=SECONDS))
+        verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.4"), options, Budget(seconds=SECONDS))
     if starts:  # now it is known where the next matrix begins
         with tiles_of_tests([*ends, *starts], columns):
-            verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.3"), options, Budget(seconds=SECONDS))
+            verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.4"), options, Budget(seconds=SECONDS))
     kinds = set()
     for one in verdict.findings:  # harmless ones too: to the exact engines, stores that are equal race as any others
         own = ["// line" in side.instruction.span.line_text for side in one.sides]  # not of the set-up

@@ -244,7 +244,7 @@ def litmus_tests(draw: st.DrawFn) -> LitmusTest:
 @st.composite
 def questions(draw: st.DrawFn, term: st.SearchStrategy[RegValue | LocValue]) -> Asked:
     """A question about final states, or for a finding, with what is expected."""
-    models = st.sampled_from(("sc", "ptx-9.3", "my/model.cat", "a:b"))
+    models = st.sampled_from(("sc", "ptx-9.4", "my/model.cat", "a:b"))
     expected = draw(st.dictionaries(models, st.sampled_from(WORDS), max_size=2))
     finding = draw(st.none() | st.sampled_from(FINDINGS))
     about_states = finding is None

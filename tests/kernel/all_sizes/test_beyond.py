@@ -25,7 +25,7 @@ ADDRESS = "not shown: the address of st.global.u32 at line "
 
 def any_grid(body: str, ctas: int = 3) -> str:
     read = module(body, ".global .align 4 .u32 table[4] = {0, 1, 2, 0};")
-    return judge(read, entry(read), launch(ctas=ctas), load_model("ptx-9.3"), CheckOptions(any_grid=True)).beyond[
+    return judge(read, entry(read), launch(ctas=ctas), load_model("ptx-9.4"), CheckOptions(any_grid=True)).beyond[
         "any grid"
     ]
 
@@ -127,7 +127,7 @@ def test_a_matrix_of_tiles(row: int, along: str) -> None:
     """Rows of tiles may be added; what a row is longer by is in the next one."""
     read = module(MATRIX.format(row=row))
     given = launch().model_copy(update={"grid": (3, 2, 1)})
-    verdict = judge(read, entry(read), given, load_model("ptx-9.3"), CheckOptions(any_grid=True))
+    verdict = judge(read, entry(read), given, load_model("ptx-9.4"), CheckOptions(any_grid=True))
     assert verdict.beyond["any grid"].startswith(f"along x: {along}")
     assert "; along y: not shown: CTAs touch" in verdict.beyond["any grid"]
 
@@ -177,5 +177,5 @@ GIVEN = "ld.param.u32 %r8, [k_param_0];\nsetp.eq.u32 %p4, %r8, 5;\n"
 )
 def test_any_trips(body: str, answer: str) -> None:
     read = module("st.shared.u32 [s], 2;\nbar.sync 0;\n" + body if "ld.shared" in body else body)
-    verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), CheckOptions(any_trips=True, first=False))
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions(any_trips=True, first=False))
     assert verdict.beyond["any trip count"].startswith(answer)

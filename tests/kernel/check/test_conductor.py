@@ -26,7 +26,7 @@ EXAMPLES = ROOT / "docs" / "examples" / "kernels"
 
 def example() -> KernelCase:
     launch, module = read_launch(EXAMPLES / "scan.launch.json"), read_module(EXAMPLES / "scan-broken.ptx")
-    return KernelCase(module, entry_of(module, launch.kernel), launch, load_model("ptx-9.3"))
+    return KernelCase(module, entry_of(module, launch.kernel), launch, load_model("ptx-9.4"))
 
 
 def judged_with(runs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[JudgedKernel, int]:

@@ -66,7 +66,7 @@ def test_what_an_example_lacks_is_found(name: str, wanted: str) -> None:
     text = path.read_text()
     for repair in found.repairs:
         module = parse_module(Source("mended", inline(text, repair.edits)))
-        verdict = judge(module, module.entries[0], given, load_model("ptx-9.3"))
+        verdict = judge(module, module.entries[0], given, load_model("ptx-9.4"))
         assert verdict.word == repair.after.word
         assert not verdict.serious
 

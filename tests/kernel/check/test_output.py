@@ -70,7 +70,7 @@ FILES = '.file 1 "src/my kernel.cu"\n.file 2 "/usr/include/helper.h"'
 
 def located() -> KernelVerdict:
     read = module(LOCATED, FILES)
-    return judge(read, entry(read), launch(), load_model("ptx-9.3"))
+    return judge(read, entry(read), launch(), load_model("ptx-9.4"))
 
 
 def test_sarif_is_valid() -> None:
@@ -159,16 +159,16 @@ def test_which_ctas_are_run() -> None:
     assert chosen_ctas(large((100, 4, 1), (2, 2, 1)), ()) == (0, 1, 2, 3, 100, 101, 102, 103)
     assert chosen_ctas(large((4, 4, 1)), [(3, 1, 0)]) == (7,)
     read = module(NEIGHBOUR.format(sync=""))
-    verdict = judge(read, entry(read), launch(ctas=5), load_model("ptx-9.3"), CheckOptions(ctas=(3,)))
+    verdict = judge(read, entry(read), launch(ctas=5), load_model("ptx-9.4"), CheckOptions(ctas=(3,)))
     assert {side.cta for one in verdict.findings for side in one.sides} == {3}
 
 
 def test_an_opcode_is_taken_to_be_pure() -> None:
     body = "undecoded.wait;\n" + NEIGHBOUR.format(sync="bar.sync 0;")
     read = module(body)
-    assert judge(read, entry(read), launch(), load_model("ptx-9.3")).word == "undecided"
+    assert judge(read, entry(read), launch(), load_model("ptx-9.4")).word == "undecided"
     options = CheckOptions(assumed=("undecoded",))
-    verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), options)
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), options)
     assert verdict.word == "clean" and verdict.notes == ["undecoded.wait at line 17 was taken to touch registers only"]
 
 
@@ -202,7 +202,7 @@ def test_stages_and_rounds() -> None:
 
 def test_mutants() -> None:
     read = module(copy())
-    model = load_model("ptx-9.3")
+    model = load_model("ptx-9.4")
     seen: list[str] = []
     table = mutation_table(read, entry(read), launch(), model, progress=seen.append)
     changes = mutations(entry(read))
@@ -218,12 +218,12 @@ def test_mutants() -> None:
 def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
     twice = NEIGHBOUR.format(sync="bar.sync 0;\nbar.sync 0;")
     read = module(twice)
-    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"))
+    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"))
     assert [one.noticed for one in table.results] == [Noticed.UNNOTICED] * 2
     first, second = (one.mutation.instruction.line for one in table.results)
     assert f"are also ordered by bar.sync at line {second}" in table.results[0].how
     assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
-    late = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"), seconds=-1)
+    late = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), seconds=-1)
     assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
 
 
@@ -237,13 +237,13 @@ bar.sync 0;
 
 def test_why_mutants_are_not_noticed() -> None:
     read = module(IDLE)
-    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"))
+    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"))
     said = {(one.mutation.instruction.words[0], one.mutation.what): one.how for one in table.results}
     assert said["mbarrier", "1 more arrival"] == "nothing waits for a phase of its mbarrier object"
     assert said["fence", "removed"].startswith("no accesses through different proxies")
     assert all(one.how for one in table.results if one.noticed is Noticed.UNNOTICED)
     relaxed = module(NEIGHBOUR.format(sync="fence.acq_rel.gpu;\nbar.sync 0;"))
-    table = mutation_table(relaxed, entry(relaxed), launch(), load_model("ptx-9.3"))
+    table = mutation_table(relaxed, entry(relaxed), launch(), load_model("ptx-9.4"))
     assert {one.noticed for one in table.results if one.mutation.instruction.words[0] == "fence"} == {Noticed.UNNOTICED}
 
 
@@ -266,7 +266,7 @@ ld.shared.u32 %r21, [%r6];
 
 def test_a_commit_is_reached_where_the_copies_of_its_own_kind_are() -> None:
     read = module(OTHER_GROUPS)
-    table = mutation_table(read, entry(read), launch(32), load_model("ptx-9.3"))
+    table = mutation_table(read, entry(read), launch(32), load_model("ptx-9.4"))
     found = {one.mutation.instruction.opcode: one.noticed for one in table.results if one.mutation.what == "removed"}
     assert found["cp.async.commit_group"] is Noticed.FINDING
     assert found["cp.async.bulk.commit_group"] is Noticed.UNREACHED

@@ -95,7 +95,7 @@ def survives(text: str, name: str) -> str:
     """What becomes of a text: the word of a verdict, or `error`."""
     try:
         read = parse_module(Source(name, text))
-        verdict = judge(read, entry_of(read, None), launch(threads=40), load_model("ptx-9.3"), CheckOptions(2))
+        verdict = judge(read, entry_of(read, None), launch(threads=40), load_model("ptx-9.4"), CheckOptions(2))
     except InputError as error:
         assert error.render().strip(), text
         return "error"

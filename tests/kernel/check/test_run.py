@@ -43,7 +43,7 @@ def test_a_module_of_a_later_version_is_told_so(version: str, noted: bool) -> No
     text = kernel_text(NEIGHBOUR.format(sync="bar.sync 0;"))
     assert text.count(".version 8.8") == 1
     read = parse_module(Source("k.ptx", text.replace(".version 8.8", f".version {version}")))
-    verdict = judge(read, entry_of(read, None), launch(), load_model("ptx-9.3"))
+    verdict = judge(read, entry_of(read, None), launch(), load_model("ptx-9.4"))
     note = f"the module is of PTX {version}; its instructions mean here what PTX 9.4 says"
     assert (note in verdict.notes) is noted
 
@@ -480,7 +480,7 @@ def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
     read = module(body)
     run = run_launch(read, entry(read), launch(threads=36))
     made = RunJudge(entry(read), run, symmetric=symmetric)
-    flags = Flags(load_model("ptx-9.3"), made.execution)
+    flags = Flags(load_model("ptx-9.4"), made.execution)
     behind = made.graph.behind
     return {(rule, frozenset((behind[a].at, behind[b].at))) for rule, a, b in made.raised(flags)}
 
@@ -496,7 +496,7 @@ def test_the_flags_are_those_of_the_referee(body: str) -> None:
     run = run_launch(read, entry(read), launch())
     roles = Roles(run)
     execution = Graph(run, roles, Conflicts(run, roles)).execution(fences=True)
-    model = load_model("ptx-9.3")
+    model = load_model("ptx-9.4")
     flags, judged_by_referee = Flags(model, execution), evaluate(model, execution)
     assert flags.raised() == judged_by_referee.flags
     assert flags.relation("happens") == judged_by_referee.relation("happens")
@@ -506,7 +506,7 @@ def test_the_flags_are_those_of_the_referee(body: str) -> None:
 def test_readings_take_over_what_they_define_alike(body: str) -> None:
     read = module(body)
     made = RunJudge(entry(read), run_launch(read, entry(read), launch()))
-    default = Flags(load_model("ptx-9.3"), made.execution)
+    default = Flags(load_model("ptx-9.4"), made.execution)
     default.raised()
     for name, _, model in reading_models():
         alone = Flags(model, made.execution)
@@ -597,6 +597,6 @@ def test_a_reading_says_nothing_of_runs_about_which_it_was_not_asked() -> None:
 
 def test_no_run_is_made_for_the_name_of_a_race_that_only_a_reading_has() -> None:
     read = module("ld.global.b32 %r10, [%d0];\nst.shared.b32 [%r2], %r10;\n")
-    made, model = RunJudge(entry(read), run_launch(read, entry(read), launch(32))), load_model("ptx-9.3")
+    made, model = RunJudge(entry(read), run_launch(read, entry(read), launch(32))), load_model("ptx-9.4")
     names = [{one.rule for one in made.judged(model, ways=ways).findings} for ways in (False, True, False)]
     assert names == [{"same-store-race"}, {"equal-store-race"}, {"equal-store-race"}]

@@ -45,7 +45,7 @@ TWO_CTAS = parse_launch({**PAIR, "params": [POINTER]})
 def found_in(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
     """The test of each rule that a kernel of one warp breaks."""
     read = module(body)
-    kernel = judged(KernelCase(read, entry(read), given or launch(32), load_model("ptx-9.3"), CheckOptions()))
+    kernel = judged(KernelCase(read, entry(read), given or launch(32), load_model("ptx-9.4"), CheckOptions()))
     return {one.rule: best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings}
 
 

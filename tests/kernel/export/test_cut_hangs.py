@@ -178,7 +178,7 @@ CASES: list[tuple[str, str, Launch | None, list[str]]] = [
 def hangs(body: str, given: Launch | None = None) -> list[tuple[str | None, str]]:
     """The tests of all hangs of a kernel."""
     read = module(body)
-    kernel = judged(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.3"), CheckOptions()))
+    kernel = judged(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions()))
     return [best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings if one.rule == "hang"]
 
 

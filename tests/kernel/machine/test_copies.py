@@ -32,7 +32,7 @@ def ignoring(left: int, right: int, at: int = 16, before: str = "", size: int = 
     read = module(IGNORING.format(left=left, right=right, at=at, before=before))
     param = {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": size, "init": "zero"}
     launch = parse_launch({"grid": [1, 1, 1], "block": [32, 1, 1], "params": [param]})
-    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
     return {one.rule for one in verdict.findings} | ({"undecided"} if verdict.word == "undecided" else set())
 
 
@@ -175,7 +175,7 @@ W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
         "params": [param, {"name": "map", "type": "bytes", "hex": "00" * 128}],
     })  # fmt: skip
     read = parse_module(Source("k.ptx", text_of(body)))
-    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
     assert ({one.rule for one in verdict.findings} == {"undefined-instruction"}) is undefined
     assert undefined or verdict.word == "clean"
 
@@ -204,7 +204,7 @@ def copied(
         ],
     })  # fmt: skip
     read = parse_module(Source("k.ptx", text))
-    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
     return verdict.word, {one.rule for one in verdict.findings}
 
 

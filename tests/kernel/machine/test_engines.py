@@ -282,7 +282,7 @@ def test_tensor_memory_that_a_warp_frees(use: str, threads: int, found: set[str]
     assert rules(verdict_of(body, threads)) == found
 
 
-@pytest.mark.parametrize(("model", "found"), [("ptx-9.3", {"data-race"}), ("readings/D19-together", set())])
+@pytest.mark.parametrize(("model", "found"), [("ptx-9.4", {"data-race"}), ("readings/D19-together", set())])
 def test_lanes_read_the_address_behind_the_allocation(model: str, found: set[str]) -> None:
     """Without bar.warp.sync, as Example 1 of the page has it: D19."""
     body = FREED.replace("bar.warp.sync -1;\n", "").replace("{use}", FILLS + FILLED)
@@ -459,7 +459,7 @@ def test_each_cta_of_a_pair_scales_all_columns(column: int, read: bool) -> None:
 
 def test_the_fence_depends_on_the_reading() -> None:
     body = without(TENSOR, "tcgen05.fence::after_thread_sync;")
-    assert verdict_of(body, model="ptx-9.3").word == "findings"
+    assert verdict_of(body, model="ptx-9.4").word == "findings"
     assert verdict_of(body, model="readings/D4b-acquire").word == "clean"
 
 

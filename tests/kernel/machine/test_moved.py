@@ -127,7 +127,7 @@ st.shared.b32 [%r2], %r10;
 
 def test_parameters_of_the_entry_are_one_value_for_all() -> None:
     read = module("ld.param.b32 %r9, [k_param_0];\nst.shared.b32 [%r2], %r9;")
-    verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"))
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"))
     assert {one.rule for one in verdict.findings} == {"equal-store-race"}
 
 

@@ -27,7 +27,7 @@ def judged(
     buffers = [{"name": "own", "address": "0x200000000", "bytes": 4096, "init": "zero"}]
     launch = parse_launch({"grid": [ctas, 1, 1], "block": [threads, 1, 1], "params": [param], "buffers": buffers})
     read = parse_module(Source("k.ptx", text))
-    return judge(read, entry(read), launch, load_model("ptx-9.3"))
+    return judge(read, entry(read), launch, load_model("ptx-9.4"))
 
 
 def rules(verdict: KernelVerdict) -> set[str]:

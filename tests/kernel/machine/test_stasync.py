@@ -148,7 +148,7 @@ def test_representatives_show_what_all_threads_show(store: str, waits: bool) -> 
     params.append({"name": "map", "type": "bytes", "hex": "00" * 128})
     launch = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
     run = run_launch(read, entry_of(read, "k"), launch)
-    model = load_model("ptx-9.3")
+    model = load_model("ptx-9.4")
 
     def found(*, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
         made = RunJudge(entry_of(read, "k"), run, symmetric=symmetric).judged(model)

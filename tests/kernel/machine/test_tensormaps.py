@@ -63,6 +63,6 @@ def test_maps_that_the_launch_gives(parts: dict[str, str], found: set[str]) -> N
         "params": [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}],
         "tensormaps": [{"param": "p", "offset": at, **given} for at in (4096, 4224)],
     })  # fmt: skip
-    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
     assert {one.rule for one in verdict.findings} == found, repr(verdict)
     assert verdict.word == ("findings" if found else "clean")
