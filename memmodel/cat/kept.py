@@ -1,9 +1,11 @@
-"""Models that were loaded before: in this process, and on disk for the next ones.
+"""Models that were loaded before: in this process, and on disk for the next ones; and texts that are made of the
+shipped models.
 
-In: how to load a model. Out: Model. Settled here: a model is taken from before only if every file that it was read from
-has the text it had then, every include finds the same file, and the program that resolved it is the same. What is on
-disk lies in the person's own cache folder, holds nothing but a model, and is ignored where it cannot be read.
-`keep_models(False)` turns that off.
+In: how to load a model, or to make a text. Out: Model, or the text. Settled here: a model is taken from before only if
+every file that it was read from has the text it had then, every include finds the same file, and the program that
+resolved it is the same; a text if no shipped file has another size or time. What is on disk lies in the person's own
+cache folder, holds nothing but a model or such a text, and is ignored where it cannot be read. `keep_models(False)`
+turns that off.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from memmodel.base.resources import cache_dir, look
+from memmodel.base.resources import axioms_dir, cache_dir, look
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.source import Source
@@ -69,6 +71,23 @@ def kept(name: str, path: Path, allowed: Sequence[Path], load: Callable[[], Load
     return known
 
 
+def kept_text(name: str, make: Callable[[], str]) -> str:
+    """The text of that name that was made of the shipped models before, if neither they nor the program have changed.
+
+    `make`: makes it anew, on one line.
+    """
+    entry = _entry_of("\0".join([_program(), _shipped(), name]))
+    if entry is None:
+        return make()
+    head = entry.text.encode("utf-8", "surrogatepass") + b"\n"
+    data = _bytes_of(entry)
+    if data is not None and data.startswith(head):
+        return data[len(head) :].decode("utf-8", "replace")
+    text = make()
+    _write(entry, head + text.encode())
+    return text
+
+
 # ---- on disk ---------------------------------------------------------------------------------------------------------
 
 
@@ -84,11 +103,28 @@ def _program() -> str:
     """What resolved a model: this Python and these files of the program."""
     package = Path(__file__).resolve().parent.parent
     marks = [sys.version, str(package)]
-    for folder in (package, package / "base", package / "cat", package / "cat" / "text", package / "cat" / "interpret"):
-        with suppress(OSError), os.scandir(folder) as entries:
-            files = [entry for entry in entries if entry.name.endswith(".py")]
-            marks += sorted(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    for folder in (
+        package,
+        package / "base",
+        *(package / "cat" / room for room in ("", "text", "interpret", "evaluate")),
+    ):
+        marks += _files(folder, ".py")
     return "\n".join(marks)
+
+
+def _shipped() -> str:
+    """The shipped models, as `_program` says."""
+    home = axioms_dir()
+    folders = (home, *sorted(folder for folder in home.iterdir() if folder.is_dir()))
+    return "\n".join([str(home), *(mark for folder in folders for mark in _files(folder, ".cat"))])
+
+
+def _files(folder: Path, suffix: str) -> list[str]:
+    """Name, size and time of the files of a folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        files = [entry for entry in entries if entry.name.endswith(suffix)]
+        return sorted(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,33 +136,42 @@ class _Entry:
 
 
 def _entry(key: tuple[object, ...]) -> _Entry | None:
+    return _entry_of("\0".join([_program(), os.getcwd(), *map(str, key)]))
+
+
+def _entry_of(text: str) -> _Entry | None:
     folder = cache_dir() if _ON_DISK[0] else None
     if folder is None:
         return None
     from zlib import crc32
 
-    text = "\0".join([_program(), os.getcwd(), *map(str, key)])
     data = text.encode("utf-8", "surrogatepass")
     return _Entry(folder / f"{crc32(data):08x}{crc32(data, 1):08x}{SUFFIX}", text)
 
 
 def _from_disk(entry: _Entry | None) -> LoadedModel | None:
-    if entry is None:
+    data = None if entry is None else _bytes_of(entry)
+    if entry is None or data is None:
         return None
     import pickle
 
     try:
-        with open(entry.path, "rb") as handle:
-            if hasattr(os, "getuid") and os.fstat(handle.fileno()).st_uid != os.getuid():
-                return None
-            content = _read(handle.read())
-    except (OSError, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, LookupError, ImportError):
+        content = _read(data)
+    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, LookupError, ImportError):
         return None
     except (MemoryError, RecursionError):
         return None
     match content:
         case (entry.text, LoadedModel() as loaded):
             return loaded
+    return None
+
+
+def _bytes_of(entry: _Entry) -> bytes | None:
+    """What a file on disk has, if it is this person's own."""
+    with suppress(OSError), open(entry.path, "rb") as handle:
+        if not hasattr(os, "getuid") or os.fstat(handle.fileno()).st_uid == os.getuid():
+            return handle.read()
     return None
 
 
@@ -158,10 +203,16 @@ def _to_disk(entry: _Entry | None, loaded: LoadedModel) -> None:
     if entry is None:
         return
     import pickle
+
+    with suppress(RecursionError, MemoryError, pickle.PicklingError):
+        _write(entry, pickle.dumps((entry.text, loaded), protocol=5))
+
+
+def _write(entry: _Entry, data: bytes) -> None:
+    """Keep a file; without room or right to, nothing is kept."""
     import tempfile
 
-    with suppress(OSError, RecursionError, MemoryError, pickle.PicklingError):
-        data = pickle.dumps((entry.text, loaded), protocol=5)
+    with suppress(OSError):
         entry.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         older = sorted(entry.path.parent.glob(f"*{SUFFIX}"), key=os.path.getmtime)
         for path in older[: max(0, len(older) + 1 - MOST)]:

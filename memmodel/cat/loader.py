@@ -9,6 +9,7 @@ comes before every model. A file that is included again adds nothing; one that i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from memmodel.base.resources import look
@@ -24,6 +25,9 @@ from memmodel.source import Source
 PRELUDE = "prelude.cat"
 MAX_INCLUDES = 20
 """Files that include one another, one inside the next."""
+
+parsed = lru_cache(64)(parse)
+"""The statements of a text. Readings of one model include the same files."""
 
 
 class Loader:
@@ -63,7 +67,7 @@ class Loader:
         if path is not None:
             self.seen.add(self.disk.real(path))
             self.files.append((path, source.text))
-        text = parse(source)
+        text = parsed(source)
         if model is not None:
             self.resolver.settle_in(World(f"{text.heading} {model}"))
         self.resolver.run(text)

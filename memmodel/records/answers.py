@@ -27,7 +27,8 @@ class TimesRecord(JsonRecord):
 
 class ReportRecord(JsonRecord):
     """One question of a test under one model. `because`: what is missing for the outcome to be forbidden, `cycle`: how
-    the first of `axioms` forbids it."""
+    the first of `axioms` forbids it. `depends_on`: readings with another answer, `may_depend_on`: readings that forbid
+    the execution shown."""
 
     test: str
     path: str
@@ -58,6 +59,8 @@ class ReportRecord(JsonRecord):
     known_difference: str = ""
     because: tuple[ObstacleRecord, ...] = ()
     cycle: tuple[StepRecord, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    may_depend_on: tuple[str, ...] = ()
 
 
 class ErrorCause(JsonRecord):

@@ -27,6 +27,7 @@ from memmodel.records.execution import EventRecord, ExecutionRecord, FindingReco
 from memmodel.records.reasons import ObstacleRecord, StepRecord, WaitingRecord
 from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
 from memmodel.report.findings import why_unordered
+from memmodel.report.open_decisions import NONE, open_decisions
 from memmodel.source import Span
 from memmodel.why.records import Story
 from memmodel.why.stuck import stuck
@@ -46,6 +47,7 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
     stories = stories_of_findings(report) if explained else {}
     outcome = story_of_outcome(report) if explained else None
     cycle = first_contradiction(report) if explained else None
+    decided = open_decisions(report) if explained else NONE
     times = answer.times
     return ReportRecord(
         test=report.test,
@@ -77,6 +79,8 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
         known_difference=known_difference,
         because=_because(outcome),
         cycle=tuple(map(StepRecord.of, cycle.steps)) if cycle is not None else (),
+        depends_on=decided.other,
+        may_depend_on=decided.possible,
     ).json_values()
 
 

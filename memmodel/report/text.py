@@ -12,6 +12,7 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.report.because import because, because_findings, because_never, because_outcome
 from memmodel.report.execution import Style, execution_lines, plain
 from memmodel.report.findings import finding_lines
+from memmodel.report.open_decisions import decision_lines
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
@@ -34,6 +35,7 @@ def _explained(report: Report, style: Style) -> list[str]:
     if answer.axioms:
         lines.append(f"  forbidden by {', '.join(style(axiom, 'name') for axiom in answer.axioms)}")
         lines += [f"    {line}" for line in because_never(report)]
+    lines += [f"  {line}" for line in decision_lines(report)]
     lines += finding_lines(report, style, because_findings(report, style))
     if answer.unsearched and answer.unsearched != answer.reason:
         lines += [f"  there may be other findings: {answer.unsearched}"]

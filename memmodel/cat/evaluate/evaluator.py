@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from memmodel.cat.evaluate.algebra import Algebra
-from memmodel.cat.evaluate.graph import ExpressionGraph, Node
+from memmodel.cat.evaluate.graph import ExpressionGraph, Node, StoredGraph, StoredNodes
 from memmodel.errors import InternalError
 
 V = TypeVar("V")
@@ -29,9 +29,11 @@ def nothing_known(number: int) -> None:
 class Evaluator(Generic[V]):
     """Values of nodes, each evaluated once."""
 
-    def __init__(self, graph: ExpressionGraph, algebra: Algebra[V], known: Known[V] = nothing_known) -> None:
+    def __init__(
+        self, graph: ExpressionGraph | StoredGraph, algebra: Algebra[V], known: Known[V] = nothing_known
+    ) -> None:
         self.graph = graph
-        self.nodes = graph.nodes
+        self.nodes: list[Node] | StoredNodes = graph.nodes
         self.algebra = algebra
         self.opposite: Evaluator[V] = self
         self._known = known

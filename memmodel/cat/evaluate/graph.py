@@ -112,6 +112,38 @@ class ExpressionGraph:
         return Node(op, operands, name, place, is_set, bases, is_open and op != "recursion", flat, size)
 
 
+Part = tuple[str, list[int], str, int, bool, bool, bool, int]
+"""A node as JSON holds it: the fields of `Node` without `bases`."""
+
+
+class StoredNodes(dict[int, Node]):
+    """Nodes that were written down, each made when it is asked for. Their `bases` are not known."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        super().__init__()
+        self._parts = parts
+
+    def __missing__(self, number: int) -> Node:
+        op, operands, name, place, is_set, is_open, flat, size = self._parts[number]
+        node = self[number] = Node(op, tuple(operands), name, place, is_set, frozenset(), is_open, flat, size)
+        return node
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGraph:
+    """A graph that can be evaluated, and no more."""
+
+    nodes: StoredNodes
+
+
+def parts_of(graph: ExpressionGraph) -> list[Part]:
+    """The nodes of a graph, to be written down."""
+    return [
+        (node.op, list(node.operands), node.name, node.place, node.is_set, node.open, node.flat, node.size)
+        for node in graph.nodes
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class DefinitionGraph:
     """The graph of the definitions of one model. `defined`: the node of each."""
