@@ -17,6 +17,9 @@ PROXY_FENCE_OF_ONE_SPACE = 15.0
 TCGEN05_FENCE = 2.0
 WAIT = 10.0
 OTHER = 1.0
+STRONG_DATA = 10.0
+"""A weak access made strong, which may no longer be combined with others; data is rather waited for than relabelled."""
+
 MOVED_ACCESS = 60.0
 """An access in another place of its thread: the program does its work in another order."""
 

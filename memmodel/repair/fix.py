@@ -28,6 +28,7 @@ from memmodel.repair.hints import alone, by_turns, reasons, would_do
 from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
+from memmodel.repair.insertion.rereads import repeats
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
 from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.ideas import by_idea, makes_strong
@@ -192,10 +193,10 @@ def _fixed(
 
 
 def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str:
-    """Where plain accesses are made strong, so that they do not race in executions without the outcome: what takes the
-    outcome away without that. `aims`: the one that was reached, and those after it."""
+    """Where accesses are made strong or a flag is waited for, so that nothing races in executions without the outcome:
+    what takes the outcome away without that. `aims`: the one that was reached, and those after it."""
     repair = min(search.best, key=cost, default=())
-    rest = tuple(edit for edit in repair if not makes_strong(edit))
+    rest = tuple(edit for edit in repair if not (makes_strong(edit) or repeats(edit)))
     if len(aims) < 2 or aims[1].findings or not 0 < len(rest) < len(repair):
         return ""
     search.aim, search.glance = aims[1], glance

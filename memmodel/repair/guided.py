@@ -19,6 +19,7 @@ from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE, THREADS
 from memmodel.repair.hints import answers, kind
+from memmodel.repair.insertion.rereads import repeated
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes import Change
@@ -61,18 +62,22 @@ def asked_for(
     answers: list[list[frozenset[Edit]]] = []
     for change in explained.changes:
         direct = does(change)
-        strong = _strong(execution, change, does) if against.finding is not None else None
+        strong = _strong(execution, against, change, does) if against.finding is not None else None
         some = [frozenset({direct})] if direct is not None else near.answers(change)
-        answers.append(some[:ANSWERS] + ([strong] if strong else []))
+        loop = _loop(execution, change, carry, applied)
+        answers.append([frozenset({loop})] if loop else some[:ANSWERS] + ([strong] if strong else []))
     sets = dict.fromkeys(frozenset(edit for part in parts for edit in part) for parts in product(*answers))
     return sorted(sets, key=lambda edits: sum(map(PRICE, edits)))[:ALTERNATIVES]
 
 
-def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit | None]) -> frozenset[Edit] | None:
+def _strong(
+    execution: Execution, against: Against, change: Change, does: Callable[[Change], Edit | None]
+) -> frozenset[Edit] | None:
     """Two accesses that nothing orders, made strong: then they do not race, whatever their order."""
-    if change.reason is not Reason.NO_SYNCHRONIZATION or change.other is None:
+    pair = _pair(against)
+    if change.reason not in (Reason.NO_SYNCHRONIZATION, Reason.NOT_SEEN) or pair is None:
         return None
-    ends = [execution.events[event] for event in (change.at, change.other)]
+    ends = [execution.events[event] for event in pair]
     seats = [event.point.seat for event in ends]
     if not all(isinstance(event.label, Access) and not event.label.asynchronous for event in ends):
         return None
@@ -80,7 +85,7 @@ def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit 
     assert seat is not None and other_seat is not None
     scope = seat.common_scope(other_seat)
     chosen: set[Edit] = set()
-    for number, event in zip((change.at, change.other), ends, strict=True):
+    for number, event in zip(pair, ends, strict=True):
         assert isinstance(event.label, Access)
         weak = event.label.sem is Sem.WEAK
         if not weak and event.label.scope is not None and event.label.scope >= scope:
@@ -107,16 +112,16 @@ class Nearby:
         if at is None or wanted.edges:
             return False
         if wanted.fields:
-            return edit.adds == 0 and any(self._place(event) == at for event, _, _ in wanted.fields)
+            return edit.adds == 0 and any(instruction_of(self.execution, event) == at for event, _, _ in wanted.fields)
         for inserted in wanted.inserted:
-            beside = self._place(inserted.beside)
+            beside = instruction_of(self.execution, inserted.beside)
             if edit.adds > 0 and beside is not None and beside[0] == at[0] and abs(beside[1] - at[1]) <= FAR:
                 return True
         return False
 
     def answers(self, change: Change) -> list[frozenset[Edit]]:
         """What may do what an explanation asks for, the nearest first."""
-        first, second = self._place(change.at), self._place(change.other)
+        first, second = instruction_of(self.execution, change.at), instruction_of(self.execution, change.other)
         match change.reason:
             case Reason.PARITY:
                 return self._numbers("parity", second)
@@ -133,19 +138,6 @@ class Nearby:
                 more = [frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and _expects_more(edit)]
                 return [*signals, *more[:1], *waits[: ANSWERS - 2], *meetings]
         return []
-
-    def _place(self, event: int | None) -> tuple[int, int] | None:
-        """The thread of an event, and the number of its instruction in the text."""
-        if event is None:
-            return None
-        events = self.execution.events
-        point = events[event].point
-        thread_level = event if point.issue is None else point.issue
-        thread = events[thread_level].point.thread
-        record = self.execution.frame.record_of(events[thread_level]) if thread is not None else None
-        if thread is None or record is None:
-            return None
-        return thread, self.execution.frame.lowered.programs[thread].steps[record.name.step].index
 
     def _numbers(self, word: str, place: tuple[int, int] | None) -> list[frozenset[Edit]]:
         """Other numbers of a kind at an instruction, else elsewhere in its thread."""
@@ -210,6 +202,30 @@ class Nearby:
         ]
 
 
+def instruction_of(execution: Execution, event: int | None) -> tuple[int, int] | None:
+    """The thread of an event, and the number of its instruction in the text; None for an initial write."""
+    if event is None:
+        return None
+    point = execution.events[event].point
+    thread_level = event if point.issue is None else point.issue
+    thread = execution.events[thread_level].point.thread
+    record = execution.frame.record_of(execution.events[thread_level]) if thread is not None else None
+    if thread is None or record is None:
+        return None
+    return thread, execution.frame.lowered.programs[thread].steps[record.name.step].index
+
+
+def _loop(execution: Execution, change: Change, carry: Carry, applied: Sequence[Edit]) -> Edit | None:
+    """The change of the text that repeats what has not seen another thread; None where nothing of the kind is asked."""
+    place, base = instruction_of(execution, change.other), carry.base
+    if change.reason is not Reason.NOT_SEEN or place is None or base is None:
+        return None
+    thread = place[0]
+    count = len(list(instructions(base.test.threads[thread])))
+    index = next((index for index in range(count) if shifted((thread, index), applied) == place), None)
+    return None if index is None else repeated(base, thread, index, execution.values[change.at])
+
+
 def _is_place(group: tuple[object, ...]) -> bool:
     return len(group) == 2 and all(isinstance(part, int) for part in group) and group[0] != -1
 
@@ -232,13 +248,18 @@ def diagnosis(against: Against) -> Diagnosis | None:
     if execution is None or ground is None:
         return None
     flag = next((check for check in against.model.flags if check.name == against.flag), None)
-    pair = None
-    if against.finding is not None:
-        first, second = against.finding.first, against.finding.second
-        if first is None or second is None or first.uid == second.uid or flag is None:
-            return None
-        pair = (first.uid, second.uid)
+    pair = _pair(against)
+    if against.finding is not None and (pair is None or flag is None):
+        return None
     return Diagnosing(against.model, execution, ground.ranks, flag, pair, ground.known).diagnosis()
+
+
+def _pair(against: Against) -> tuple[int, int] | None:
+    """The two accesses of a finding; None where no finding relates two."""
+    if against.finding is None:
+        return None
+    first, second = against.finding.first, against.finding.second
+    return None if first is None or second is None or first.uid == second.uid else (first.uid, second.uid)
 
 
 def _does(execution: Execution, alteration: Alteration, change: Change) -> bool:

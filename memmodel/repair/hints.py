@@ -22,6 +22,7 @@ MOST_EXPLAINED = 6
 ABOUT_WAITS = frozenset(
     (
         Reason.NO_SYNCHRONIZATION,
+        Reason.NOT_SEEN,
         Reason.NOT_WAITED,
         Reason.NOT_TRANSITIVE,
         Reason.TCGEN05_COMMIT,
@@ -50,7 +51,9 @@ ABOUT_PROXIES = frozenset(
 ABOUT_TENSOR_MEMORY = frozenset((Reason.TCGEN05_FENCE, Reason.TCGEN05_COMMIT, Reason.TCGEN05_WAIT))
 """Reasons after which order of the memory fences is not what is missing."""
 
-ABOUT_FENCES = frozenset((Reason.FENCE_SIDE, Reason.RELAXED, Reason.NO_SYNCHRONIZATION, Reason.NO_FENCE_SC))
+ABOUT_FENCES = frozenset(
+    (Reason.FENCE_SIDE, Reason.RELAXED, Reason.NO_SYNCHRONIZATION, Reason.NOT_SEEN, Reason.NO_FENCE_SC)
+)
 """Reasons after which a memory fence may stand in the wrong place."""
 
 BY_ITSELF = frozenset(
@@ -200,7 +203,7 @@ def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
     if edit.group[2] == "space":
         return bool(why & ABOUT_PROXIES)
     if about_numbers(edit):
-        return answers(edit, why) or Reason.NO_SYNCHRONIZATION in why
+        return answers(edit, why) or bool(why & {Reason.NO_SYNCHRONIZATION, Reason.NOT_SEEN})
     if (edit.adds > 0 and edit.rank <= 1) or edit.more or "tcgen05.commit" in edit.text:
         return bool(why & ABOUT_WAITS)
     if "fence.sc" in edit.text:

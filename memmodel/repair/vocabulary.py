@@ -16,13 +16,13 @@ from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.ptx.operands import Imm, Mem
-from memmodel.repair.costs import cost
+from memmodel.repair.costs import STRONG_DATA, cost
 from memmodel.repair.edits import Edit, place, respelled
 from memmodel.repair.exchanges import alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.gaps import gaps, moved
 from memmodel.repair.insertion.lines import Lines, widths
-from memmodel.repair.spellings import is_fence, other_spaces, wider
+from memmodel.repair.spellings import is_fence, other_spaces, semantics, wider
 
 NUMBER = 1.0
 MOVE = 1.0
@@ -52,10 +52,11 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
 def _spellings(
     test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int], scopes: frozenset[str]
 ) -> Iterator[Edit]:
-    now = cost(read_instruction(item, test))
+    spelling = read_instruction(item, test)
+    now, weak = cost(spelling), spelling.head in ("ld", "st") and semantics(spelling) == "weak"
     options = sorted(((cost(spelling), mnemonic) for mnemonic, spelling in wider(item, test, scopes)))
     for level, (price, mnemonic) in enumerate(options):
-        added = max(price - now, 0.0) + NUMBER
+        added = max(price - now, 0.0) + NUMBER + (STRONG_DATA if weak else 0.0)
         yield respelled(thread, item, mnemonic, added, (*at, "spelling"), level=level)
 
 

@@ -116,11 +116,11 @@ def word_of(flag: str) -> str:
     return flag.replace("-", " ") if kind is FindingKind.OTHER else kind.value
 
 
-def sentence(finding: Finding) -> str:
-    """A finding in a line, with the labels of its execution; for a hang, what the first thread waits for."""
+def sentence(finding: Finding, *, labelled: bool = True) -> str:
+    """A finding in a line, for a hang what the first thread waits for; `labelled`: with the labels of its execution."""
     if finding.flag == HANG:
         return next(iter(finding.witness.waits), word_of(HANG))
-    return word_of(finding.flag) + _ends(finding, labelled=True)
+    return word_of(finding.flag) + _ends(finding, labelled=labelled)
 
 
 def _ends(finding: Finding, *, labelled: bool) -> str:

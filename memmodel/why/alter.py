@@ -96,6 +96,8 @@ class AlteredPart(FixedPart):
                 mask &= ~self._touched
                 for number in self._named.get(name, ()):
                     mask |= row.has(self.events[number].point.cell) << number
+            if name == "MBDONE":
+                mask |= sum({1 << wait for relation, _, wait in self.edges if relation == "mbarobs"})
             self._sets[name] = mask
         return self._sets[name]
 

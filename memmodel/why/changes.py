@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from memmodel.base.labels import (
     Access,
@@ -30,6 +31,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.rows import Rows, bits, pairs_of
 from memmodel.concrete.execution import Execution
+from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.flow import Between, Flow
@@ -82,6 +84,7 @@ class Changes:
             *self._waits(),
             *self._signals(),
             *self._phases(),
+            *self._unseen(),
             *self._fences(),
             *self._stronger(),
             *self._virtual(),
@@ -338,6 +341,41 @@ class Changes:
         """What a wait has seen of the thread of an update."""
         thread = self.events[update].point.thread
         return [n for n, row in enumerate(seen) if row >> wait & 1 and self.events[n].point.thread == thread]
+
+    def _unseen(self) -> Iterator[Change]:
+        """What threads could have seen between the two accesses, so that the first would be known to be over."""
+        meetings = [] if self.pair is None else [*self._reads_of_writes(), *self._tests_of_updates()]
+        if not meetings or self.pair is None:
+            return
+        leads = self.flow.with_links((update, seeing) for _, update, seeing in meetings)
+        for first, second in (self.pair, self.pair[::-1]):
+            end = self.flow.at(second)
+            for name, update, seeing in meetings:
+                on_the_way = leads[first] >> update & 1 and leads[seeing] >> end & 1
+                if on_the_way and not self.flow.surely_leads(seeing, update):
+                    change = Alteration((), (), ((name, update, seeing),))
+                    yield Change(Reason.NOT_SEEN, change, update, seeing, "", 1, 8.0)
+
+    def _reads_of_writes(self) -> Iterator[tuple[str, int, int]]:
+        """Strong reads with the strong writes of other threads to their locations that they do not read."""
+        reads_from = self.execution.relation("rf")
+        writes: dict[Cell | None, list[int]] = {}
+        reads: list[int] = []
+        for number, event in enumerate(self.events):
+            label = event.label
+            if isinstance(label, Access) and label.sem is not Sem.WEAK and not label.asynchronous:
+                (reads if label.side is Side.READ else writes.setdefault(event.point.cell, [])).append(number)
+        for read in reads:
+            for write in writes.get(self.events[read].point.cell, ()):
+                if self.flow.thread(write) != self.flow.thread(read) and not reads_from[write] >> read & 1:
+                    yield "rf", write, read
+
+    def _tests_of_updates(self) -> Iterator[tuple[str, int, int]]:
+        """Tests of mbarrier objects that returned false, with the arrivals and signals on their objects."""
+        same = self.execution.relation("samebar")
+        updates = bits(self.execution.set("ARRIVEON") | self.execution.set("SIGNAL"))
+        tests = bits(self.execution.set("MBTEST") & ~self.execution.set("MBDONE"))
+        return (("mbarobs", update, test) for update, test in product(updates, tests) if same[update] >> test & 1)
 
     # ---- more ---------------------------------------------------------------------------------------------------
 

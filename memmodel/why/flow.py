@@ -6,6 +6,7 @@ reads from other threads, observed mbarrier phases and barriers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Signal
@@ -66,6 +67,13 @@ class Flow:
         if self._sure is None:
             self._sure = closure(self._edges(LINKS[1:]))
         return bool(self._sure[a] >> b & 1)
+
+    def with_links(self, links: Iterable[tuple[int, int]]) -> Rows:
+        """What reaches what if there were these links as well."""
+        rows = self._edges(LINKS)
+        for first, second in links:
+            rows[first] |= 1 << second
+        return closure(rows)
 
     def told(self, event: int) -> list[int]:
         """The waits that see the end of an asynchronous access."""

@@ -72,6 +72,11 @@ class Sentences:
                     f"nothing orders {event} before {after}",
                     "a release after the first, an acquire that observes it",
                 )
+            case Reason.NOT_SEEN:
+                return (
+                    f"{after} has not seen {event}{self._not_waiting(change.other)}",
+                    f"a loop that repeats {self._line(change.other)} until it has, or a branch that skips the access",
+                )
             case Reason.REDUCTION:
                 return f"{event} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
@@ -119,6 +124,13 @@ class Sentences:
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
                 return f"{event}: {words} is missing", f"{words} at {self._line(change.at)}"
+
+    def _not_waiting(self, seeing: int | None) -> str:
+        """That the later access is executed whatever its thread has seen."""
+        for end in self.ends or ():
+            if seeing is not None and self.po[seeing] >> self.flow.at(end) & 1:
+                return f", and {self._line(end)} does not wait until it has"
+        return ""
 
     def _line(self, event: int | None) -> str:
         if event is None or event not in self.shown:

@@ -16,6 +16,7 @@ class Reason(Enum):
     """What stops the order from the first access towards the second: a closed list, in the words of reports."""
 
     NO_SYNCHRONIZATION = "no synchronization"
+    NOT_SEEN = "a flag that need not have been seen"
     SCOPES = "scopes that do not include each other"
     RELAXED = "relaxed or weak where acquire or release is needed"
     FENCE_SIDE = "a fence on the wrong side of the synchronization"

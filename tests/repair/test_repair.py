@@ -455,3 +455,47 @@ def test_blocks_that_did_not_change_are_the_table_as_it_was(path: Path) -> None:
         return
     given = laid(Source("t.litmus", table))
     assert given.back(given.blocks) == table
+
+
+SEEN_ONCE = {
+    "a load": ("st.release.gpu.global.u32 [f], 1;", "ld.acquire.gpu.global.u32 %r0, [f];", ""),
+    "a test of a phase": (
+        "mbarrier.arrive.shared::cta.b64 _, [bar];",
+        "mbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 0;",
+        "",
+    ),
+    "two threads in a row": (
+        "st.release.gpu.global.u32 [f], 1;",
+        "ld.acquire.gpu.global.u32 %r0, [g];",
+        "ld.acquire.gpu.global.u32 %r0, [f]; st.release.gpu.global.u32 [g], 1;",
+    ),
+}
+"""What tells, what sees it, what passes it on."""
+
+
+@pytest.mark.parametrize("name", SEEN_ONCE)
+def test_a_race_where_a_flag_was_not_seen_is_repaired_by_waiting_for_it(name: str) -> None:
+    """The outcome is forbidden already: the reader waits, and the two accesses stay weak."""
+    telling, seeing, passing = SEEN_ONCE[name]
+    third = f"thread P2 @ cta 0, gpu 0 {{ {passing} }}" if passing else ""
+    test = f"""PTX seen-once
+.global .u32 x = 0;
+.global .u32 f = 0;
+.global .u32 g = 0;
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {{
+    st.weak.global.u32 [x], 1;
+    {telling}
+}}
+thread P1 @ cta 0, gpu 0 {{
+    {seeing}
+    ld.weak.global.u32 %r1, [x];
+}}
+{third}
+exists (P1:%r1 == 2)
+"""
+    first = fix("t", test, MODELS, Options()).repairs[0]
+    assert all("repeat" in edit.what for edit in first.changes)
+    assert len(first.changes) == (2 if passing else 1)
+    for engine in ("z3", "enumerate"):
+        assert not api.check(Source("t", first.new), engine=engine).answer.findings

@@ -209,3 +209,11 @@ def test_a_notebook_shows_the_picture() -> None:
     assert report.draw("dot").startswith("digraph") and report.draw(everything=True) != shown
     assert "data race" in report.draw(finding="race").lower() or "stopped: " in report.draw(finding="race")
     assert report_samples.report(Answer(Observation.VACUOUS, "z3", reason="every execution waits"))._repr_svg_() is None
+
+
+def test_a_forbidden_outcome_is_drawn_as_its_cycle_and_a_race_beside_it_by_itself() -> None:
+    report = judged("shapes/MP+acq_rel.gpu+acq_rel.gpu@two-ctas")
+    cycle, race = words(draw_focus(report)), words(draw_focus(report, finding="race"))
+    assert {"An execution that Causality alone forbids.", "--finding race draws one.", "pattern-sync"} <= cycle
+    assert any(line.startswith("Data race between a: W.weak x = 1 (P0, line 6)") for line in race)
+    assert "d: ld.relaxed.gpu r0, y" in race and "d: ld.relaxed.gpu r0, y" not in cycle

@@ -67,6 +67,8 @@ REASONS = {
     "async/pipelines/gemm-tcgen05-2x3-few-bytes": Reason.BYTES,
     "async/pipelines/gemm-wgmma-2x3-consumer-parity": Reason.PARITY,
     "async/pipelines/epilogue-no-barrier": Reason.NO_SYNCHRONIZATION,
+    "shapes/MP+acq_rel.gpu+acq_rel.gpu@two-ctas": Reason.NOT_SEEN,
+    "shapes/ISA2+one-fence-middle@two-ctas": Reason.NOT_SEEN,
     "async/pipelines/multicast-own-commit": Reason.NOT_WAITED,
     "async/pipelines/split-k-bulk-reader-no-fence": Reason.NO_PROXY_FENCE,
     "async/honest/H11-same-thread-no-fence": Reason.NO_PROXY_FENCE,

@@ -15,7 +15,8 @@ from memmodel.answer import HANG, Witness
 from memmodel.errors import InputError, suggestion
 from memmodel.report.because import story_of_outcome
 from memmodel.report.execution import waiting
-from memmodel.report.expect import is_called
+from memmodel.report.expect import FINDINGS, is_called
+from memmodel.report.findings import sentence, word_of
 from memmodel.report.graph import BASIC, Edge, shown_edges
 from memmodel.report.picture.lanes import is_async, iterations
 from memmodel.report.picture.phases import Phase, phases_of, places_line
@@ -74,8 +75,7 @@ def focus_of(
     `explanation`: that of the report, if it is known; it saves work. Raises InputError for an unknown relation.
     """
     asked = finding or report.finding
-    focus = _of_hang(report, asked) or _of_story(report, asked)
-    focus = focus or (None if asked else _of_cycle(report, explanation))
+    focus = _of_hang(report, asked) or (None if asked else _of_cycle(report, explanation)) or _of_story(report, asked)
     if focus is None:
         return None
     known_relations((*show, *hide), focus.witness, focus.edges)
@@ -112,7 +112,8 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     if story is None:
         return None
     uids = _uids(story.witness)
-    said = [
+    said = [] if story.about == "outcome" else [f"{_headline(story)}."]
+    said += [
         f"Because of {obstacle.reason.value}: {obstacle.text}."
         for obstacle in story.obstacles
         if obstacle.text != story.rule
@@ -127,6 +128,14 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     if orders and story.first and story.second and all(name != reason for name, *_ in links):
         links.append((reason, uids[story.first.label], uids[story.second.label]))
     return replace(_focus(story.witness, links, frozenset(ends), said, beside | near), stops=frozenset(beside - ends))
+
+
+def _headline(story: Story) -> str:
+    """What is found, and between which accesses."""
+    ends = " and ".join(str(place) for place in (story.first, story.second) if place is not None)
+    word = word_of(story.about)
+    what = word[:1].upper() + word[1:]
+    return f"{what} between {ends}" if story.second is not None else f"{what}: {ends}"
 
 
 def _drawable(story: Story | None) -> bool:
@@ -157,6 +166,10 @@ def _of_cycle(report: Report, explanation: Explanation | None) -> Focus | None:
     contradiction = contradictions[0]
     links = _links(contradiction.steps, _uids(contradiction.witness), "")
     said = [f"An execution that {contradiction.axiom} alone forbids.", contradiction.rule]
+    for finding in first_findings(report.answer, 1):
+        word = next((word for word in FINDINGS if is_called(finding.flag, word)), "")
+        drawn = f"; --finding {word} draws one." if word else "."
+        said.append(f"Other executions have a finding: {sentence(finding, labelled=False)}{drawn}")
     return _focus(contradiction.witness, links, frozenset(_closing(links)), said, set())
 
 
