@@ -48,15 +48,7 @@ def read(runner: Runner, state: RunState, op: Read, run: Run) -> bool:
     if isinstance(where, BadFootprint):
         runner.fault(state, where.text, addr)
         return True
-    record = AccessRecord(
-        name=runner.name(state),
-        label=op.label,
-        order=state.visits,
-        instruction=state.instructions,
-        addr=addr,
-        ctrl=state.control(),
-        footprint=where,
-    )
+    record = runner.record(AccessRecord, state, op.label, addr=addr, footprint=where)
     kind = op.type or runner.space.declared_type(where.extents[0])
     size = scalar_size(where) if op.at is None else kind.width // 8
     starts = op.at or range(0, len(op.registers) * size, size)
@@ -81,20 +73,16 @@ def write(runner: Runner, state: RunState, op: Write) -> None:
         runner.fault(state, where.text, addr)
         return
     size = where.scalar or where.size // len(op.values)
-    state.add(
-        AccessRecord(
-            name=runner.name(state),
-            label=op.label,
-            order=state.visits,
-            instruction=state.instructions,
-            addr=addr,
-            ctrl=state.control(),
-            footprint=where,
-            data=tuple(state.depend(value, op.when) for value in op.values),
-            half_of=len(state.records) - 1 if op.rmw else None,
-        ),
-        packed([runner.value(value, state) for value in op.values], size),
+    record = runner.record(
+        AccessRecord,
+        state,
+        op.label,
+        addr=addr,
+        footprint=where,
+        data=tuple(state.depend(value, op.when) for value in op.values),
+        half_of=len(state.records) - 1 if op.rmw else None,
     )
+    state.add(record, packed([runner.value(value, state) for value in op.values], size))
 
 
 def packed(values: list[int], size: int) -> int:
@@ -110,11 +98,11 @@ def emitted(runner: Runner, state: RunState, op: Emit) -> PlainRecord:
     if op.address is None:
         return runner.plain(state, op.label)
     address = runner.value(op.address, state)
-    found: Extent | BadFootprint
+    extent: Extent | BadFootprint
     if op.columns:
-        found = runner.space.find_columns(address, op.columns, runner.place.cta_id)
+        extent = runner.space.find_columns(address, op.columns, runner.place.cta_id)
     else:
         whole = resolve(TensorMapAt(op.address, Window.GENERIC), (address,), runner.space, runner.place, runner.starts)
-        found = whole if isinstance(whole, BadFootprint) else whole.extents[0]
-    range = None if isinstance(found, BadFootprint) else Range(found.instance, found.first, found.end)
+        extent = whole if isinstance(whole, BadFootprint) else whole.extents[0]
+    range = None if isinstance(extent, BadFootprint) else Range(extent.instance, extent.first, extent.end)
     return runner.plain(state, op.label, addr=state.depend(op.address), range=range)

@@ -12,7 +12,7 @@ from functools import cached_property
 from memmodel.base.labels import Access, Side
 from memmodel.base.points import BarrierId
 from memmodel.base.rows import Rows, rows_of
-from memmodel.concrete.barriers import HalfEvent, Meeting, OneBarrier, WaitsFor, barriers_of, mixed
+from memmodel.concrete.barriers import HalfEvent, Meeting, WaitsFor, barriers_of, mixed
 from memmodel.concrete.execution import FixedPart
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectUse, Observed
 from memmodel.concrete.records import BarrierRecord, Contribution, End, ObjectRecord, Trace
@@ -31,12 +31,12 @@ class Assembly:
             for (thread, number), events in frame.of_record.items()
             if isinstance(record := self.traces[thread].records[number], BarrierRecord)
         ]
-        self.waiting = [one for thread in range(len(self.traces)) for one in self._waits_at_barrier(thread)]
+        self.waiting = [waits for thread in range(len(self.traces)) for waits in self._waits_at_barrier(thread)]
         self.barriers = barriers_of(frame.lowered, self.traces, self.halves, self.waiting)
         self.contributions: list[tuple[int, Contribution]] = [
-            (frame.of_record[thread, one.arrive][0], one)
+            (frame.of_record[thread, contribution.arrive][0], contribution)
             for thread, trace in enumerate(self.traces)
-            for one in trace.contributions
+            for contribution in trace.contributions
         ]
         self.last_round = frozenset(
             event
@@ -61,15 +61,15 @@ class Assembly:
     @cached_property
     def objects(self) -> list[MbarrierUses]:
         """The mbarrier objects that the execution uses."""
-        found: dict[Cell, list[ObjectUse]] = {}
+        uses_of: dict[Cell, list[ObjectUse]] = {}
         for (thread, number), events in self.frame.of_record.items():
             record = self.traces[thread].records[number]
             if isinstance(record, ObjectRecord):
                 signal = record.issue is not None
                 order = self.traces[thread].records[record.issue].order if record.issue is not None else record.order
                 assert order is not None
-                found.setdefault(record.object, []).append(ObjectUse(events[0], thread, order, signal, record))
-        return [MbarrierUses(cell, uses, self.last_round) for cell, uses in found.items()]
+                uses_of.setdefault(record.object, []).append(ObjectUse(events[0], thread, order, signal, record))
+        return [MbarrierUses(cell, uses, self.last_round) for cell, uses in uses_of.items()]
 
     # ---- base names that these choices decide --------------------------------------------------------------------
 
@@ -91,15 +91,15 @@ class Assembly:
         return {**{name: rows_of(its, self.frame.count) for name, its in pairs.items()}, "barmix": self._mixed}
 
     def rests(self, rf: Rows, co: Rows) -> bool:
-        """Do the spin loops in which threads wait for ever read writes that nothing follows in co?"""
-        reads = [one for one in self.last_round if _reads(self.frame, one)]
+        """True if the spin loops in which threads wait for ever read writes that nothing follows in co."""
+        reads = [event for event in self.last_round if _reads(self.frame, event)]
         return not any(rf[write] >> read & 1 and co[write] for read in reads for write in range(self.frame.count))
 
     # ---- what is missing -------------------------------------------------------------------------------------------
 
     def sentences(self, values: Sequence[int | None], mbar: Rows, meeting: Meeting) -> list[str]:
         """For each thread that waits for ever, where, and what it waits for."""
-        found = []
+        sentences = []
         for thread, trace in enumerate(self.traces):
             if trace.ending.end is not End.WAITS:
                 continue
@@ -108,23 +108,22 @@ class Assembly:
             name = self.frame.lowered.test.threads[thread].name
             where = f"{name} waits for ever at {span}" if span else f"{name} waits for ever"
             missing = self._missing(thread, values, mbar, meeting)
-            found.append(f"{where}: {missing}" if missing else where)
-        return found
+            sentences.append(f"{where}: {missing}" if missing else where)
+        return sentences
 
     def _missing(self, thread: int, values: Sequence[int | None], mbar: Rows, meeting: Meeting) -> str:
         """What a thread waits for: a barrier, or the first test or read of its last round."""
         space = self.frame.lowered.space
         for barrier, who in self.waiting:
             if who.thread == thread:
-                one: OneBarrier = self.barriers[barrier]
-                return one.text({e: n for e, n in meeting.generations.items()}, who)
+                return self.barriers[barrier].text(meeting.generations, who)
         for event in sorted(self.last_round):
             point = self.frame.events[event].point
             if point.thread != thread:
                 continue
             record = self.frame.record_of(self.frame.events[event])
             if isinstance(record, ObjectRecord):
-                uses = next(one for one in self.objects if one.cell == record.object)
+                uses = next(uses for uses in self.objects if uses.cell == record.object)
                 return f"{spell_cell(space, uses.cell)} {uses.missing(uses.chosen(mbar))}"
             value = values[event]
             if _reads(self.frame, event) and point.cell is not None and value is not None:

@@ -12,7 +12,7 @@ from itertools import product
 
 from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import bits
+from memmodel.base.rows import bits, has_cycle
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.concrete.waiting import barrier_at
 from memmodel.errors import InternalError
@@ -33,9 +33,9 @@ class HalfEvent:
     record: BarrierRecord
 
 
-def _ends(one: HalfEvent) -> bool:
-    """Is this arrival the end of a thread?"""
-    return isinstance(one.record.label, Barrier) and one.record.label.ends
+def _ends(arrival: HalfEvent) -> bool:
+    """True if this arrival is the end of a thread."""
+    return isinstance(arrival.record.label, Barrier) and arrival.record.label.ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,15 @@ def mask_of(numbers: Iterable[int]) -> int:
     return mask
 
 
-class OneBarrier:
-    """The halves of one barrier."""
+class BarrierUses:
+    """The uses of a barrier in one execution."""
 
     def __init__(self, barrier: BarrierId, halves: Sequence[HalfEvent], threads: ThreadsOf) -> None:
         self.barrier = barrier
         self.threads = threads
-        self.arrives = [one for one in halves if one.record.half is Half.ARRIVE]
-        self.waits = [one for one in halves if one.record.half is Half.WAIT]
-        self._awaited = {(one.thread, one.instruction) for one in self.waits}
+        self.arrives = [half for half in halves if half.record.half is Half.ARRIVE]
+        self.waits = [half for half in halves if half.record.half is Half.WAIT]
+        self._awaited = {(half.thread, half.instruction) for half in self.waits}
 
     # ---- generations ---------------------------------------------------------------------------------------
 
@@ -110,11 +110,11 @@ class OneBarrier:
             return
         if self._by_number():
             seen: dict[int, int] = {}
-            found: Generations = {}
-            for one in self.arrives:
-                found[one.event] = seen.get(one.thread, 0)
-                seen[one.thread] = found[one.event] + 1
-            yield found
+            generations: Generations = {}
+            for arrival in self.arrives:
+                generations[arrival.event] = seen.get(arrival.thread, 0)
+                seen[arrival.thread] = generations[arrival.event] + 1
+            yield generations
             return
         for assignment in self._extend(0, {}):
             if self._first_come(assignment):
@@ -122,26 +122,26 @@ class OneBarrier:
 
     def _first_launches(self) -> Iterator[Generations]:
         """Generation 0 is the first launch of the CTA, by any of its threads; without one, the ends of all of them."""
-        launches = [one for one in self.arrives if not _ends(one)]
+        launches = [arrival for arrival in self.arrives if not _ends(arrival)]
         first: dict[int, HalfEvent] = {}
-        for one in launches:
-            first.setdefault(one.thread, one)
+        for arrival in launches:
+            first.setdefault(arrival.thread, arrival)
         for chosen in first.values():
-            yield {one.event: int(one is not chosen) for one in self.arrives}
+            yield {arrival.event: int(arrival is not chosen) for arrival in self.arrives}
         if not launches:
-            yield {one.event: 0 for one in self.arrives}
+            yield {arrival.event: 0 for arrival in self.arrives}
 
     def _by_number(self) -> bool:
-        """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
-        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends or a pair
-        of CTAs acts together."""
+        """True if the k-th arrival of each thread is in generation k: everyone has to arrive; or as many threads as a
+        generation takes use the barrier, and each of them waits whenever it arrives; or a grid ends, or a pair of CTAs
+        acts together."""
         if self.barrier.domain in (Domain.GRID, Domain.PAIR):
             return True
-        counts = {one.record.count for one in self.arrives}
+        counts = {arrival.record.count for arrival in self.arrives}
         if counts <= {None} or all(count is not None and count < 0 for count in counts):
             return True
-        return counts == {len({one.thread for one in self.arrives})} and all(
-            (one.thread, one.instruction) in self._awaited for one in self.arrives
+        return counts == {len({arrival.thread for arrival in self.arrives})} and all(
+            (arrival.thread, arrival.instruction) in self._awaited for arrival in self.arrives
         )
 
     def _extend(self, at: int, chosen: Generations) -> Iterator[Generations]:
@@ -152,17 +152,17 @@ class OneBarrier:
         if at == len(self.arrives):
             yield dict(chosen)
             return
-        one = self.arrives[at]
-        before = [other for other in self.arrives[:at] if other.thread == one.thread]
+        arrival = self.arrives[at]
+        before = [other for other in self.arrives[:at] if other.thread == arrival.thread]
         least = 0
         if before:
             least = chosen[before[-1].event] + any(
-                wait.thread == one.thread and before[-1].event < wait.event < one.event for wait in self.waits
+                wait.thread == arrival.thread and before[-1].event < wait.event < arrival.event for wait in self.waits
             )
         for number in range(least, len(self.arrives)):
-            chosen[one.event] = number
+            chosen[arrival.event] = number
             yield from self._extend(at + 1, chosen)
-        chosen.pop(one.event, None)
+        chosen.pop(arrival.event, None)
 
     def _first_come(self, assignment: Generations) -> bool:
         """No generation has more arrivals than it asks for, and none begins before the one before it is complete."""
@@ -177,18 +177,20 @@ class OneBarrier:
 
     def members(self, assignment: Generations, number: int) -> list[HalfEvent]:
         """The arrivals of a generation."""
-        return [one for one in self.arrives if assignment[one.event] == number]
+        return [arrival for arrival in self.arrives if assignment[arrival.event] == number]
 
     def generation(self, assignment: Generations, number: int) -> BarrierCounts:
         """What a generation has counted when all its arrivals are made. Each of them counts once."""
         counts = BarrierCounts(number)
-        for one in self.members(assignment, number):
-            counts = counts.after(1 << one.thread, 1, one.record.count)
+        for arrival in self.members(assignment, number):
+            counts = counts.after(1 << arrival.thread, 1, arrival.record.count)
         return counts
 
     def gone(self, assignment: Generations, number: int) -> int:
         """The threads that have exited without arriving: in this generation or, before they exit, in a later one."""
-        return self.threads.exited & ~mask_of(one.thread for one in self.arrives if assignment[one.event] >= number)
+        return self.threads.exited & ~mask_of(
+            arrival.thread for arrival in self.arrives if assignment[arrival.event] >= number
+        )
 
     def complete(self, assignment: Generations, number: int) -> bool:
         """True if a generation is full, or if it is for all threads of its domain and every other has exited."""
@@ -199,21 +201,21 @@ class OneBarrier:
         if self.barrier.domain in BETWEEN_GRIDS:
             return 0
         if self.barrier.domain is Domain.CLUSTER:
-            earlier = [one for one in self.waits if one.thread == wait.thread and one.event < wait.event]
+            earlier = [other for other in self.waits if other.thread == wait.thread and other.event < wait.event]
             return len(earlier)
-        own = [one for one in self.arrives if (one.thread, one.instruction) == (wait.thread, wait.instruction)]
+        own = [other for other in self.arrives if (other.thread, other.instruction) == (wait.thread, wait.instruction)]
         return assignment[own[0].event] if own else None
 
     # ---- who is released -------------------------------------------------------------------------------------
 
     def released(self, assignment: Generations, waiting: Sequence[WaitsFor]) -> bool:
-        """Do all waits that ended wait for a complete generation, and do those that never end wait for no such?"""
+        """True if all waits that ended wait for a complete generation, and those that never end do not."""
         for wait in self.waits if self.barrier.domain is not Domain.PAIR else ():
             number = self.awaited(assignment, wait)
             if number is None or not self.complete(assignment, number):
                 return False
-        for one in waiting:
-            number = one.generation if one.arrive is None else assignment.get(one.arrive)
+        for stuck in waiting:
+            number = stuck.generation if stuck.arrive is None else assignment.get(stuck.arrive)
             if number is not None and self.complete(assignment, number):
                 return False
         return True
@@ -222,7 +224,7 @@ class OneBarrier:
         """(thread, event): that wait is released by the exit of that thread, which does not arrive."""
         if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
             return []
-        found = []
+        pairs = []
         for wait in self.waits:
             number = self.awaited(assignment, wait)
             if number is None:
@@ -230,8 +232,8 @@ class OneBarrier:
             generation = self.generation(assignment, number)
             full = generation.needed is not None and generation.full(self.threads.all)
             if generation.who and not generation.however_many and not full:
-                found += [(thread, wait.event) for thread in bits(self.gone(assignment, number))]
-        return found
+                pairs += [(thread, wait.event) for thread in bits(self.gone(assignment, number))]
+        return pairs
 
     def text(self, assignment: Generations, waiting: WaitsFor) -> str:
         """What a thread waits for that waits for ever."""
@@ -250,46 +252,46 @@ def barriers_of(
     traces: Sequence[Trace],
     halves: Sequence[HalfEvent],
     waiting: Sequence[tuple[BarrierId, WaitsFor]],
-) -> dict[BarrierId, OneBarrier]:
+) -> dict[BarrierId, BarrierUses]:
     """The barriers that an execution uses."""
-    found: dict[BarrierId, list[HalfEvent]] = {barrier: [] for barrier, _ in waiting}
-    for one in halves:
-        found.setdefault(one.record.barrier, []).append(one)
+    halves_of: dict[BarrierId, list[HalfEvent]] = {barrier: [] for barrier, _ in waiting}
+    for half in halves:
+        halves_of.setdefault(half.record.barrier, []).append(half)
     return {
-        barrier: OneBarrier(barrier, members, ThreadsOf.barrier(lowered, traces, barrier))
-        for barrier, members in found.items()
+        barrier: BarrierUses(barrier, members, ThreadsOf.barrier(lowered, traces, barrier))
+        for barrier, members in halves_of.items()
     }
 
 
 def meetings(
-    barriers: dict[BarrierId, OneBarrier], halves: Sequence[HalfEvent], waiting: Sequence[tuple[BarrierId, WaitsFor]]
+    barriers: dict[BarrierId, BarrierUses], halves: Sequence[HalfEvent], waiting: Sequence[tuple[BarrierId, WaitsFor]]
 ) -> Iterator[Meeting]:
     """Every way in which all halves can meet."""
     options = []
-    for barrier, one in barriers.items():
+    for barrier, uses in barriers.items():
         stuck = [who for where, who in waiting if where == barrier]
-        options.append([chosen for chosen in one.assignments() if one.released(chosen, stuck)])
+        options.append([chosen for chosen in uses.assignments() if uses.released(chosen, stuck)])
     for choice in product(*options):
         meeting = meet(list(barriers.values()), choice)
-        exits = [pair for one, chosen in zip(barriers.values(), choice, strict=True) for pair in one.exits(chosen)]
+        exits = [pair for uses, chosen in zip(barriers.values(), choice, strict=True) for pair in uses.exits(chosen)]
         if _can_end(halves, meeting, exits):
             yield meeting
 
 
-def meet(barriers: Sequence[OneBarrier], choice: Sequence[Generations]) -> Meeting:
+def meet(barriers: Sequence[BarrierUses], choice: Sequence[Generations]) -> Meeting:
     """What follows from generations."""
     meeting = Meeting({}, [], [], [])
-    for one, chosen in zip(barriers, choice, strict=True):
+    for uses, chosen in zip(barriers, choice, strict=True):
         meeting.generations.update(chosen)
-        if one.barrier.domain is Domain.PAIR:
+        if uses.barrier.domain is Domain.PAIR:
             continue
-        for wait in one.waits:
-            number = one.awaited(chosen, wait)
+        for wait in uses.waits:
+            number = uses.awaited(chosen, wait)
             meeting.syncbar.extend(
-                (arrive.event, wait.event) for arrive in one.arrives if chosen[arrive.event] == number
+                (arrive.event, wait.event) for arrive in uses.arrives if chosen[arrive.event] == number
             )
-        for first in one.arrives:
-            for second in one.arrives:
+        for first in uses.arrives:
+            for second in uses.arrives:
                 if first is second:
                     continue
                 if chosen[first.event] == chosen[second.event]:
@@ -299,27 +301,27 @@ def meet(barriers: Sequence[OneBarrier], choice: Sequence[Generations]) -> Meeti
     return meeting
 
 
-def mixed(barriers: Sequence[OneBarrier]) -> list[tuple[int, int]]:
+def mixed(barriers: Sequence[BarrierUses]) -> list[tuple[int, int]]:
     """barmix: arrive halves on one barrier that ask for different counts, or of which only one belongs to a .red."""
     return [
         (first.event, second.event)
-        for one in barriers
-        if one.barrier.domain not in (*BETWEEN_GRIDS, Domain.PAIR)
-        for first in one.arrives
-        for second in one.arrives
+        for uses in barriers
+        if uses.barrier.domain not in (*BETWEEN_GRIDS, Domain.PAIR)
+        for first in uses.arrives
+        for second in uses.arrives
         if first is not second
         and (first.record.count, first.record.reduces) != (second.record.count, second.record.reduces)
     ]
 
 
 def _can_end(halves: Sequence[HalfEvent], meeting: Meeting, exits: Sequence[tuple[int, int]]) -> bool:
-    """Is there an order of the halves in which every wait can end?
+    """True if there is an order of the halves in which every wait can end.
 
     A wait ends after the arrivals that it waits for and after the exits of threads that do not arrive. The arrivals of
     a generation come after those of earlier generations.
     """
-    thread = {one.event: one.thread for one in halves}
-    after: dict[int, set[int]] = {one.event: set() for one in halves}
+    thread = {half.event: half.thread for half in halves}
+    after: dict[int, set[int]] = {half.event: set() for half in halves}
     for first in halves:
         for second in halves:
             if first.thread == second.thread and first.event < second.event:
@@ -328,37 +330,25 @@ def _can_end(halves: Sequence[HalfEvent], meeting: Meeting, exits: Sequence[tupl
         if thread[a] != thread[b]:
             after[a].add(b)
     for gone, wait in exits:
-        for one in halves:
-            if one.thread == gone and thread[wait] != gone:
-                after[one.event].add(wait)
-    waiting = dict.fromkeys(after, 0)
-    for following in after.values():
-        for event in following:
-            waiting[event] += 1
-    ready = [event for event, count in waiting.items() if count == 0]
-    ended = 0
-    while ready:
-        ended += 1
-        for event in after[ready.pop()]:
-            waiting[event] -= 1
-            if waiting[event] == 0:
-                ready.append(event)
-    return ended == len(after)
+        for half in halves:
+            if half.thread == gone and thread[wait] != gone:
+                after[half.event].add(wait)
+    return not has_cycle(after)
 
 
 def reductions_agree(
-    contributions: Sequence[tuple[int, Contribution]], barriers: dict[BarrierId, OneBarrier], meeting: Meeting
+    contributions: Sequence[tuple[int, Contribution]], barriers: dict[BarrierId, BarrierUses], meeting: Meeting
 ) -> bool:
-    """Is what each thread took from a barrier reduction the combination of what its generation put in?
+    """True if what each thread took from a barrier reduction is the combination of what its generation put in.
 
     `contributions`: each with the event of its arrive half.
     """
-    values = {event: one.value for event, one in contributions}
-    for event, one in contributions:
+    values = {event: contribution.value for event, contribution in contributions}
+    for event, contribution in contributions:
         number = meeting.generations[event]
         home = next(b for b in barriers.values() if any(arrive.event == event for arrive in b.arrives))
         inputs = [values.get(arrive.event, 0) for arrive in home.arrives if meeting.generations[arrive.event] == number]
-        if one.result != combined(one.op, inputs):
+        if contribution.result != combined(contribution.op, inputs):
             return False
     return True
 

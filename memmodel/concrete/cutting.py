@@ -21,8 +21,8 @@ class Cutting:
     def __init__(self, footprints: Iterable[Footprint], copies: Iterable[Copy], asked: Iterable[Extent]) -> None:
         self._cuts: dict[Instance, set[int]] = {}
         for footprint in footprints:
-            for place, at in self._edges(footprint):
-                self._cuts.setdefault(place, set()).add(at)
+            for instance, cut in _edges(footprint):
+                self._cuts.setdefault(instance, set()).add(cut)
         for extent in asked:
             self._cuts.setdefault(extent.instance, set()).update((extent.first, extent.end))
         runs = [run for source, target in copies for run in _runs(source, target)]
@@ -30,29 +30,15 @@ class Cutting:
             pass
         self._sorted = {instance: sorted(cuts) for instance, cuts in self._cuts.items()}
 
-    def _edges(self, footprint: Footprint) -> Iterator[tuple[Instance, int]]:
-        """Both ends of what is accessed, and the ends of its scalars."""
-        position = 0
-        for stretch in footprint.stretches:
-            if isinstance(stretch, Extent):
-                yield stretch.instance, stretch.first
-                yield stretch.instance, stretch.end
-                if footprint.scalar is not None:
-                    for byte in range(stretch.size):
-                        if (position + byte) % footprint.scalar == 0:
-                            yield stretch.instance, stretch.first + byte
-            position += stretch.size
-
-    def _carry(self, run: tuple[Instance, int, Instance, int, int]) -> bool:
-        """Carry the cuts inside a run of copied bytes from either side to the other; was any new?"""
-        source, first, target, second, size = run
+    def _carry(self, run: tuple[Extent, Extent]) -> bool:
+        """Carry the cuts inside a run of copied bytes from either side to the other. True if any is new."""
         changed = False
-        for here, a, there, b in ((source, first, target, second), (target, second, source, first)):
-            cuts = self._cuts.setdefault(there, set())
-            for cut in [cut for cut in self._cuts.get(here, ()) if a <= cut <= a + size]:
-                if cut - a + b not in cuts:
-                    cuts.add(cut - a + b)
-                    changed = True
+        for side, other in (run, run[::-1]):
+            cuts = self._cuts.setdefault(other.instance, set())
+            inside = {cut for cut in self._cuts.get(side.instance, ()) if side.first <= cut <= side.end}
+            carried = {cut - side.first + other.first for cut in inside}
+            changed = changed or not carried <= cuts
+            cuts |= carried
         return changed
 
     def cells(self, extent: Extent) -> list[Cell]:
@@ -63,30 +49,29 @@ class Cutting:
 
     def pieces(self, footprint: Footprint) -> Iterator[tuple[int, Cell, str]]:
         """The cells of a footprint: (position in its data, cell, name of the variable)."""
-        position = 0
-        for stretch in footprint.stretches:
-            if isinstance(stretch, Extent):
-                at = position
-                for cell in self.cells(stretch):
-                    yield at, cell, stretch.name
-                    at += cell.size
-            position += stretch.size
+        for position, extent in footprint.placed():
+            for cell in self.cells(extent):
+                yield position + cell.first - extent.first, cell, extent.name
 
 
-def _runs(source: Footprint, target: Footprint) -> Iterator[tuple[Instance, int, Instance, int, int]]:
-    """Runs of bytes that are copied: (instance, first) to (instance, first), and how many."""
-    sources, targets = list(_placed(source)), list(_placed(target))
-    for position, one in sources:
-        for place, other in targets:
-            low, high = max(position, place), min(position + one.size, place + other.size)
+def _edges(footprint: Footprint) -> Iterator[tuple[Instance, int]]:
+    """Both ends of what is accessed, and the ends of its scalars."""
+    for position, extent in footprint.placed():
+        yield extent.instance, extent.first
+        yield extent.instance, extent.end
+        if footprint.scalar is not None:
+            for byte in range(extent.size):
+                if (position + byte) % footprint.scalar == 0:
+                    yield extent.instance, extent.first + byte
+
+
+def _runs(source: Footprint, target: Footprint) -> Iterator[tuple[Extent, Extent]]:
+    """Runs of bytes that are copied: from where, and to where."""
+    for at, read in source.placed():
+        for place, written in target.placed():
+            low, high = max(at, place), min(at + read.size, place + written.size)
             if low < high:
-                yield one.instance, one.first + low - position, other.instance, other.first + low - place, high - low
-
-
-def _placed(footprint: Footprint) -> Iterator[tuple[int, Extent]]:
-    """What is accessed, with its position in the data."""
-    position = 0
-    for stretch in footprint.stretches:
-        if isinstance(stretch, Extent):
-            yield position, stretch
-        position += stretch.size
+                yield (
+                    Extent(read.instance, read.first + low - at, high - low, read.name),
+                    Extent(written.instance, written.first + low - place, high - low, written.name),
+                )

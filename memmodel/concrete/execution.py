@@ -117,9 +117,9 @@ class FixedPart:
 
     def _initial_writes(self) -> None:
         """An initial write for every cell that an access touches."""
-        order: dict[Instance, int] = {one: number for number, one in enumerate(self.lowered.space.instances)}
+        order: dict[Instance, int] = {instance: number for number, instance in enumerate(self.lowered.space.instances)}
         cells = {cell for record in self._placed for _, cell, _ in self.cutting.pieces(record.footprint)}
-        for cell in sorted(cells, key=lambda one: (order[one.instance], one.first)):
+        for cell in sorted(cells, key=lambda cell: (order[cell.instance], cell.first)):
             point = Point(len(self.events), InitialWrite(), cell=cell, name=cell.instance.name)
             self.events.append(ConcreteEvent(point))
 
@@ -182,20 +182,20 @@ class FixedPart:
 
     def values_of(self, traces: Sequence[Trace]) -> tuple[int | None, ...]:
         """The value of every memory event, if the threads' records have the values of these traces."""
-        found: list[int | None] = []
+        values: list[int | None] = []
         for event in self.events:
             cell = event.point.cell
             if event.record is None:
                 assert cell is not None
-                found.append(self.lowered.space.initial(cell.instance, cell.first, cell.size))
+                values.append(self.lowered.space.initial(cell.instance, cell.first, cell.size))
                 continue
             thread, number = event.record
             data = traces[thread].values[number]
             if data is None or cell is None:
-                found.append(None)
+                values.append(None)
             else:
-                found.append(data >> event.at * 8 & (1 << cell.size * 8) - 1)
-        return tuple(found)
+                values.append(data >> event.at * 8 & (1 << cell.size * 8) - 1)
+        return tuple(values)
 
     # ---- base names that no choice changes ---------------------------------------------------------------------
 
@@ -216,33 +216,21 @@ class FixedPart:
     def _of_table(self, name: str) -> int:
         mask, row = self._labelled.get(name, 0), SET_ROWS[name]
         if mask and row.placed:
-            mask = sum(1 << one for one in bits(mask) if row.has(self.events[one].point.cell))
+            mask = sum(1 << event for event in bits(mask) if row.has(self.events[event].point.cell))
         return mask
 
     @cached_property
     def _labelled(self) -> dict[str, int]:
         """For each set, the events whose labels put them there if their memory does."""
-        found: dict[str, int] = {}
+        masks: dict[str, int] = {}
         for number, event in enumerate(self.events):
             for name in names_of(event.point.label):
-                found[name] = found.get(name, 0) | 1 << number
-        return found
+                masks[name] = masks.get(name, 0) | 1 << number
+        return masks
 
-    def _done(self) -> int:
-        """The tests that returned true."""
-        mask = 0
-        for number, event in enumerate(self.events):
-            record = self.record_of(event)
-            mask |= (isinstance(record, ObjectRecord) and record.done) << number
-        return mask
-
-    def _refused(self) -> int:
-        """The responses which say that no cluster was cancelled."""
-        mask = 0
-        for number, event in enumerate(self.events):
-            record = self.record_of(event)
-            mask |= (isinstance(record, AccessRecord) and record.refused) << number
-        return mask
+    def _where(self, holds: Callable[[Record | None], bool]) -> int:
+        """The events of the records of which something holds."""
+        return sum(1 << number for number, event in enumerate(self.events) if holds(self.record_of(event)))
 
     def _settled(self, row: BaseRelation) -> Rows:
         rows = [0] * self.count
@@ -254,9 +242,9 @@ class FixedPart:
                     groups.setdefault(key, []).append(number)
             for members in groups.values():
                 if row.holds is None:
-                    mask = sum(1 << one for one in members)
-                    for one in members:
-                        rows[one] = mask
+                    mask = sum(1 << member for member in members)
+                    for member in members:
+                        rows[member] = mask
                 else:
                     self._related(rows, members, members, row)
             return rows
@@ -268,9 +256,9 @@ class FixedPart:
     def _related(self, rows: Rows, left: list[int], right: list[int], row: BaseRelation) -> None:
         assert row.holds is not None
         for a in left:
-            here = self.events[a].point
+            point = self.events[a].point
             for b in right:
-                if row.holds(here, self.events[b].point):
+                if row.holds(point, self.events[b].point):
                     rows[a] |= 1 << b
 
     def _dependencies(self, kind: str) -> Rows:
@@ -390,8 +378,11 @@ class FixedPart:
         )
 
 
-DECIDED_SETS: dict[str, Callable[[FixedPart], int]] = {"MBDONE": FixedPart._done, "REFUSED": FixedPart._refused}
-"""Sets that the records of threads decide."""
+DECIDED_SETS: dict[str, Callable[[FixedPart], int]] = {
+    "MBDONE": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.done),
+    "REFUSED": lambda frame: frame._where(lambda record: isinstance(record, AccessRecord) and record.refused),
+}
+"""Sets that the records of threads decide: tests that returned true, and responses that no cluster was cancelled."""
 
 DECIDED_RELATIONS: dict[str, Callable[[FixedPart], Rows]] = {
     "addr": lambda frame: frame._dependencies("addr"),

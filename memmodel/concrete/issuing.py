@@ -6,12 +6,13 @@ bad address has read that map, and does nothing more (docs/executions.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memmodel.base.labels import Action
 from memmodel.concrete.accessing import locate, packed, scalar_size
 from memmodel.concrete.meter import STEP
-from memmodel.concrete.records import AccessRecord, ObjectRecord
+from memmodel.concrete.records import AccessRecord, ObjectRecord, Record
 from memmodel.concrete.state import Issuing, Run, RunState
 from memmodel.concrete.waiting import tracked
 from memmodel.memory.bytes import BadFootprint, Cell, Footprint
@@ -25,7 +26,6 @@ from memmodel.program.ops import (
     Respond,
     Scatter,
     SignalPart,
-    Track,
     Update,
 )
 from memmodel.program.regions import Region, region_exprs
@@ -33,8 +33,10 @@ from memmodel.program.uses import part_expressions
 from memmodel.ptx.vocabulary import UNTYPED
 
 if TYPE_CHECKING:
-    from memmodel.base.labels import Access
+    from memmodel.base.labels import Access, Label
     from memmodel.concrete.runner import Runner
+
+R = TypeVar("R", bound=Record)
 
 
 def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
@@ -44,8 +46,8 @@ def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
         if not _all_good(runner, state, [part.region for part in op.parts if not _uses(part.region, inner)]):
             return True
         addr, data = _dependencies(state, op, inner)
-        made = runner.plain(state, op.label, addr=addr, data=data)
-        state.issuing = Issuing(op, state.add(made))
+        record = runner.plain(state, op.label, addr=addr, data=data)
+        state.issuing = Issuing(op, state.add(record))
     while state.ended is None and len(state.issuing.records) < len(op.parts):
         part = op.parts[len(state.issuing.records)]
         if isinstance(part, Gather | AsyncRead | Update) or (isinstance(part, Respond) and part.like is None):
@@ -68,7 +70,7 @@ def _uses(region: Region, names: frozenset[str]) -> bool:
 
 
 def _all_good(runner: Runner, state: RunState, regions: list[Region]) -> bool:
-    """Are all these regions somewhere? If not, the thread stops here."""
+    """True if all these regions are in memory. If not, the thread stops here."""
     for region in regions:
         where, addr = locate(runner, state, region)
         if isinstance(where, BadFootprint):
@@ -96,36 +98,26 @@ def _dependencies(state: RunState, op: IssueAsync, inner: frozenset[str]) -> tup
 # ---- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _record(
-    runner: Runner,
-    state: RunState,
-    label: Access,
-    footprint: Footprint,
-    addr: int,
-    data: tuple[int, ...] = (0,),
-    tracks: frozenset[Track] = frozenset(),
-    *,
-    half_of: int | None = None,
-    copies: int | None = None,
-    refused: bool = False,
-) -> AccessRecord:
+def _record(runner: Runner, kind: Callable[..., R], state: RunState, label: Label, /, **more: Any) -> R:
+    """A record of the next part of the instruction. `more`: the fields that only this kind of record has."""
     issuing = state.issuing
     assert issuing is not None
-    return AccessRecord(
+    return kind(
         name=runner.name(state, len(issuing.records)),
         label=label,
         order=None,
         instruction=state.instructions,
         issue=issuing.issue,
-        addr=addr,
         ctrl=state.control(),
-        footprint=footprint,
-        data=data,
-        half_of=half_of,
-        copies=copies,
-        refused=refused,
-        tracks=tracks,
+        **more,
     )
+
+
+def _accessing(
+    runner: Runner, state: RunState, label: Access, footprint: Footprint, addr: int, **more: Any
+) -> AccessRecord:
+    """The same for an access of a footprint."""
+    return _record(runner, AccessRecord, state, label, footprint=footprint, addr=addr, **more)
 
 
 def _ask(runner: Runner, state: RunState, part: Gather | AsyncRead | Update | Respond, run: Run) -> bool:
@@ -141,7 +133,7 @@ def _ask(runner: Runner, state: RunState, part: Gather | AsyncRead | Update | Re
     where, addr = locate(runner, state, part.region)
     assert isinstance(where, Footprint), "bad addresses are refused before"
     label = part.read if isinstance(part, Update) else part.label
-    record = _record(runner, state, label, where, addr, tracks=part.tracks)
+    record = _accessing(runner, state, label, where, addr, tracks=part.tracks)
     for data in reversed(run.oracle.read(record.name, where)):
         run.meter.spend(STEP)
         after = state.copy()
@@ -193,17 +185,18 @@ def _update(runner: Runner, state: RunState, part: Update, read: AccessRecord, n
     assert state.issuing is not None
     source = state.issuing.records[part.source]
     assert source is not None
-    given = state.values[source]
-    assert given is not None
+    addend = state.values[source]
+    assert addend is not None
     size = part.type.width // 8
     mask = (1 << size * 8) - 1
     values, depends = [], []
     for first in range(0, read.footprint.size, size):
-        old, new = data >> first * 8 & mask, given >> first * 8 & mask
+        old, new = data >> first * 8 & mask, addend >> first * 8 & mask
         values.append(apply(part.op, (old, new), part.type))
         depends.append(state.token(number, first, size) | state.token(source, first, size))
-    made = _record(runner, state, part.write, read.footprint, read.addr, tuple(depends), part.tracks, half_of=number)
-    state.add(made, packed(values, size))
+    more = {"data": tuple(depends), "tracks": part.tracks, "half_of": number}
+    record = _accessing(runner, state, part.write, read.footprint, read.addr, **more)
+    state.add(record, packed(values, size))
 
 
 def _respond(runner: Runner, state: RunState, part: Respond, response: int) -> None:
@@ -211,7 +204,7 @@ def _respond(runner: Runner, state: RunState, part: Respond, response: int) -> N
     assert state.issuing is not None
     where, addr = locate(runner, state, part.region)
     assert isinstance(where, Footprint), "bad addresses are refused before"
-    record = _record(runner, state, part.label, where, addr, refused=not response)
+    record = _accessing(runner, state, part.label, where, addr, refused=not response)
     state.issuing.records.append(state.add(record, response))
 
 
@@ -234,7 +227,7 @@ def _write(runner: Runner, state: RunState, part: Scatter | AsyncWrite | Respond
         data = state.values[source]
         assert data is not None
         depends = (state.depend(part.when),)
-        record = _record(runner, state, part.label, where, addr, depends, part.tracks, copies=source)
+        record = _accessing(runner, state, part.label, where, addr, data=depends, tracks=part.tracks, copies=source)
         value = data & (1 << where.size * 8) - 1
     else:
         record, value = _values(runner, state, part, where, addr)
@@ -246,10 +239,10 @@ def _values(runner: Runner, state: RunState, part: AsyncWrite, where: Footprint,
     assert state.issuing is not None
     size = scalar_size(where)
     scalars = where.size // size
-    given = [runner.value(value, state) for value in part.values]
+    numbers = [runner.value(value, state) for value in part.values]
     depends = [state.depend(value) for value in part.values]
-    if len(given) == 1:
-        given, depends = given * scalars, depends * scalars
+    if len(numbers) == 1:
+        numbers, depends = numbers * scalars, depends * scalars
     if part.adds_to is not None:
         source = state.issuing.records[part.adds_to]
         assert source is not None
@@ -259,10 +252,11 @@ def _values(runner: Runner, state: RunState, part: AsyncWrite, where: Footprint,
         for k in range(scalars):
             depends[k] |= state.token(source, k * size, size) | state.depend(part.adds_if)
             if adds:
-                given[k] = UNTYPED.wrap(given[k] + (old >> k * size * 8 & (1 << size * 8) - 1))
+                numbers[k] = UNTYPED.wrap(numbers[k] + (old >> k * size * 8 & (1 << size * 8) - 1))
     half_of = len(state.records) - 1 if part.rmw else None
-    record = _record(runner, state, part.label, where, addr, tuple(depends), part.tracks, half_of=half_of)
-    return record, packed(given[:scalars], size)
+    more = {"data": tuple(depends), "tracks": part.tracks, "half_of": half_of}
+    record = _accessing(runner, state, part.label, where, addr, **more)
+    return record, packed(numbers[:scalars], size)
 
 
 def _signal(runner: Runner, state: RunState, part: SignalPart) -> None:
@@ -282,18 +276,16 @@ def _signal(runner: Runner, state: RunState, part: SignalPart) -> None:
         source = state.records[issuing.records[part.bytes_of] or 0]
         assert isinstance(source, AccessRecord)
         size = source.footprint.size
-    completes = {number for one in part.of for number in _records_of(state, issuing.records[one])}
+    completes = {number for part_before in part.of for number in _records_of(state, issuing.records[part_before])}
     if part.tracks is not None:
         completes |= {number for number in tracked(state, part.tracks) if number < issuing.issue}
     action = part.label.action
-    record = ObjectRecord(
-        name=runner.name(state, len(issuing.records)),
-        label=part.label,
-        order=None,
-        instruction=state.instructions,
-        issue=issuing.issue,
+    record = _record(
+        runner,
+        ObjectRecord,
+        state,
+        part.label,
         addr=addr,
-        ctrl=state.control(),
         object=Cell(extent.instance, extent.first, extent.size),
         action=action,
         count=1 if action is Action.ARRIVE else 0,
@@ -308,7 +300,7 @@ def _records_of(state: RunState, first: int | None) -> list[int]:
     """A part's records: one, but for a reduction's two halves."""
     if first is None:
         return []
-    found = [first]
-    while found[-1] + 1 < len(state.records) and state.records[found[-1] + 1].name == state.records[first].name:
-        found.append(found[-1] + 1)
-    return found
+    numbers = [first]
+    while numbers[-1] + 1 < len(state.records) and state.records[numbers[-1] + 1].name == state.records[first].name:
+        numbers.append(numbers[-1] + 1)
+    return numbers

@@ -66,7 +66,7 @@ def _spins(program: Program, first: int, last: int, back: dict[int, int], live: 
 
 
 def _leaves_something(op: Op) -> bool:
-    """Does a round with such a step differ for others from no round at all?"""
+    """True if other threads can tell a round with this step from no round."""
     if isinstance(op, Write):
         return op.when is None
     if isinstance(op, OnObject):

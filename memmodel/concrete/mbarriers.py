@@ -40,7 +40,7 @@ class ObjectUse:
     record: ObjectRecord
 
     def precedes(self, other: ObjectUse) -> bool:
-        """Does the thread put this one first: in program order, or before the issue of a signal?"""
+        """True if the thread puts this operation before the other one: in program order, or before a signal's issue."""
         return self.thread == other.thread and not self.signal and self.order < other.order
 
 
@@ -69,13 +69,13 @@ class ObjectWalk:
         return ObjectWalk((*self.order, use), (*self.counts, after), self.bad | {use.event} if bad else self.bad)
 
     def counted(self, number: int) -> bool:
-        """Did update `number` of the order change anything?"""
+        """True if update `number` of the order changed anything."""
         return self.order[number].record.action is Action.INIT or self.counts[number].live
 
     def numbered(self, view: View) -> int:
         """What a test sees, as states count it."""
         life, over = view
-        return in_life(next(max(0, one.number) for one in self.counts if one.life == life), over)
+        return in_life(next(max(0, counts.number) for counts in self.counts if counts.life == life), over)
 
 
 class MbarrierUses:
@@ -87,23 +87,24 @@ class MbarrierUses:
     def __init__(self, cell: Cell, uses: Sequence[ObjectUse], waiting: frozenset[int] = frozenset()) -> None:
         self.cell = cell
         self._waiting = waiting
-        self.updates = [one for one in uses if one.record.updates]
-        self.tests = [one for one in uses if not one.record.updates]
+        self.updates = [use for use in uses if use.record.updates]
+        self.tests = [use for use in uses if not use.record.updates]
         declared = cell.instance.arrivals
         start = MbarrierCounts()
         if declared is not None:
             start, _ = start.after(Action.INIT, declared, life=START)
         self._start = ObjectWalk((), (start,))
-        inits = [one for one in self.updates if one.record.action is Action.INIT]
+        inits = [use for use in self.updates if use.record.action is Action.INIT]
         self._first = inits[0] if len(inits) == 1 and declared is None else None
         self._never = declared is None and not inits
         self._before = {
-            one.event: frozenset(other.event for other in self.updates if self.precedes(other, one))
-            for one in self.updates
+            use.event: frozenset(other.event for other in self.updates if self.precedes(other, use))
+            for use in self.updates
         }
 
     def precedes(self, first: ObjectUse, second: ObjectUse) -> bool:
-        """Does one update come before the other in every order? A single init comes first, but for its own thread's."""
+        """True if the first update comes before the second in every order. A single init comes before all updates that
+        its own thread does not put before it."""
         if self._first is not None and first is self._first and first is not second:
             return not second.precedes(first)
         return first.precedes(second)
@@ -112,7 +113,7 @@ class MbarrierUses:
 
     def walk(self, order: Sequence[int]) -> ObjectWalk | None:
         """The updates in a given order of event numbers; None if that is no order they can have."""
-        uses = {one.event: one for one in self.updates}
+        uses = {use.event: use for use in self.updates}
         if sorted(order) != sorted(uses):
             return None
         walk: ObjectWalk | None = self._start
@@ -129,7 +130,7 @@ class MbarrierUses:
         return self._continue(self._start, frozenset(), meter)
 
     def possible(self, meter: Meter) -> bool:
-        """Is there an order, and something to see in it, that answers everything as this run assumed?"""
+        """True if in some order the tests can see states in which every answer is as this run assumed."""
         return any(True for walk in self.walks(meter) for _ in self.sightings(walk))
 
     def _continue(self, walk: ObjectWalk, done: frozenset[int], meter: Meter) -> Iterator[ObjectWalk]:
@@ -146,9 +147,9 @@ class MbarrierUses:
     # ---- tests ---------------------------------------------------------------------------------------------
 
     def fits(self, walk: ObjectWalk, seen: Mapping[int, View]) -> bool:
-        """Can the tests have seen this, and do they yield what this run assumed?"""
+        """True if the tests can have seen this, and yield what this run assumed."""
         return any(
-            all(found[test.event] == seen.get(test.event) for test in self.tests) for found in self.sightings(walk)
+            all(views[test.event] == seen.get(test.event) for test in self.tests) for views in self.sightings(walk)
         )
 
     def sightings(self, walk: ObjectWalk) -> Iterator[Views]:
@@ -191,7 +192,7 @@ class MbarrierUses:
                 high = min(high, number)
         if test.event in self._waiting:
             low = max(low, len(walk.order))
-        return list(dict.fromkeys((one.life, one.over) for one in walk.counts[low : high + 1]))
+        return list(dict.fromkeys((counts.life, counts.over) for counts in walk.counts[low : high + 1]))
 
     def missing(self, walk: ObjectWalk) -> str:
         """What the phase that the object ends in still needs."""
@@ -206,19 +207,19 @@ class MbarrierUses:
             if walk.counted(number) and (walk.counts[number].life, walk.counts[number].over) == (last.life, last.over)
         ]
         begun = next(
-            n for n, one in enumerate(walk.counts) if (one.life, one.over) == (last.life, last.over) and one.live
+            counts for counts in walk.counts if (counts.life, counts.over) == (last.life, last.over) and counts.live
         )
         updates = [walk.order[number].record for number in inside]
-        raised = sum(one.count for one in updates if one.action is Action.PENDING)
-        came = sum(one.bytes for one in updates if one.action is Action.COMPLETE_TX)
-        needed = sum(one.bytes for one in updates if one.action in (Action.ARRIVE, Action.EXPECT_TX))
-        total = walk.counts[begun].pending + raised
+        raised = sum(record.count for record in updates if record.action is Action.PENDING)
+        came = sum(record.bytes for record in updates if record.action is Action.COMPLETE_TX)
+        needed = sum(record.bytes for record in updates if record.action in (Action.ARRIVE, Action.EXPECT_TX))
+        total = begun.pending + raised
         text = f"phase {last.over}: {total - last.pending} of {total} arrivals"
         return f"{text}, {came} of {needed} bytes" if came or needed else text
 
     def chosen(self, mbar: Sequence[int]) -> ObjectWalk:
         """The order of the updates that `mbar`, as rows, describes."""
-        walk = self.walk(sorted((one.event for one in self.updates), key=lambda event: -mbar[event].bit_count()))
+        walk = self.walk(sorted((use.event for use in self.updates), key=lambda event: -mbar[event].bit_count()))
         if walk is None:
             raise InternalError(f"mbar gives no order of the operations on {self.cell}")
         return walk
@@ -254,27 +255,27 @@ class Observed:
 
 def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observed:
     """The relations and sets of the orders and sightings chosen."""
-    found = Observed([], [], [], [])
-    for one, walk, seen in chosen:
+    observed = Observed([], [], [], [])
+    for uses, walk, seen in chosen:
         order = [use.event for use in walk.order]
-        found.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
-        for event in one.bad(walk, seen):
-            found.bad |= 1 << event
+        observed.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
+        for event in uses.bad(walk, seen):
+            observed.bad |= 1 << event
         for number, use in enumerate(walk.order):
             before = walk.counts[number]
             counts = use.record.action not in (Action.INIT, Action.INVAL) and before.live
-            found.later |= (counts and before.over > 0) << use.event
-        for test in one.tests:
-            _relate(found, walk, test, seen[test.event])
-    return found
+            observed.later |= (counts and before.over > 0) << use.event
+        for test in uses.tests:
+            _relate(observed, walk, test, seen[test.event])
+    return observed
 
 
-def _relate(found: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -> None:
+def _relate(observed: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -> None:
     """What one test observes, and what comes after it."""
     life, over = view
     lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
     if test.record.state is not None and walk.numbered(view) - test.record.state > 1:
-        found.stale |= 1 << test.event
+        observed.stale |= 1 << test.event
     for number, use in enumerate(walk.order):
         if not walk.counted(number) or use.record.action is Action.INVAL:
             continue
@@ -282,11 +283,11 @@ def _relate(found: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -> N
         init = use.record.action is Action.INIT
         mine = after.life == life
         if test.record.result and mine and (over > 0 if init else before.over < over):
-            found.mbarobs.append((use.event, test.event))
+            observed.mbarobs.append((use.event, test.event))
         if test.record.result and mine and not init and before.over == over:
-            found.mbarnext.append((test.event, use.event))
+            observed.mbarnext.append((test.event, use.event))
         if (mine and not init and after.over > over) or lives.index(after.life) > lives.index(life):
-            found.mbarfr.append((test.event, use.event))
+            observed.mbarfr.append((test.event, use.event))
 
 
 def observations(objects: Sequence[MbarrierUses], meter: Meter) -> Iterator[Observed]:
@@ -296,10 +297,10 @@ def observations(objects: Sequence[MbarrierUses], meter: Meter) -> Iterator[Obse
         if number == len(objects):
             yield observe(chosen)
             return
-        one = objects[number]
-        for walk in one.walks(meter):
-            for seen in one.sightings(walk):
-                yield from extend(number + 1, (*chosen, (one, walk, seen)))
+        uses = objects[number]
+        for walk in uses.walks(meter):
+            for seen in uses.sightings(walk):
+                yield from extend(number + 1, (*chosen, (uses, walk, seen)))
 
-    if all(one.possible(meter) for one in objects):
+    if all(uses.possible(meter) for uses in objects):
         yield from extend(0, ())

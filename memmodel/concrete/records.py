@@ -122,7 +122,7 @@ class ObjectRecord(Record):
 
     @property
     def done(self) -> bool:
-        """Is it a test that yielded 1?"""
+        """True of a test that yielded 1."""
         return self.action is Action.TEST and self.result == 1
 
     def answer(self, over: int) -> int:
@@ -185,7 +185,7 @@ class Ending:
 
     @property
     def complete(self) -> bool:
-        """Does the thread count as ended?"""
+        """True if the thread counts as ended."""
         return self.end in (End.REACHED, End.EXIT, End.FAULT)
 
 

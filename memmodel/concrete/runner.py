@@ -6,13 +6,17 @@ control flow, addresses, which rounds of a loop are run, where a bad address sto
 
 from __future__ import annotations
 
-from memmodel.base.labels import Allocates, Fault, Label, Mark, Marker, Undefined
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from memmodel.base.labels import Allocates, Fault, Label, Mark, Marker, Side, Undefined
 from memmodel.base.points import Range
 from memmodel.concrete import accessing, issuing, waiting
 from memmodel.concrete.loops import BackwardJump, find_loops
 from memmodel.concrete.meter import CANDIDATE, MOVE, STEP, Meter
-from memmodel.concrete.records import AccessRecord, End, Ending, PlainRecord, RecordName, Trace
-from memmodel.concrete.state import Oracle, Run, Runs, RunState
+from memmodel.concrete.records import AccessRecord, End, Ending, PlainRecord, Record, RecordName, Trace
+from memmodel.concrete.state import Oracle, Run, RunState
 from memmodel.memory.cells import Starts
 from memmodel.program.arith import apply
 from memmodel.program.expressions import AddressOf, Const, Expr, Get
@@ -33,6 +37,8 @@ from memmodel.program.ops import (
     Write,
 )
 from memmodel.program.uses import assigned, is_hidden
+
+R = TypeVar("R", bound=Record)
 
 MAX_STEPS = 100_000
 """A run with more steps than this is taken to go on for ever."""
@@ -63,12 +69,12 @@ class Runner:
         self._bound = bound
         self._heads = {loop.first for loop in self.loops.values()}
 
-    def run(self, oracle: Oracle, meter: Meter, *, waits: bool) -> Runs:
-        """All runs, depth first over the answers that `oracle` offers."""
-        run = Run(oracle, meter, Runs(), [RunState(dict(self.program.initial))], waits)
+    def run(self, oracle: Oracle, meter: Meter, *, waits: bool) -> list[Trace]:
+        """The traces of all runs, depth first over the answers that `oracle` offers."""
+        run = Run(oracle, meter, [], [RunState(dict(self.program.initial))], waits)
         while run.pending:
             self._advance(run.pending.pop(), run)
-        return run.runs
+        return run.traces
 
     # ---- one run -------------------------------------------------------------------------------------------
 
@@ -100,7 +106,7 @@ class Runner:
         if self.marks_end and ending.end in (End.REACHED, End.EXIT) and self.program.steps:
             state.add(self.plain(state, Mark(Marker.END), step=len(self.program.steps)))
         registers = {name: value for name, value in state.registers.items() if not is_hidden(name)}
-        run.runs.traces.append(
+        run.traces.append(
             Trace(
                 tuple(state.records),
                 tuple(state.values),
@@ -160,7 +166,7 @@ class Runner:
     # ---- control flow ----------------------------------------------------------------------------------------
 
     def _enabled(self, state: RunState, step: Step) -> bool:
-        """Does the step's guard let it run? A guard is looked at once, when its instruction starts."""
+        """True if the guard of the step is true. A guard is evaluated once, when its instruction starts."""
         if step.index != state.instruction:
             state.instruction = step.index
             state.instructions += 1
@@ -205,7 +211,7 @@ class Runner:
                 state.failed -= {last}
 
     def _round(self, state: RunState, loop: BackwardJump, decides: int, run: Run) -> bool:
-        """May the loop go round once more? A silent round of a spin loop: once at most, where its reads may race."""
+        """True if the loop goes round once more. A silent round of a spin loop is kept once, if its reads may race."""
         silent = loop.spins and not self._wrote(state, loop)
         if silent and run.waits:
             self.keep(state.copy(), run, _waits_in(state, loop))
@@ -225,9 +231,9 @@ class Runner:
         return True
 
     def _wrote(self, state: RunState, loop: BackwardJump) -> bool:
-        """Has this round of the loop written? Then it is kept: only rounds that leave nothing behind are dropped."""
+        """True if this round of the loop has written. Such a round is kept: only silent ones are dropped."""
         return any(
-            isinstance(record, AccessRecord) and record.access.side.value == "W"
+            isinstance(record, AccessRecord) and record.access.side is Side.WRITE
             for record in state.records[state.heads[loop.first] :]
         )
 
@@ -248,16 +254,18 @@ class Runner:
         range: Range | None = None,
     ) -> PlainRecord:
         """A record that is all in its label."""
-        name = self.name(state) if step is None else RecordName(self.number, step, 0)
-        return PlainRecord(
-            name=name,
+        record = self.record(PlainRecord, state, label, addr=addr, data=data, range=range)
+        return record if step is None else replace(record, name=RecordName(self.number, step, 0))
+
+    def record(self, kind: Callable[..., R], state: RunState, label: Label, /, **more: Any) -> R:
+        """A record of the current step. `more`: the fields that only this kind of record has."""
+        return kind(
+            name=self.name(state),
             label=label,
             order=state.visits,
             instruction=state.instructions,
-            addr=addr,
-            data=data,
             ctrl=state.control(),
-            range=range,
+            **more,
         )
 
     def value(self, expr: Expr, state: RunState) -> int:

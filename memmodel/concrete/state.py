@@ -137,22 +137,15 @@ class RunState:
         return self.ctrl | self.guard
 
 
-@dataclass(slots=True)
-class Runs:
-    """The traces of one thread."""
-
-    traces: list[Trace] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all states of one run share: who answers, who counts, what was found, what is left to do.
+    """What all states of a thread's runs share: the oracle, the meter, the traces so far, the states to go on with.
 
     `waits`: also keep traces of a thread that waits for ever.
     """
 
     oracle: Oracle
     meter: Meter
-    runs: Runs
+    traces: list[Trace]
     pending: list[RunState]
     waits: bool

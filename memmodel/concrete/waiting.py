@@ -5,6 +5,7 @@ In: a step, a run. Out: records; one successor for each answer that an object or
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
@@ -42,20 +43,17 @@ def at_barrier(runner: Runner, state: RunState, op: AtBarrier, run: Run) -> bool
     barrier = barrier_at(op.label.domain, key, runner.place, runner.number)
     if op.label.half is Half.WAIT and run.waits:
         runner.keep(state.copy(), run, _waits_at(state, barrier))
-    state.add(
-        BarrierRecord(
-            name=runner.name(state),
-            label=op.label,
-            order=state.visits,
-            instruction=state.instructions,
-            ctrl=state.control(),
-            half=op.label.half,
-            barrier=barrier,
-            count=asked or None,
-            data=state.depend(*op.key, op.count),
-            reduces=op.label.reduces,
-        )
+    record = runner.record(
+        BarrierRecord,
+        state,
+        op.label,
+        half=op.label.half,
+        barrier=barrier,
+        count=asked or None,
+        data=state.depend(*op.key, op.count),
+        reduces=op.label.reduces,
     )
+    state.add(record)
     return True
 
 
@@ -67,9 +65,9 @@ def _waits_at(state: RunState, barrier: BarrierId) -> Ending:
     """
     if barrier.domain in (Domain.CLUSTER, *BETWEEN_GRIDS):
         waits = [
-            one
-            for one in state.records
-            if isinstance(one, BarrierRecord) and one.barrier == barrier and one.half is Half.WAIT
+            record
+            for record in state.records
+            if isinstance(record, BarrierRecord) and record.barrier == barrier and record.half is Half.WAIT
         ]
         number = len(waits) if barrier.domain is Domain.CLUSTER else 0
         return Ending(End.WAITS, state.at, state.times.get(state.at, 0), barrier=barrier, generation=number)
@@ -98,17 +96,8 @@ def wait_for_groups(runner: Runner, state: RunState, op: WaitForGroups) -> None:
         closed = len(ends) - runner.value(op.pending, state)
         completes = tracked(state, op.track, ends[closed - 1]) if closed > 0 else frozenset()
     if op.sources_only:
-        completes = frozenset(one for one in completes if _is_source(state, one))
-    state.add(
-        WaitRecord(
-            name=runner.name(state),
-            label=op.label,
-            order=state.visits,
-            instruction=state.instructions,
-            ctrl=state.control(),
-            completes=completes,
-        )
-    )
+        completes = frozenset(number for number in completes if _is_source(state, number))
+    state.add(runner.record(WaitRecord, state, op.label, completes=completes))
 
 
 def _is_source(state: RunState, number: int) -> bool:
@@ -132,28 +121,24 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
         runner.fault(state, where.text, addr)
         return True
     extent = where.extents[0]
-    numbers = [
+    count, size, parity, token = (
         None if expr is None else runner.value(expr, state) for expr in (op.count, op.bytes, op.parity, op.state)
-    ]
-    count, size, parity, token = numbers
-    made = {
-        "name": runner.name(state),
-        "label": op.label,
-        "order": state.visits,
-        "instruction": state.instructions,
-        "addr": addr,
-        "data": state.depend(op.count, op.bytes, op.parity, op.state),
-        "ctrl": state.control(),
-        "object": Cell(extent.instance, extent.first, extent.size),
-        "action": op.label.action,
-        "count": count or 0,
-        "bytes": size or 0,
-        "drop": op.drop,
-        "parity": parity,
-        "state": token,
-        "no_complete": op.no_complete,
-    }
-    record = ObjectRecord(**made)  # type: ignore[arg-type]
+    )
+    record = runner.record(
+        ObjectRecord,
+        state,
+        op.label,
+        addr=addr,
+        data=state.depend(op.count, op.bytes, op.parity, op.state),
+        object=Cell(extent.instance, extent.first, extent.size),
+        action=op.label.action,
+        count=count or 0,
+        bytes=size or 0,
+        drop=op.drop,
+        parity=parity,
+        state=token,
+        no_complete=op.no_complete,
+    )
     results: tuple[int | None, ...] = (None,)
     if op.register is not None:
         ask = run.oracle.test if op.label.action is Action.TEST else run.oracle.phases
@@ -165,7 +150,7 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
         for pending in reversed(pendings):
             run.meter.spend(STEP)
             after = state.copy()
-            number = after.add(ObjectRecord(**{**made, "result": result, "pending": pending}))  # type: ignore[arg-type]
+            number = after.add(replace(record, result=result, pending=pending))
             for register, answer in ((op.register, result), (op.pending, pending)):
                 if register is not None and answer is not None:
                     after.set(register, answer, after.token(number, 0, 1))

@@ -130,13 +130,9 @@ class Domains:
 
     def write(self, footprint: Footprint, value: int) -> None:
         """Somebody may write that value there."""
-        at = 0
-        for stretch in footprint.stretches:
-            if isinstance(stretch, Extent):
-                mask = (1 << stretch.size * 8) - 1
-                key = (stretch.first, stretch.size, value >> at * 8 & mask)
-                self._writes.setdefault(stretch.instance, {})[key] = None
-            at += stretch.size
+        for position, extent in footprint.placed():
+            key = (extent.first, extent.size, value >> position * 8 & (1 << extent.size * 8) - 1)
+            self._writes.setdefault(extent.instance, {})[key] = None
         self._found.clear()
 
     # ---- what it says --------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ class _Thread:
     def run(self, domains: Domains) -> None:
         """Make all its runs, those that wait for ever too: what they write before may be what lets them go on."""
         self._heard, self._under = Heard(domains), self._now
-        self.traces = self._runner.run(self._heard, self._meter, waits=True).traces
+        self.traces = self._runner.run(self._heard, self._meter, waits=True)
 
 
 def _problem(

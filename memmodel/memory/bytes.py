@@ -6,6 +6,7 @@ if every column of an allocation had four bytes ("Memory Operations", docs/execu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -125,6 +126,14 @@ class Footprint:
     @property
     def extents(self) -> tuple[Extent, ...]:
         return tuple(stretch for stretch in self.stretches if isinstance(stretch, Extent))
+
+    def placed(self) -> Iterator[tuple[int, Extent]]:
+        """The extents, each with its position in the data."""
+        position = 0
+        for stretch in self.stretches:
+            if isinstance(stretch, Extent):
+                yield position, stretch
+            position += stretch.size
 
 
 class BadAddress(Enum):

@@ -29,11 +29,8 @@ class Edges:
     @staticmethod
     def of(footprint: Footprint) -> Iterator[Edges]:
         """The edges of an access."""
-        at = 0
-        for stretch in footprint.stretches:
-            if isinstance(stretch, Extent):
-                yield Edges(stretch, footprint.scalar, 0 if footprint.scalar is None else -at % footprint.scalar)
-            at += stretch.size
+        for position, extent in footprint.placed():
+            yield Edges(extent, footprint.scalar, 0 if footprint.scalar is None else -position % footprint.scalar)
 
     def inside(self) -> range:
         """The places between scalars."""

@@ -1,8 +1,8 @@
-"""An execution of one test, tried on another that differs from it in a few instructions.
+"""An execution of one test, tried on a test that differs from it in a few instructions.
 
-In: a choice of one test, another test, a model. Out: `Replay`, or None if the other test has no such execution, or none
-that is soon found. Settled here: which instruction of the one is which of the other. All else is the replay's: what it
-hands back is an execution of the other test, whatever the first one was.
+In: a choice of the old test, the new test, a model. Out: `Replay`, or None if the new test has no such execution, or
+none that is soon found. Settled here: which instruction of the old test is which of the new test. `replay` does the
+rest: what it returns is an execution of the new test, whatever the choice was.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memmodel.referee.replay import Replay, Wanted, replay, whatever
 def again(old: LoweredTest, choice: Choice, new: LoweredTest, model: Model, wanted: Wanted = whatever) -> Replay | None:
     """The execution that a choice of the old test describes, as one of the new test.
 
-    `wanted`: None is handed back, and soon, for one that is not.
+    `wanted`: an execution for which it is False is not judged; the answer is None.
     """
     if len(old.programs) != len(new.programs) or choice.starts.count:
         return None
@@ -42,7 +42,10 @@ class _Gone(Exception):
 
 
 class Renaming:
-    """What the records and cells of one test are called in another one. `instances`: None if these are others."""
+    """What the records and cells of one test are called in another test.
+
+    `instances`: the instances of the other test; None if the two tests have different ones.
+    """
 
     def __init__(self, old: LoweredTest, new: LoweredTest) -> None:
         self.steps = [_steps(old, new, number) for number in range(len(old.programs))]
@@ -56,28 +59,28 @@ class Renaming:
         """The choice in the names of the new test. Raises _Gone."""
         return replace(
             choice,
-            values=tuple((self.name(one), self.cell(cell), value) for one, cell, value in choice.values),
-            answers={self.name(one): told for one, told in choice.answers.items()},
+            values=tuple((self.name(record), self.cell(cell), value) for record, cell, value in choice.values),
+            answers={self.name(record): answers for record, answers in choice.answers.items()},
             rf=tuple((self.writer(a), self.name(b), self.cell(cell)) for a, b, cell in choice.rf),
             co=tuple((self.name(a), self.name(b), self.cell(cell)) for a, b, cell in choice.co),
             sync_fence=tuple((self.name(a), self.name(b)) for a, b in choice.sync_fence),
-            generations={self.name(one): number for one, number in choice.generations.items()},
+            generations={self.name(record): number for record, number in choice.generations.items()},
             mbar=tuple((self.cell(cell), tuple(map(self.name, order))) for cell, order in choice.mbar),
-            seen={self.name(one): self.place(place) for one, place in choice.seen.items()},
-            finals=tuple((self.cell(cell), self.writer(one)) for cell, one in choice.finals),
+            seen={self.name(record): self.place(place) for record, place in choice.seen.items()},
+            finals=tuple((self.cell(cell), self.writer(writer)) for cell, writer in choice.finals),
             waiting=tuple(map(self.writer, choice.waiting)),
             orders=tuple((index, tuple(map(self.ordered, events))) for index, events in choice.orders),
             partial=True,
         )
 
-    def name(self, one: RecordName) -> RecordName:
-        step = self.steps[one.thread].get(one.step)
+    def name(self, record: RecordName) -> RecordName:
+        step = self.steps[record.thread].get(record.step)
         if step is None:
             raise _Gone
-        return replace(one, step=step)
+        return replace(record, step=step)
 
-    def writer(self, one: Writer) -> Writer:
-        return None if one is None else self.name(one)
+    def writer(self, record: Writer) -> Writer:
+        return None if record is None else self.name(record)
 
     def cell(self, cell: Cell) -> Cell:
         assert self.instances is not None
@@ -86,49 +89,50 @@ class Renaming:
     def place(self, place: Place) -> Place:
         return self.writer(place[0]), place[1]
 
-    def ordered(self, one: Ordered) -> Ordered:
-        writer, side, cell = one
+    def ordered(self, event: Ordered) -> Ordered:
+        writer, side, cell = event
         return self.writer(writer), side, None if cell is None else self.cell(cell)
 
 
 def _steps(old: LoweredTest, new: LoweredTest, thread: int) -> dict[int, int]:
-    """For each step of a thread, the step of the new test that it is there; of instructions that differ, step by step
-    as far as they do things of one kind."""
+    """For each step of a thread, the step of the new test that corresponds to it. The steps of instructions that
+    differ correspond as far as they are of the same kind."""
     alike = _alike(old.test.threads[thread], new.test.threads[thread])
     before, after = old.programs[thread].steps, new.programs[thread].steps
-    found = {len(before): len(after)}
-    there: dict[int, list[int]] = {}
+    matches = {len(before): len(after)}
+    steps_of: dict[int, list[int]] = {}
     for number, step in enumerate(after):
-        there.setdefault(step.index, []).append(number)
+        steps_of.setdefault(step.index, []).append(number)
     passed: dict[int, int] = {}
     for number, step in enumerate(before):
         turn = passed[step.index] = passed.get(step.index, -1) + 1
-        others = there.get(alike.get(step.index, -1), [])
-        if turn < len(others) and type(after[others[turn]].op) is type(step.op):
-            found[number] = others[turn]
-    return found
+        candidates = steps_of.get(alike.get(step.index, -1), [])
+        if turn < len(candidates) and type(after[candidates[turn]].op) is type(step.op):
+            matches[number] = candidates[turn]
+    return matches
 
 
 def _alike(old: Thread, new: Thread) -> dict[int, int]:
-    """For each instruction, which one of the new thread it is: those that differ stand between the same ones."""
-    before, after = ([item.span.text for item in instructions(one)] for one in (old, new))
+    """For each instruction, the number of the same instruction in the new thread. Instructions that differ correspond
+    if they stand between the same instructions, and are as many."""
+    before, after = ([instruction.span.text for instruction in instructions(thread)] for thread in (old, new))
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
     end = 0
     while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    found = {at: at for at in range(start)}
-    found |= {len(before) - 1 - at: len(after) - 1 - at for at in range(end)}
+    matches = {at: at for at in range(start)}
+    matches |= {len(before) - 1 - at: len(after) - 1 - at for at in range(end)}
     left = list(range(start, len(after) - end))
-    others = []
+    changed = []
     for at in range(start, len(before) - end):
-        same = next((one for one in left if after[one] == before[at]), None)
+        same = next((number for number in left if after[number] == before[at]), None)
         if same is None:
-            others.append(at)
+            changed.append(at)
         else:
-            found[at] = same
+            matches[at] = same
             left.remove(same)
-    if len(others) == len(left):
-        found |= dict(zip(others, left, strict=True))
-    return found
+    if len(changed) == len(left):
+        matches |= dict(zip(changed, left, strict=True))
+    return matches

@@ -98,14 +98,14 @@ class PlainEvaluator:
             elif definition.group is None:
                 self.values[index] = self.value(definition.body)
             else:
-                self._fixpoint([i for i, one in enumerate(self.definitions) if one.group == definition.group])
+                self._fixpoint([i for i, other in enumerate(self.definitions) if other.group == definition.group])
             return self.values[index]
         return known
 
     def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
         assert definition.order is not None
-        before = self._inverse(self._rows(self.value(definition.order)))
+        before = inverse(self._rows(self.value(definition.order)))
         return total_order(self._mask(self.value(definition.body)), before, ranks)
 
     def _fixpoint(self, group: Sequence[int]) -> None:
@@ -122,15 +122,13 @@ class PlainEvaluator:
         raise InternalError(f"'let rec {name}' has no least fixpoint: its body is not monotone")
 
     def holds(self, check: Check) -> bool:
-        """Is what the check says true of this execution?"""
-        return self._true(check, self.value(check.body))
-
-    def _true(self, check: Check, value: Value) -> bool:
+        """True if this execution is as the check says."""
+        value = self.value(check.body)
         if check.test == "empty":
             true = not value if isinstance(value, int) else not any(value)
         else:
-            rows = self._closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
-            true = not any(rows[one] >> one & 1 for one in range(self.count))
+            rows = closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
+            true = not any(rows[event] >> event & 1 for event in range(self.count))
         return true is not check.negated
 
     def reported(self, check: Check) -> list[tuple[int, int]]:
@@ -138,18 +136,16 @@ class PlainEvaluator:
 
         An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
         """
-        return self._told(check, self.value(check.body)) if check.negated else []
-
-    def _told(self, check: Check, value: Value) -> list[tuple[int, int]]:
         if not check.negated:
             return []
+        value = self.value(check.body)
         if isinstance(value, int):
-            return [(one, one) for one in bits(value)]
+            return [(event, event) for event in bits(value)]
         if check.test == "empty":
             return pairs_of(value)
         if check.test == "irreflexive":
             return [(a, b) for a, b in pairs_of(value) if a == b]
-        reach = self._closure(value)
+        reach = closure(value)
         return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]
 
     # ---- expressions ---------------------------------------------------------------------------------------
@@ -172,7 +168,7 @@ class PlainEvaluator:
                 kept = self._mask(self.value(expr.left.operand))
                 if not kept:
                     return [0] * self.count
-                return [row if kept >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr.right)))]
+                return [row if kept >> event & 1 else 0 for event, row in enumerate(self._rows(self.value(expr.right)))]
             if isinstance(expr.right, Unary) and expr.right.op == "[]":
                 kept = self._mask(self.value(expr.right.operand))
                 return [row & kept for row in self._rows(self.value(expr.left))] if kept else [0] * self.count
@@ -193,18 +189,18 @@ class PlainEvaluator:
             return self.all & ~value if isinstance(value, int) else [self.all & ~row for row in value]
         if op == "[]":
             mask = self._mask(value)
-            return [mask & 1 << one for one in range(self.count)]
+            return [mask & 1 << event for event in range(self.count)]
         rows = self._rows(value)
         if op == "^-1":
-            return self._inverse(rows)
+            return inverse(rows)
         if op == "?":
-            return [row | 1 << one for one, row in enumerate(rows)]
+            return [row | 1 << event for event, row in enumerate(rows)]
         if op == "+":
-            return self._closure(rows)
+            return closure(rows)
         if op == "*":
-            return [row | 1 << one for one, row in enumerate(self._closure(rows))]
+            return [row | 1 << event for event, row in enumerate(closure(rows))]
         if op == "domain":
-            return sum(1 << one for one, row in enumerate(rows) if row)
+            return sum(1 << event for event, row in enumerate(rows) if row)
         if op == "range":
             return range_of(rows)
         raise InternalError(f"unknown operator {op}")
@@ -217,20 +213,11 @@ class PlainEvaluator:
                 return pointwise(self._mask(left), self._mask(right))
             return list(map(pointwise, left, right))
         if op == ";":
-            return self._compose(self._rows(left), self._rows(right))
+            return compose(self._rows(left), self._rows(right))
         if op == "*":
             first, second = self._mask(left), self._mask(right)
-            return [second if first >> one & 1 else 0 for one in range(self.count)]
+            return [second if first >> event & 1 else 0 for event in range(self.count)]
         raise InternalError(f"unknown operator {op}")
-
-    def _compose(self, left: Rows, right: Rows) -> Rows:
-        return compose(left, right)
-
-    def _inverse(self, rows: Rows) -> Rows:
-        return inverse(rows)
-
-    def _closure(self, rows: Rows) -> Rows:
-        return closure(rows)
 
     @staticmethod
     def _mask(value: Value) -> int:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from memmodel.answer import Budget, Witness
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
-from memmodel.base.rows import Rows, rows_of
+from memmodel.base.rows import Rows, closure, has_cycle, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
@@ -27,9 +27,9 @@ from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.vocabulary import Sem
 from memmodel.referee.choice import Choice, Writer
+from memmodel.referee.chosen_answers import ChosenAnswers, stopped
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.referee.finals import Finals
-from memmodel.referee.given import Given, stopped
 from memmodel.referee.reasons import CIRCULAR
 from memmodel.referee.witness import make_witness, rule_of
 
@@ -39,11 +39,12 @@ _BUDGET = Budget(effort=200_000_000, seconds=60.0)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A witness as judged afresh: does the test's condition hold in it, which axioms of the model does it violate, and
-    what do the model's flags report (name -> pairs of uids)?
+    """A witness as judged afresh.
 
-    `waits`: some thread waits for ever. `ended`: every thread came to its end. `circular`: some value supports itself.
-    `positions`: where each event comes from. `rules`: what bad addresses and undefined instructions break.
+    `satisfies`: the test's condition holds in it. `failed`: the axioms of the model that it violates. `flags`: what the
+    flags of the model report (name -> pairs of uids). `waits`: some thread waits for ever. `ended`: every thread came
+    to its end. `circular`: some value supports itself. `positions`: where each event comes from. `rules`: what bad
+    addresses and undefined instructions break.
     """
 
     witness: Witness
@@ -58,11 +59,11 @@ class Replay:
 
 
 Wanted = Callable[[Execution], bool]
-"""Whether an execution is worth judging, for who can tell that sooner than the judge."""
+"""True of an execution that is worth judging: a caller may see without the model that one is not."""
 
 
 def whatever(execution: Execution) -> bool:
-    """Every execution is."""
+    """Every execution is worth judging."""
     return True
 
 
@@ -70,18 +71,18 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice, wanted: Wanted = 
     """Build and judge the execution that a choice describes. Raises InternalError if it describes none, or one that is
     not `wanted`; TooLarge if that may be because values in it support themselves: no engine works out which numbers
     fit such a cycle."""
-    given = Given(choice)
+    answers = ChosenAnswers(choice)
     try:
-        return _replayed(lowered, model, choice, given, wanted)
+        return _replayed(lowered, model, choice, answers, wanted)
     except InternalError as error:
-        if given.circular:
+        if answers.circular:
             raise TooLarge(CIRCULAR) from error
         raise
 
 
-def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given, wanted: Wanted) -> Replay:
+def _replayed(lowered: LoweredTest, model: Model, choice: Choice, answers: ChosenAnswers, wanted: Wanted) -> Replay:
     finals = Finals(lowered, tuple(terms_of(lowered.test.condition)))
-    traces = _settled(lowered, choice, given)
+    traces = _settled(lowered, choice, answers)
     frame = FixedPart(lowered, traces, finals.extents)
     assembly = Assembly(frame)
     values = frame.values_of(traces)
@@ -115,28 +116,28 @@ def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given, 
         evaluation.flags,
         bool(waits),
         all(trace.ending.end in (End.REACHED, End.EXIT) for trace in traces),
-        given.circular,
+        answers.circular,
         [position(frame, event) for event in frame.events],
         {number: rule for number in range(frame.count) if (rule := rule_of(execution, number))},
     )
 
 
-def _settled(lowered: LoweredTest, choice: Choice, given: Given) -> list[Trace]:
-    """Each thread once. What a choice leaves open of the values that are read follows from who wrote them: the threads
-    are run again until nothing changes."""
+def _settled(lowered: LoweredTest, choice: Choice, answers: ChosenAnswers) -> list[Trace]:
+    """A trace of each thread. What a choice leaves open of the values that are read follows from who wrote them: the
+    threads are run again until nothing changes."""
     starts = choice.starts
     for _ in range(len(choice.rf) + 3):
         meter, known = Meter(_BUDGET), starts.count
         traces = []
         for number, thread in enumerate(lowered.test.threads):
             runner = Runner(lowered, number, starts, None)
-            runs = runner.run(given, meter, waits=choice.waiting[number] is not None)
-            given.follow(runs.traces)
-            found = stopped(runs.traces, choice.waiting[number])
-            if found is None:
+            runs = runner.run(answers, meter, waits=choice.waiting[number] is not None)
+            answers.follow(runs)
+            trace = stopped(runs, choice.waiting[number])
+            if trace is None:
                 raise InternalError(f"replay: thread {thread.name} does not end as the execution found says")
-            traces.append(found)
-        if not given.learn(lowered, traces) and starts.count == known:
+            traces.append(trace)
+        if not answers.learn(lowered, traces) and starts.count == known:
             return traces
     raise InternalError("replay: the values that are read do not settle")
 
@@ -166,17 +167,17 @@ class _Where:
 
     def at(self, name: Writer, side: Side, cell: Cell) -> list[int]:
         """The events of a record that access some byte of a cell."""
-        found = []
+        events = []
         for number in self._events.get((name, side), ()):
-            other = self.frame.events[number].point.cell
-            assert other is not None
-            if other.instance == cell.instance and other.first < cell.end and cell.first < other.end:
-                found.append(number)
-        return found
+            accessed = self.frame.events[number].point.cell
+            assert accessed is not None
+            if accessed.instance == cell.instance and accessed.first < cell.end and cell.first < accessed.end:
+                events.append(number)
+        return events
 
     def _same_cell(self, events: Iterable[int], number: int) -> list[int]:
         cell = self.frame.events[number].point.cell
-        return [one for one in events if self.frame.events[one].point.cell == cell]
+        return [event for event in events if self.frame.events[event].point.cell == cell]
 
     def reads_from(self, choice: Choice, values: Sequence[int | None]) -> Rows:
         """rf: each read reads from exactly one write of its cell and value."""
@@ -202,14 +203,15 @@ class _Where:
         for earlier, later, cell in choice.co:
             for first in self.at(earlier, Side.WRITE, cell):
                 pairs.update((first, second) for second in self._same_cell(self.at(later, Side.WRITE, cell), first))
-        before: dict[int, set[int]] = {}
+        after: dict[int, set[int]] = {}
         for first, second in pairs:
-            before.setdefault(self._operation(first), set()).add(self._operation(second))
-        _check_order(_closed(before), "co")  # two operations that share no place are ordered by way of others
+            after.setdefault(self._operation(first), set()).add(self._operation(second))
+        if has_cycle(after):  # two operations that share no cell may be ordered by way of others
+            raise InternalError("replay: co has a cycle")
         for number, event in enumerate(self.frame.events):
             if isinstance(event.label, InitialWrite):
                 later_writes = [n for n, e in enumerate(self.frame.events) if _writes(e.label) and n != number]
-                pairs.update((number, one) for one in self._same_cell(later_writes, number))
+                pairs.update((number, later) for later in self._same_cell(later_writes, number))
         rows = rows_of(pairs, self.frame.count)
         for first, second in pairs:
             if self.frame.events[first].record is not None:
@@ -232,23 +234,24 @@ class _Where:
     @cached_property
     def _pieces(self) -> dict[int, list[int]]:
         """The writes of each operation."""
-        found: dict[int, list[int]] = {}
+        pieces: dict[int, list[int]] = {}
         for number, event in enumerate(self.frame.events):
             if _writes(event.label) and event.point.operation is not None:
-                found.setdefault(event.point.operation, []).append(number)
-        return found
+                pieces.setdefault(event.point.operation, []).append(number)
+        return pieces
 
     def fence_order(self, choice: Choice) -> Rows:
         """sync_fence: a strict partial order on fence.sc that relates every pair whose scopes include each other."""
         pairs = [(self.event(a), self.event(b)) for a, b in choice.sync_fence]
         fences = [n for n, e in enumerate(self.frame.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
-        before: dict[int, set[int]] = {}
-        for first, second in pairs:
-            if first not in fences or second not in fences:
-                raise InternalError("replay: sync_fence relates something other than fence.sc")
-            before.setdefault(first, set()).add(second)
-        _check_order(before, "sync_fence")
+        if not {fence for pair in pairs for fence in pair} <= set(fences):
+            raise InternalError("replay: sync_fence relates something other than fence.sc")
         rows, sr = rows_of(pairs, self.frame.count), self.frame.relation("sr")
+        closed = closure(rows)
+        if any(row >> fence & 1 for fence, row in enumerate(closed)):
+            raise InternalError("replay: sync_fence has a cycle")
+        if closed != rows:
+            raise InternalError("replay: sync_fence is not transitive")
         for first in fences:
             for second in fences:
                 if (
@@ -261,14 +264,13 @@ class _Where:
 
     def orders(self, choice: Choice) -> dict[int, list[int]]:
         """For each total order, the place of every event in it; events that it does not name come last."""
-        found: dict[int, list[int]] = {}
+        places: dict[int, list[int]] = {}
         for index, events in choice.orders:
-            ranks = found[index] = [len(events)] * self.frame.count
+            ranks = places[index] = [len(events)] * self.frame.count
             for rank, (name, side, cell) in enumerate(events):
-                here = [self.event(name)] if side is None or cell is None else self.at(name, side, cell)
-                for number in here:
+                for number in [self.event(name)] if side is None or cell is None else self.at(name, side, cell):
                     ranks[number] = min(ranks[number], rank)
-        return found
+        return places
 
     def finals(self, choice: Choice, co: Rows, values: Sequence[int | None]) -> dict[Cell, int]:
         """The value that each cell ends with."""
@@ -292,29 +294,6 @@ def _writes(label: object) -> bool:
     return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
 
 
-def _closed(before: dict[int, set[int]]) -> dict[int, set[int]]:
-    """The transitive closure."""
-    found: dict[int, set[int]] = {}
-    for first, later in before.items():
-        reached, pending = set(later), list(later)
-        while pending:
-            more = before.get(pending.pop(), set()) - reached
-            reached |= more
-            pending += more
-        found[first] = reached
-    return found
-
-
-def _check_order(before: dict[int, set[int]], what: str) -> None:
-    """Is this a strict partial order?"""
-    for first, later in before.items():
-        for second in later:
-            if first == second or first in before.get(second, ()):
-                raise InternalError(f"replay: {what} has a cycle")
-            if not before.get(second, set()) <= later:
-                raise InternalError(f"replay: {what} is not transitive")
-
-
 def _meeting(assembly: Assembly, where: _Where, choice: Choice) -> Meeting:
     """The way to meet whose generations the choice names."""
     asked = {where.event(name): number for name, number in choice.generations.items()}
@@ -333,29 +312,29 @@ def _objects(assembly: Assembly, where: _Where, choice: Choice) -> Observed:
     for name, (life, over) in choice.seen.items():
         seen[where.event(name)] = (START if life is None else where.event(life), over)
     chosen = []
-    for one in assembly.objects:
-        walk = _walk(one, orders.pop(one.cell, []), partial=choice.partial)
+    for uses in assembly.objects:
+        walk = _walk(uses, orders.pop(uses.cell, []), partial=choice.partial)
         if walk is None:
-            raise InternalError(f"replay: the operations on {one.cell} cannot have the order chosen")
-        its = {test.event: seen.pop(test.event) for test in one.tests if test.event in seen}
+            raise InternalError(f"replay: the operations on {uses.cell} cannot have the order chosen")
+        its = {test.event: seen.pop(test.event) for test in uses.tests if test.event in seen}
         if choice.partial:
-            its = next((views for views in one.sightings(walk) if its.items() <= views.items()), its)
+            its = next((views for views in uses.sightings(walk) if its.items() <= views.items()), its)
         else:
-            its = {test.event: (START, -1) for test in one.tests} | its
-        if not one.fits(walk, its):
-            raise InternalError(f"replay: the tests of {one.cell} cannot see {its}")
-        chosen.append((one, walk, its))
+            its = {test.event: (START, -1) for test in uses.tests} | its
+        if not uses.fits(walk, its):
+            raise InternalError(f"replay: the tests of {uses.cell} cannot see {its}")
+        chosen.append((uses, walk, its))
     if seen or any(orders.values()):
         raise InternalError("replay: an order of updates, or what a test sees, for what is no such event")
     return observe(chosen)
 
 
-def _walk(one: MbarrierUses, order: list[int], *, partial: bool) -> ObjectWalk | None:
+def _walk(uses: MbarrierUses, order: list[int], *, partial: bool) -> ObjectWalk | None:
     """The updates of an object in the order chosen; what a partial choice leaves out comes last, or first of all."""
-    walk = one.walk(order)
+    walk = uses.walk(order)
     if walk is None and partial:
-        rest = [update.event for update in one.updates if update.event not in order]
-        walk = one.walk([*order, *rest]) or one.walk([*rest, *order])
+        missing = [update.event for update in uses.updates if update.event not in order]
+        walk = uses.walk([*order, *missing]) or uses.walk([*missing, *order])
     return walk
 
 

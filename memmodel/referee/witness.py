@@ -58,7 +58,7 @@ def shown_event(execution: Execution, number: int) -> ShownEvent:
         assert cell is not None and value is not None
         text = f"W {location} = {spell_value(frame.lowered.space, cell, value)}"
         return ShownEvent(number, f"init {location}", None, None, text, tags, location, value)
-    initial = sum(1 for one in frame.events if one.record is None)
+    initial = sum(1 for other in frame.events if other.record is None)
     instruction = frame.instruction_of(event)
     return ShownEvent(
         number,
@@ -148,8 +148,8 @@ def _spelled(
     events = tuple(shown_event(execution, number) for number in range(len(frame.events)))
     edges = {name: tuple(pairs_of(execution.relation(name))) for name in _ALWAYS}
     edges["fr"] = tuple(_from_reads(edges["rf"], edges["co"]))
-    defined = {one.name: one.kind for one in model.definitions}
-    for name in dict.fromkeys((*model.shown, *(one for one in _SYNC if one in defined))):
+    defined = {definition.name: definition.kind for definition in model.definitions}
+    for name in dict.fromkeys((*model.shown, *(name for name in _SYNC if name in defined))):
         if defined.get(name, Kind.RELATION) is Kind.RELATION:
             edges[name] = tuple(pairs_of(evaluation.relation(name)))
     final = {
@@ -168,8 +168,8 @@ def _spelled(
 def _terms(test: LitmusTest) -> Iterator[Term]:
     """What the questions of a test name, and what it wants shown."""
     yield from (*test.shown, *terms_of(test.condition))
-    for one in test.more:
-        yield from (*one.shown, *terms_of(one.condition))
+    for question in test.more:
+        yield from (*question.shown, *terms_of(question.condition))
 
 
 def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -177,7 +177,7 @@ def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) ->
     after: dict[int, set[int]] = {}
     for first, second in co:
         after.setdefault(first, set()).add(second)
-    found = []
+    pairs = []
     for write, read in rf:
         seen: set[int] = set()
         stack = [write]
@@ -186,5 +186,5 @@ def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) ->
                 if later not in seen:
                     seen.add(later)
                     stack.append(later)
-        found += [(read, later) for later in sorted(seen)]
-    return found
+        pairs += [(read, later) for later in sorted(seen)]
+    return pairs

@@ -7,8 +7,8 @@ import pytest
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.concrete.barriers import (
+    BarrierUses,
     HalfEvent,
-    OneBarrier,
     ThreadsOf,
     WaitsFor,
     combined,
@@ -48,10 +48,10 @@ def halves(*threads: str, count: int | None = None, counts: dict[int, int | None
     return found
 
 
-def barriers(events: list[HalfEvent], size: int, exited: frozenset[int] = frozenset()) -> dict[BarrierId, OneBarrier]:
+def barriers(events: list[HalfEvent], size: int, exited: frozenset[int] = frozenset()) -> dict[BarrierId, BarrierUses]:
     threads = ThreadsOf.of(range(size), exited)
     return {
-        barrier: OneBarrier(barrier, [one for one in events if one.record.barrier == barrier], threads)
+        barrier: BarrierUses(barrier, [one for one in events if one.record.barrier == barrier], threads)
         for barrier in (ONE, TWO)
     }
 

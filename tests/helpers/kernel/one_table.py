@@ -166,7 +166,7 @@ def in_litmus(line: str, before: str = "") -> Told | None:
     """What the instruction does in a litmus test; None if litmus tests do not follow it. Raises InputError."""
     steps = lowered(line, before)
     runner = Runner(steps, 0, Starts(), 1)
-    (trace,) = runner.run(Initial(steps.space), Meter(Budget()), waits=False).traces
+    (trace,) = runner.run(Initial(steps.space), Meter(Budget()), waits=False)
     if trace.ending.end is End.BEYOND:
         return None
     told, last = Told(), [item for item in steps.test.threads[0].body if isinstance(item, Instruction)][-1]

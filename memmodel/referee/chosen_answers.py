@@ -1,25 +1,24 @@
 """Answers for threads that run a given execution again.
 
-In: a Choice. Out: `Given`, an oracle. What the choice says of values is taken as it is; the rest is worked out from who
-wrote it, over several runs.
+In: a Choice. Out: `ChosenAnswers`, an oracle. What the choice says of values is taken as it is; other values are worked
+out from who wrote them, over several runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from graphlib import CycleError, TopologicalSorter
 from operator import or_
 
 from memmodel.base.labels import Access, Side
-from memmodel.base.rows import bits
+from memmodel.base.rows import bits, has_cycle
 from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
 from memmodel.memory.bytes import Cell, Extent, Footprint
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.choice import Choice, Writer
 
 
-class Given:
+class ChosenAnswers:
     """The answers of one execution; a record that it does not have gets none, so that its thread stops there."""
 
     def __init__(self, choice: Choice) -> None:
@@ -61,12 +60,12 @@ class Given:
     def _known(self, name: RecordName, footprint: Footprint, data: int) -> int:
         """The data of a read, with the bytes that the choice says in place."""
         for cell, value in self._values.get(name, ()):
-            for position, extent in _placed(footprint):
+            for position, extent in footprint.placed():
                 data = _overlaid(data, position, extent, cell, value)
         return data
 
     def learn(self, lowered: LoweredTest, traces: Sequence[Trace]) -> bool:
-        """Work out from the last run what every read returns; did any return something else?"""
+        """Work out from the last run what every read returns. True if any returned something else."""
         written: dict[RecordName, list[tuple[Footprint, int]]] = {}
         for trace in traces:
             for record, value in zip(trace.records, trace.values, strict=True):
@@ -89,21 +88,17 @@ class Given:
             for record in trace.records:
                 if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
                     mask = reduce(or_, record.data, record.addr | record.ctrl)
-                    behind = {trace.tokens[one].record for one in bits(mask)}
-                    behind |= {one for one in (record.half_of, record.copies) if one is not None}
-                    self._behind.setdefault(record.name, set()).update(trace.records[one].name for one in behind)
+                    behind = {trace.tokens[token].record for token in bits(mask)}
+                    behind |= {number for number in (record.half_of, record.copies) if number is not None}
+                    self._behind.setdefault(record.name, set()).update(trace.records[number].name for number in behind)
 
     @property
     def circular(self) -> bool:
-        """Does some value support itself, by a chain of reads-from and dependencies that closes?"""
+        """True if some value supports itself, by a chain of reads-from and dependencies that closes."""
         graph: dict[RecordName, set[RecordName]] = {name: set(behind) for name, behind in self._behind.items()}
         for reader, sources in self._sources.items():
             graph.setdefault(reader, set()).update(writer for writer, _ in sources if writer is not None)
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError:
-            return True
-        return False
+        return has_cycle(graph)
 
     def _written(
         self, lowered: LoweredTest, record: AccessRecord, written: dict[RecordName, list[tuple[Footprint, int]]]
@@ -114,20 +109,11 @@ class Given:
             if writer is None:
                 parts = [(cell, lowered.space.initial(cell.instance, cell.first, cell.size))]
             else:
-                written_there = written.get(writer, [])
-                parts = [part for footprint, value in written_there for part in _parts_in(cell, footprint, value)]
+                parts = [part for write in written.get(writer, ()) for part in _parts_in(cell, *write)]
             for part, value in parts:
-                for position, extent in _placed(record.footprint):
+                for position, extent in record.footprint.placed():
                     data = _overlaid(data, position, extent, part, value)
         return data
-
-
-def _placed(footprint: Footprint) -> Iterator[tuple[int, Extent]]:
-    position = 0
-    for stretch in footprint.stretches:
-        if isinstance(stretch, Extent):
-            yield position, stretch
-        position += stretch.size
 
 
 def _overlaid(data: int, position: int, extent: Extent, cell: Cell, value: int) -> int:
@@ -142,7 +128,7 @@ def _overlaid(data: int, position: int, extent: Extent, cell: Cell, value: int) 
 
 def _parts_in(cell: Cell, footprint: Footprint, value: int) -> Iterator[tuple[Cell, int]]:
     """The bytes of a cell that a write with that value writes."""
-    for position, extent in _placed(footprint):
+    for position, extent in footprint.placed():
         first, end = max(extent.first, cell.first), min(extent.end, cell.end)
         if extent.instance == cell.instance and first < end:
             at = (position + first - extent.first) * 8
@@ -153,12 +139,9 @@ def stopped(traces: Sequence[Trace], waiting: RecordName | None) -> Trace | None
     """The trace that ends as an execution says: where the thread waits for ever, or else where it is complete."""
     for trace in traces:
         ending = trace.ending
-        if waiting is None and ending.complete:
-            return trace
-        if (
-            waiting is not None
-            and ending.end is End.WAITS
-            and (ending.step, ending.time) == (waiting.step, waiting.time)
-        ):
+        if waiting is None:
+            if ending.complete:
+                return trace
+        elif ending.end is End.WAITS and (ending.step, ending.time) == (waiting.step, waiting.time):
             return trace
     return None
