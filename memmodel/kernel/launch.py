@@ -196,12 +196,14 @@ class Launch(_Part):
         return (*pointed, *self.buffers)
 
     @property
-    def notes(self) -> list[str]:
-        """What a verdict rests on, as sentences."""
+    def assumptions(self) -> dict[str, str]:
+        """What the launch says that a verdict rests on, with what it takes to drop it."""
         filled = (buffer for buffer in self.all_buffers if buffer.init or buffer.hex or buffer.file)
         names = ", ".join(buffer.name or hex(buffer.address) for buffer in filled)
-        notes = [f"the verdict is for the contents that the launch gives to {names}"] if names else []
-        return notes if self.nan else [*notes, "the launch says that no floating-point number is NaN"]
+        assumed = (
+            {f"the contents that the launch gives to {names}": "a verdict for other contents as well"} if names else {}
+        )
+        return assumed if self.nan else {**assumed, "no floating-point number is NaN": '"nan": true in the launch'}
 
 
 def read_launch(path: str | os.PathLike[str]) -> Launch:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from memmodel.records.base import JsonRecord
 
-KernelVerdictWord = Literal["clean", "findings", "depends", "explored", "undecided"]
+KernelVerdictWord = Literal["clean", "findings", "depends", "explored", "partial", "undecided"]
 
 
 class KernelThreadRecord(JsonRecord):
@@ -60,6 +60,13 @@ class KernelReadingRecord(JsonRecord):
     new: tuple[KernelFindingRecord, ...]
 
 
+class KernelAssumptionRecord(JsonRecord):
+    """Something that was taken for granted. `needs`: what it takes to drop it."""
+
+    assumption: str
+    needs: str
+
+
 class KernelSchedulesRecord(JsonRecord):
     """How many schedules were explored, and whether these are all."""
 
@@ -99,6 +106,7 @@ class KernelRepairRecord(JsonRecord):
 
 class KernelRecord(JsonRecord):
     """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all.
+    `whole`: they are all, or stand for all.
 
     `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest.
     """
@@ -118,6 +126,8 @@ class KernelRecord(JsonRecord):
     notes: tuple[str, ...]
     statistics: KernelStatisticsRecord
     repairs: tuple[KernelRepairRecord, ...] | None = None
+    assumptions: tuple[KernelAssumptionRecord, ...]
+    whole: bool
 
 
 class RepairRecord(JsonRecord):

@@ -25,13 +25,14 @@ MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 class CheckOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
-    `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
-    stop at the first serious finding that is not `known`, and also if all of `mended` are still found. `any_grid`,
-    `any_trips`: say whether the verdict holds beyond the launch.
+    `ctas`, `assumed`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other models,
+    by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
+    if all of `mended` are still found. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
     """
 
     schedules: int = 8
     ctas: tuple[int, ...] = ()
+    widens: bool = False
     assumed: tuple[str, ...] = ()
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False

@@ -22,16 +22,17 @@ from memmodel.kernel.check.executions import OtherExecutions
 from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of, reading_models
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
+from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
 from memmodel.kernel.check.sizes import other_sizes
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.check.undecided import judge_beginning, reason
 from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
-from memmodel.kernel.flow.timeouts import notes as notes_on_timeouts
+from memmodel.kernel.flow.timeouts import not_coming
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.order.conditions import residents
 from memmodel.kernel.order.verdict import KernelVerdict
-from memmodel.kernel.trace.problems import Refused
+from memmodel.kernel.trace.problems import AwaitsOthers, Refused
 from memmodel.limits import Limits
 from memmodel.ptx.module.reader import read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
@@ -63,7 +64,7 @@ def check_kernel(
     read = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
     options = CheckOptions(
-        schedules, chosen_ctas(read, ctas), tuple(assume_pure), reading_models() if readings else (),
+        schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
         any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
     case = KernelCase(module, entry_of(module, entry or read.kernel), read, load_model(model), options)
@@ -89,17 +90,28 @@ def judge(
 
 def judged(case: KernelCase, budget: Budget | None = None) -> JudgedKernel:
     """The verdict on a launch, and what it was made from. A budget that runs out leaves the verdict open."""
-    report = VerdictSoFar(case)
-    if budget is None:
-        with rarely_collecting():
-            _journey(case, report)
-        return report.judged()
+    reports: list[VerdictSoFar] = []
+    why = ""
     try:
-        with Limits(budget):
-            _journey(case, report)
+        with rarely_collecting() if budget is None else Limits(budget):
+            _reported(case, reports)
     except BudgetSpent as spent:
-        report.spent(str(spent))
-    return report.judged()
+        reports[-1].spent(why := str(spent))
+    part, *whole = reports
+    if whole and (whole[0].verdict.clean or whole[0].verdict.serious):
+        return whole[0].judged()
+    assume_the_rest(part, why or (whole[0].verdict.open[0] if whole else ""))
+    return part.judged()
+
+
+def _reported(case: KernelCase, reports: list[VerdictSoFar]) -> None:
+    """Judge the CTAs of the case, and then all CTAs if those are a part that shows too little."""
+    reports.append(VerdictSoFar(case))
+    _journey(case, reports[-1])
+    everything = with_all_ctas(case, reports[-1])
+    if everything is not None:
+        reports.append(VerdictSoFar(everything))
+        _journey(everything, reports[-1])
 
 
 def _journey(case: KernelCase, report: VerdictSoFar) -> None:
@@ -131,8 +143,8 @@ def _journey(case: KernelCase, report: VerdictSoFar) -> None:
 
         # Other executions, where something depends on the schedule or a condition does not hold.
         verdict.choices = list(choices.reasons)
-        verdict.notes += residents(choices.trace, case.entry, choices.chosen)
-        verdict.notes += notes_on_timeouts(case.entry, choices.trace.tests, waits.loads)
+        verdict.assumptions |= residents(choices.trace, case.entry, choices.chosen)
+        verdict.assumptions |= not_coming(case.entry, choices.trace.tests, waits.loads)
         others = OtherExecutions(case, waits, report)
         others.other_lane_elected(choices)
         others.clusters_cancelled(choices)
@@ -144,6 +156,7 @@ def _journey(case: KernelCase, report: VerdictSoFar) -> None:
             others.some_warps_late(choices)
     except Refused as error:
         report.leave_open([reason(case, error)])
+        report.awaits_others = isinstance(error, AwaitsOthers)
         if first is None:
             judge_beginning(case, error, report)
         elif report.representative is None:

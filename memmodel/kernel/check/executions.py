@@ -48,6 +48,7 @@ class OtherExecutions:
 
     def judged(self, trace: LaunchTrace, chosen: frozenset[int], *, counted: bool = True) -> JudgedRun:
         """A run, judged; what is wrong with it is reported. `counted`: as a part of what may be explored."""
+        self.report.unjudged = trace
         ready = ready_run(self.case, trace, self.waits, chosen)
         self.report.waits_are_sure &= ready.sure
         if counted:
@@ -72,10 +73,8 @@ class OtherExecutions:
             if problem.rule == HANG and problem.sides[0].instruction.number not in known
         ]
         if stopped is not None:
-            verdict.notes.append(
-                f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; "
-                "left out"
-            )
+            what = f"elect.sync takes the first lane: with another one the kernel stops itself at line {stopped.line}"
+            self.report.assume(what, "a kernel that does not")
         elif hangs:
             what = "it takes another lane than the first"
             self.report.read_otherwise(KernelReading("elect.sync", what, [], hangs))

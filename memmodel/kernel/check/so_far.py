@@ -19,6 +19,9 @@ from memmodel.kernel.order.verdict import KernelFinding, KernelReading, KernelVe
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
 
+KNOWN = "a row of the table of instructions"
+"""What it takes to drop the assumption that an unknown instruction only computes."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
@@ -57,17 +60,22 @@ class VerdictSoFar:
     def __init__(self, case: KernelCase) -> None:
         self._case, options = case, case.options
         self.verdict = KernelVerdict(
-            case.entry.name, case.launch, case.model.name, ctas=options.ctas, notes=case.launch.notes,
+            case.entry.name, case.launch, case.model.name, ctas=options.ctas, assumptions=case.launch.assumptions,
             statistics=case.effort.statistics,
         )  # fmt: skip
         if case.module.version > NEWEST:
             later, known = (".".join(map(str, version)) for version in (case.module.version, NEWEST))
-            self.verdict.notes.append(f"the module is of PTX {later}; its instructions mean here what PTX {known} says")
+            self.assume(
+                f"instructions of the module, of PTX {later}, mean what PTX {known} says", f"PTX {known} or older"
+            )
         for instruction in case.body:
             if begins(instruction, options.assumed):
-                text = f"{instruction.opcode} at line {instruction.line} was taken to touch registers only"
-                self.verdict.notes.append(text)
+                self.assume(f"{instruction.opcode} at line {instruction.line} touches registers only", KNOWN)
         self.representative: JudgedRun | None = None
+        self.awaits_others = False
+        """True if threads wait for CTAs that are not run."""
+        self.unjudged: LaunchTrace | None = None
+        """A run that is an execution, until it is judged."""
         self.waits_are_sure = True
         self.late_warps: dict[tuple[int, int], None] = {}
         """Warps, one of which has to be late for what the runs exclude by chance."""
@@ -89,16 +97,15 @@ class VerdictSoFar:
     def ran(self, trace: LaunchTrace) -> None:
         """The first run: what it did, before anything is left out."""
         verdict, statistics = self.verdict, self.verdict.statistics
-        verdict.explored = 1
+        verdict.explored, self.unjudged = 1, trace
         verdict.reached = frozenset(event.at for thread in trace.threads for event in thread.events)
         statistics.instructions, statistics.threads = trace.instructions, len(trace.threads)
         statistics.accesses = trace.accesses
         statistics.events = sum(len(thread.events) for thread in trace.threads)
-        verdict.notes += trace.assumed
-        verdict.notes += [
-            f"line {branch.line}: the loop there only computes, and was taken to end"
-            for branch in trace.endless.values()
-        ]
+        for what, needs in trace.assumed.items():
+            self.assume(what, needs)
+        for branch in trace.endless.values():
+            self.assume(f"the loop at line {branch.line}, which only computes, ends", "known data")
 
     def represented(self, ready: ReadyRun) -> None:
         """The run that is to speak for every schedule."""
@@ -110,6 +117,7 @@ class VerdictSoFar:
     def add(self, judged: JudgedRun, chosen: frozenset[int]) -> None:
         """A run that was judged. `chosen`: the instructions on whose results runs depend."""
         self.add_findings(judged.run, judged.judgement.findings)
+        self.unjudged = None
         self._readings.look(judged.run, chosen, judged.judgement)
         self.leave_open(judged.judgement.open)
         self.late_warps |= dict.fromkeys(judged.judgement.late)
@@ -125,6 +133,10 @@ class VerdictSoFar:
         for finding in problems(trace):
             add(self.verdict.findings, finding)
 
+    def assume(self, what: str, needs: str) -> None:
+        """Something is taken for granted. `needs`: what it takes to drop that."""
+        self.verdict.assumptions.setdefault(what, needs)
+
     def leave_open(self, reasons: Iterable[str]) -> None:
         """Conditions that do not hold, or were not checked."""
         self.verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in self.verdict.open]
@@ -137,7 +149,9 @@ class VerdictSoFar:
         self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
 
     def spent(self, reason: str) -> None:
-        """The budget has run out."""
+        """The budget has run out. What a run that was not judged shows by itself is found."""
+        if self.unjudged is not None:
+            self.add_problems(self.unjudged)
         self.verdict.open.append(reason)
         self.verdict.spent = True
 

@@ -16,8 +16,9 @@ from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.ptx.operands import Special
 from memmodel.ptx.vocabulary import Sem
 
-TIME_OUT = "the time-out that ends at line {} is left out"
-"""The note on a time-out."""
+TIME_OUT = "the time-out that ends at line {} does not come"
+WITHOUT_TIME_OUT = "a loop that only waits"
+"""The assumption about a time-out, and what it takes to drop it."""
 
 TIMES = ("%clock", "%globaltimer")
 
@@ -46,22 +47,22 @@ def left_out(entry: PtxFunction) -> dict[int, LeftOut]:
 
 
 class TimeOuts:
-    """The time-outs of an entry, which do not happen in a run. `notes`: collects what was left out."""
+    """The time-outs of an entry, which do not happen in a run. `assumed`: collects what was left out."""
 
-    def __init__(self, entry: PtxFunction, notes: dict[str, None]) -> None:
-        self._body, self._left_out, self._notes = body_of(entry), left_out(entry), notes
+    def __init__(self, entry: PtxFunction, assumed: dict[str, str]) -> None:
+        self._body, self._left_out, self._assumed = body_of(entry), left_out(entry), assumed
 
     def jumps(self, branch: int) -> bool | None:
         """True if the run takes a branch of a time-out, False if not; None for any other branch."""
         out = self._left_out.get(branch)
         if out is not None:
             line, trap_line = (self._body[at].instruction.line for at in (branch, out.trap))
-            self._notes.setdefault(f"line {line}: {TIME_OUT.format(trap_line)}")
+            self._assumed.setdefault(f"line {line}: {TIME_OUT.format(trap_line)}", WITHOUT_TIME_OUT)
         return None if out is None else out.jumps
 
 
-def notes(entry: PtxFunction, tests: Iterable[int], loads: Iterable[int]) -> list[str]:
-    """What is left out after tests of mbarrier objects and loads that poll, as sentences."""
+def not_coming(entry: PtxFunction, tests: Iterable[int], loads: Iterable[int]) -> dict[str, str]:
+    """The time-outs after tests of mbarrier objects and loads that poll, as assumptions with what drops them."""
     body = body_of(entry)
     trap_of = dict(time_outs(entry, tests))
     for load in loads:
@@ -69,7 +70,7 @@ def notes(entry: PtxFunction, tests: Iterable[int], loads: Iterable[int]) -> lis
         traps = [trap for at in sorted(inside) if (trap := doomed(body, at)) is not None]
         trap_of |= {load: traps[0]} if traps and load in inside else {}
     lines = ((body[at].instruction.line, body[trap].instruction.line) for at, trap in sorted(trap_of.items()))
-    return [f"line {line}: {TIME_OUT.format(trap_line)}" for line, trap_line in lines]
+    return {f"line {line}: {TIME_OUT.format(trap_line)}": WITHOUT_TIME_OUT for line, trap_line in lines}
 
 
 def _by_time(body: Body, branch: int, other: int) -> bool:

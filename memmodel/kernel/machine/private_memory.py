@@ -91,5 +91,5 @@ def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None],
     if not slots and own is not None:
         own.forget(0, own.size)
         moved(machine, warp, lane, (own, 0), own.size, instruction.number, put=True)
-    note = f"line {instruction.line}: an address in local memory is not known, and was taken to lie in a variable"
-    machine.run.assumed.setdefault(note)
+    what = f"line {instruction.line}: an unknown address in local memory lies in a variable of the thread"
+    machine.run.assumed.setdefault(what, "known data, or an array in registers")

@@ -33,7 +33,7 @@ from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.kernel.machine.values.naming import Naming, crossed
 from memmodel.kernel.machine.waiting import lacks, stuck
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
+from memmodel.kernel.trace.problems import ASSERTION, TRAP, AwaitsOthers, Refused
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.limits import effort
 from memmodel.program.warp_ops import CallFunction, EndThread, Return, Trap
@@ -414,6 +414,10 @@ class Scheduler:
             warp.groups.remove(group)
 
     def _hang(self, waiting: list[Warp]) -> None:
+        polls = (group for warp in waiting for group in warp.groups if group.waits is None and group.on is None)
+        if self.machine.schedule.ctas and (group := next(polls, None)) is not None:
+            what = "threads poll what CTAs may write that are not run"
+            raise AwaitsOthers(what, self.code[group.at].instruction.span)
         for warp in waiting:
             for group in warp.groups:
                 code = self.code[group.at]

@@ -18,6 +18,9 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
+RESIDENT = "a cooperative launch, or a grid that the device holds at once"
+"""What it takes to drop the assumption that all CTAs are resident."""
+
 
 def sentence(instruction: PtxInstruction, why: str) -> str:
     """A sentence about an instruction."""
@@ -141,8 +144,8 @@ def _ordered(
     return complaints
 
 
-def residents(run: LaunchTrace, entry: PtxFunction, chosen: frozenset[int]) -> list[str]:
-    """The loops in which a CTA waits for a write of another CTA, which must be resident at that time.
+def residents(run: LaunchTrace, entry: PtxFunction, chosen: frozenset[int]) -> dict[str, str]:
+    """The loops in which a CTA waits for a write of another CTA, which must be resident at that time, as assumptions.
 
     `chosen`: the instructions on whose results the run depends.
     """
@@ -156,7 +159,7 @@ def residents(run: LaunchTrace, entry: PtxFunction, chosen: frozenset[int]) -> l
             if other.cta != thread.cta and (other.place.cluster is None or other.place.cluster != thread.place.cluster):
                 waits[event.at] = None
     lines = [instruction.line for instruction in entry.body or ()]
-    return [f"line {lines[at]}: a CTA waits for another one: there is no hang if all are resident" for at in waits]
+    return {f"line {lines[at]}: all CTAs are resident where one waits for another": RESIDENT for at in waits}
 
 
 def _in_loop(entry: PtxFunction, at: int) -> bool:

@@ -12,7 +12,7 @@ from memmodel.base.oneline import shown
 from memmodel.kernel.launch import Launch
 from memmodel.ptx.module.syntax import PtxInstruction
 
-KernelWord = Literal["clean", "findings", "depends", "explored", "undecided"]
+KernelWord = Literal["clean", "findings", "depends", "explored", "partial", "undecided"]
 
 EQUAL_STORES = "equal-store-race"
 """Threads store the same bytes to one place and nothing orders them."""
@@ -107,11 +107,12 @@ class KernelReading:
 
 @dataclass(slots=True, repr=False)
 class KernelVerdict:
-    """`word`: clean, findings, explored or undecided; depends if each finding is gone under some other reading.
+    """`word`: as in docs/kernels.md; depends if each finding is gone under some other reading.
 
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
     explored: `explored` schedules, which are all of them if `exhaustive`. `ctas`: those looked at; empty: all.
-    `notes`: remarks. `reached`: numbers of the instructions that left a trace. `beyond`: whether the verdict holds for
+    `whole`: they stand for all. `assumptions`: what was taken for granted, each with what it takes to drop it. `notes`:
+    remarks. `reached`: numbers of the instructions that left a trace. `beyond`: whether the verdict holds for
     any grid and any trip count. `spent`: the budget ran out.
     """
 
@@ -124,6 +125,8 @@ class KernelVerdict:
     explored: int = 0
     exhaustive: bool = False
     ctas: tuple[int, ...] = ()
+    whole: bool = False
+    assumptions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     readings: list[KernelReading] = field(default_factory=list)
     beyond: dict[str, str] = field(default_factory=dict)
@@ -143,6 +146,11 @@ class KernelVerdict:
             side.instruction.number for finding in self.findings if finding.harmless for side in finding.sides
         )
 
+    @property
+    def clean(self) -> bool:
+        """True if nothing was found, as far as something was looked at."""
+        return self.word in ("clean", "explored", "partial")
+
     def __repr__(self) -> str:
         findings = [
             f"{finding.rule}: {finding.message}" if finding.message else finding.rule for finding in self.findings
@@ -156,4 +164,6 @@ class KernelVerdict:
             return "depends" if all(id(finding) in gone for finding in self.serious) else "findings"
         if self.open:
             return "undecided"
-        return "explored" if self.choices and not self.exhaustive else "clean"
+        if self.choices and not self.exhaustive:
+            return "explored"
+        return "partial" if self.ctas and not self.whole else "clean"

@@ -12,6 +12,7 @@ from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVer
 from memmodel.kernel.output.text import locations
 from memmodel.kernel.repair.search import KernelRepair, KernelRepairs
 from memmodel.records.kernels import (
+    KernelAssumptionRecord,
     KernelChangeRecord,
     KernelFindingRecord,
     KernelPlaceRecord,
@@ -48,6 +49,10 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         ),
         beyond=dict(verdict.beyond),
         notes=tuple(verdict.notes),
+        assumptions=tuple(
+            KernelAssumptionRecord(assumption=what, needs=needs) for what, needs in verdict.assumptions.items()
+        ),
+        whole=verdict.whole or not verdict.ctas,
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
         repairs=None if repairs is None else tuple(map(repair, repairs.shown)),
     ).json_values()

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import groups
-from memmodel.kernel.output.text import who
+from memmodel.kernel.output.text import ctas, who
 from memmodel.ptx.module.syntax import Location
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -31,7 +31,7 @@ def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
             finding = group.first
             rules.setdefault(finding.rule, {"id": finding.rule, "shortDescription": {"text": finding.kind}})
             results.append({**_result(verdict, finding), "occurrenceCount": group.count})
-        for reason in verdict.open:
+        for reason in (*verdict.open, *_part(verdict)):
             rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
             results.append({
                 "ruleId": OPEN, "level": "warning", "message": {"text": f"{verdict.entry}: {reason}"}, "locations": [],
@@ -41,6 +41,11 @@ def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
         result["ruleIndex"] = order.index(result["ruleId"])
     driver = {"name": "memmodel", "version": _version(), "rules": [rules[name] for name in order]}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _part(verdict: KernelVerdict) -> list[str]:
+    """What a clean verdict on a part of the launch leaves open."""
+    return [f"clean for {ctas(verdict)} only"] if verdict.word == "partial" else []
 
 
 def _version() -> str:

@@ -11,6 +11,8 @@ from memmodel.kernel.repair.search import KernelRepairs
 from memmodel.ptx.module.syntax import Location
 
 SHOWN, FEW = 20, 3
+CLEAN_FOR = {"explored": "clean for the schedules explored", "partial": "clean for the CTAs looked at"}
+"""Words of verdicts that are clean as far as something was looked at."""
 LONGEST_NAME = 80
 """Characters of the name of an entry: those of templates have thousands."""
 
@@ -39,6 +41,7 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         text += [f"  with it, {_short(group)}" for group in new[:FEW]]
         text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
     text += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
+    text += [f"assumed: {what}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
     return [*text, *(f"note: {note}" for note in verdict.notes)]
 
 
@@ -57,7 +60,7 @@ def repair_lines(repairs: KernelRepairs) -> list[str]:
             text.append(f"nearest to it: {len(repair.left)} of {count} findings are left:")
         else:
             all_ = f"all {count} findings are" if count > 1 else "the finding is"
-            then = "clean for the schedules explored" if repair.after.word == "explored" else repair.after.word
+            then = CLEAN_FOR.get(repair.after.word, repair.after.word)
             text.append(f"repair {number}: {all_} gone, and the verdict is: {then}")
         text += [f"  line {edit.line}: {edit.what}" for edit in repair.edits]
         text += repair.diff.rstrip("\n").split("\n")
@@ -69,10 +72,19 @@ def headline(verdict: KernelVerdict) -> str:
     launch = verdict.launch
     grid = "×".join(str(extent) for extent in launch.grid)
     block = "×".join(str(extent) for extent in launch.block)
-    which = "all CTAs" if not verdict.ctas else "CTAs " + ", ".join(str(cta) for cta in verdict.ctas)
-    word = f"clean for the {verdict.explored} schedules explored" if verdict.word == "explored" else verdict.word
+    which = "all CTAs" if not verdict.ctas else ctas(verdict)
+    which += ", which stand for all" if verdict.ctas and verdict.whole else ""
+    words = {
+        "explored": f"clean for the {verdict.explored} schedules explored", "partial": f"clean for {ctas(verdict)}",
+    }  # fmt: skip
+    word = words.get(verdict.word, verdict.word)
     name = verdict.entry if len(verdict.entry) <= LONGEST_NAME else verdict.entry[: LONGEST_NAME - 1] + "…"
     return f"{word}: {name}, grid {grid}, block {block}, {which}, under {verdict.model}"
+
+
+def ctas(verdict: KernelVerdict) -> str:
+    """The CTAs that were looked at."""
+    return "CTAs " + ", ".join(map(str, verdict.ctas))
 
 
 def figures(verdict: KernelVerdict) -> list[str]:

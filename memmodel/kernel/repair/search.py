@@ -230,7 +230,7 @@ def fix_kernel(
     read = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
     chosen_entry = entry_of(module, entry or read.kernel).name
-    options = CheckOptions(schedules, chosen_ctas(read, ctas), tuple(assume_pure))
+    options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure))
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,
         budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress,

@@ -48,7 +48,8 @@ class LaunchTrace:
     does not allow the order of atomic operations that the schedule asks for. `again`: carries the run out once more,
     with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there.
 
-    `assumed`: what was taken for granted, as notes. `unchecked`: what the launch or the text leaves out, as sentences.
+    `assumed`: what was taken for granted, with what it takes to drop it. `unchecked`:
+    what the launch or the text leaves out, as sentences.
     `multimem`: what has multimem addresses, with an instruction that accesses it. `loose`: parts of instructions
     (number, part) whose bytes are not specified.
     """
@@ -64,7 +65,7 @@ class LaunchTrace:
     proved: frozenset[int] = frozenset()
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
     endless: dict[int, PtxInstruction] = field(default_factory=dict)
-    assumed: dict[str, None] = field(default_factory=dict)
+    assumed: dict[str, str] = field(default_factory=dict)
     multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
     unchecked: dict[str, None] = field(default_factory=dict)
     loose: set[tuple[int, int]] = field(default_factory=set)

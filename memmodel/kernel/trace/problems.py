@@ -18,6 +18,10 @@ class Refused(InputError):
     """The run met something that it cannot decide: an unknown instruction, a branch on unknown data."""
 
 
+class AwaitsOthers(Refused):
+    """Threads wait for what may be done by CTAs that are not run."""
+
+
 @dataclass(slots=True)
 class Failure:
     """Something wrong that the run itself showed: a hang, a bad address, a failed assertion."""

@@ -169,7 +169,7 @@ def test_an_opcode_is_taken_to_be_pure() -> None:
     assert judge(read, entry(read), launch(), load_model("ptx-9.4")).word == "undecided"
     options = CheckOptions(assumed=("undecoded",))
     verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), options)
-    assert verdict.word == "clean" and verdict.notes == ["undecoded.wait at line 17 was taken to touch registers only"]
+    assert verdict.word == "clean" and list(verdict.assumptions) == ["undecoded.wait at line 17 touches registers only"]
 
 
 RING = """

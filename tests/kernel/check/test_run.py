@@ -44,8 +44,8 @@ def test_a_module_of_a_later_version_is_told_so(version: str, noted: bool) -> No
     assert text.count(".version 8.8") == 1
     read = parse_module(Source("k.ptx", text.replace(".version 8.8", f".version {version}")))
     verdict = judge(read, entry_of(read, None), launch(), load_model("ptx-9.4"))
-    note = f"the module is of PTX {version}; its instructions mean here what PTX 9.4 says"
-    assert (note in verdict.notes) is noted
+    what = f"instructions of the module, of PTX {version}, mean what PTX 9.4 says"
+    assert (what in verdict.assumptions) is noted
 
 
 def test_without_it_they_race() -> None:
@@ -182,7 +182,7 @@ def test_sides_that_only_compute(sides: str, word: str) -> None:
     test = "ld.global.u32 %r9, [%d0];\nsetp.gt.s32 %p3, %r9, 7;\nsetp.gt.s32 %p4, %r9, 9;\n"
     verdict = judged(f".local .align 8 .b8 depot[16];\n{test}{sides}\nst.shared.u32 [%r3], %r9;", threads=32)
     assert verdict.word == word
-    assert ("only computes, and was taken to end" in "".join(verdict.notes)) == ("L:" in sides)
+    assert ("only computes, ends" in "".join(verdict.assumptions)) == ("L:" in sides)
 
 
 def test_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

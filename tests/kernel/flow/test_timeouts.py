@@ -65,7 +65,7 @@ def test_a_flag(waits: int, out: str, last: str, expected: str) -> None:
     verdict = judged(body, 1, 2, "zero", BEFORE, first=True)
     assert (verdict.word == "clean") == (expected == "clean"), (verdict.findings, verdict.choices, verdict.open)
     if "TRAP" in out and expected == "clean":
-        assert any("the time-out that ends at line" in note for note in verdict.notes)
+        assert any("the time-out that ends at line" in what for what in verdict.assumptions)
         broken = judged(body.replace("st.release", "st.relaxed"), 1, 2, "zero", BEFORE, first=True)
         assert broken.word == "findings"
 
@@ -123,4 +123,4 @@ def test_an_mbarrier_object(out: str, last: str, expected: str) -> None:
     verdict = judged(body, 64, before=BEFORE)
     assert verdict.word == expected, (verdict.findings, verdict.open)
     if expected == "clean":
-        assert any("the time-out that ends at line" in note for note in verdict.notes)
+        assert any("the time-out that ends at line" in what for what in verdict.assumptions)

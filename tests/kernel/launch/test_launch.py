@@ -79,7 +79,7 @@ def test_contents_in_hex_and_in_a_file(tmp_path: Path) -> None:
     one, other = memory.find(0x1000), memory.find(1 << 33)
     assert one is not None and one.load(4, 4) == 0x07060504 and one.load(5, 4) is None
     assert other is not None and other.load(0, 2) == 0x0B0A and other.load(2, 1) is None
-    assert made.notes == ["the verdict is for the contents that the launch gives to p, q"]
+    assert list(made.assumptions) == ["the contents that the launch gives to p, q"]
     for content, words in ((b"0" * 65, "has more than the 64 bytes"), (None, "cannot be read")):
         (tmp_path / "data.bin").unlink()
         if content is not None:

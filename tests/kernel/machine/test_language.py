@@ -295,7 +295,7 @@ ld.local.u32 %r7, [lo];
 def test_unknown_addresses_in_local_memory() -> None:
     """A store somewhere in it leaves nothing known; nobody else sees it."""
     verdict = judged(LOCAL + "st.shared.u32 [%r3], %r7;\n")
-    assert verdict.word == "clean" and "local memory" in verdict.notes[0]
+    assert verdict.word == "clean" and "local memory" in next(iter(verdict.assumptions))
     assert judged(LOCAL + reached("%r7", "3")).word == "undecided"
 
 
@@ -326,7 +326,7 @@ ld.shared.u32 %r6, [%r2];
 
 def test_a_call_on_one_side_of_a_branch_on_data() -> None:
     verdict = judged(ON_DATA, before=SLOW)
-    assert verdict.word == "clean" and "taken to end" in verdict.notes[0]
+    assert verdict.word == "clean" and "only computes, ends" in next(iter(verdict.assumptions))
     assert rules(ON_DATA.replace("bar.sync 0;\n", ""), SLOW) == {"data-race"}
     stores = SLOW.replace("st.param", "st.shared.u32 [0x800], 1;\nst.param")
     assert rules(ON_DATA, stores) == {"undecided"}
@@ -335,7 +335,7 @@ def test_a_call_on_one_side_of_a_branch_on_data() -> None:
 def test_textures_are_read_only() -> None:
     fetch = "tex.1d.v4.u32.s32 {%r5, %r6, %r7, %r8}, [%d0, {%r0}];\ntxq.width.b32 %r9, [%d0];\n"
     verdict = judged(fetch + "st.shared.u32 [%r3], %r5;\n")
-    assert verdict.word == "clean" and "texture" in verdict.notes[0]
+    assert verdict.word == "clean" and "texture" in next(iter(verdict.assumptions))
     assert judged(fetch + reached("%r9", "1")).word == "undecided"
     verdict = judged("sust.b.1d.b32.trap [%d0, {%r0}], %r5;\n")
     assert verdict.word == "undecided" and "sust.b.1d.b32.trap" in verdict.open[0]

@@ -62,7 +62,7 @@ SURFACE = ".global .surfref image;"
 
 def test_surfaces_that_are_read() -> None:
     verdict = judged("suld.b.2d.v2.b32.clamp {%r10, %r11}, [image, {%r0, %r1}];", before=SURFACE)
-    assert verdict.word == "clean" and any("surface" in note for note in verdict.notes)
+    assert verdict.word == "clean" and any("surface" in what for what in verdict.assumptions)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_the_index_of_the_largest_float() -> None:
     assert rules(floats) == {"same-store-race": "the values are equal unless a number is NaN"}
     read = module(floats)
     without = judge(read, entry(read), launch().model_copy(update={"nan": False}), load_model("ptx-9.4"))
-    assert without.word == "clean" and "no floating-point number is NaN" in without.notes[0]
+    assert without.word == "clean" and "no floating-point number is NaN" in without.assumptions
 
 
 @pytest.mark.parametrize(

@@ -217,10 +217,10 @@ L:
 
 
 def test_what_is_left_out_is_said() -> None:
-    assert any("all are resident" in one for one in judged(POLL, 1, 2, "zero").notes)
-    assert not any("all are resident" in one for one in judged(POLL, 1, 1, "zero").notes)
+    assert any("all CTAs are resident" in what for what in judged(POLL, 1, 2, "zero").assumptions)
+    assert not any("all CTAs are resident" in what for what in judged(POLL, 1, 1, "zero").assumptions)
     verdict = judged(lines(obj(), arrive(), TIME_OUT))
-    assert verdict.word == "clean" and "time-out" in verdict.notes[0]
+    assert verdict.word == "clean" and "time-out" in next(iter(verdict.assumptions))
 
 
 READ = """

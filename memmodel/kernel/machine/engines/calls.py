@@ -172,7 +172,9 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, op: CallFunction, ca
             size = block.load(given, 8)
             if size is None:
                 machine.unknown("how many bytes malloc is asked for", call)
-            machine.run.assumed.setdefault(f"line {call.line}: malloc was taken to return memory, and not null")
+            machine.run.assumed.setdefault(
+                f"line {call.line}: malloc returns memory, and not null", "a buffer of the launch"
+            )
             block.store(at, 8, machine.memory.allocate(size))
             moved(machine, warp, lane, own[0], 8, call.number, put=True)
         elif op.name == "free" and len(own) == 1:

@@ -24,7 +24,7 @@ def access_texture(interpreter: Interpreter, op: AccessTexture) -> Blocking:
     forget = forgetting([interpreter.slot(register) for register in op.registers])
     instruction, writes = interpreter.instruction, op.label.side is Side.WRITE
     what = op.label.proxy.value
-    taken = f"line {instruction.line}: the {what} was taken to be memory that this launch does not write"
+    taken = f"line {instruction.line}: this launch does not write the memory of the {what}"
     why = f"line {instruction.line}: {instruction.opcode}: the memory model does not apply to writes of surfaces"
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
@@ -33,7 +33,7 @@ def access_texture(interpreter: Interpreter, op: AccessTexture) -> Blocking:
             machine.version += 1
             machine.run.unchecked.setdefault(why)
         else:
-            machine.run.assumed.setdefault(taken)
+            machine.run.assumed.setdefault(taken, "loads from global memory in its place")
         return True
 
     return step

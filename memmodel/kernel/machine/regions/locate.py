@@ -193,8 +193,8 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
                 machine.problem("undefined-instruction", message, instruction)
             stretches = _outside(machine, tile, region, coordinates, offsets, instruction)
             if region.reads and "_p" in tile.packed:
-                note = f"line {instruction.line}: the transaction was taken to count the padding of .{tile.packed}"
-                machine.run.assumed.setdefault(note)
+                padded = f"line {instruction.line}: the transaction counts the padding of .{tile.packed}"
+                machine.run.assumed.setdefault(padded, "a sentence of the PTX ISA about it")
             spans = [
                 PlacedBytes(*machine.place(warp, Space.GLOBAL, first, size, instruction), size)
                 for first, size in stretches
