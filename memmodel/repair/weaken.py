@@ -22,6 +22,7 @@ from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import Against, Judge, Standing, is_told, judging, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.weakening.forms import sites
+from memmodel.repair.weakening.needed import with_readings
 from memmodel.repair.weakening.raised import Raised
 from memmodel.repair.weakening.search import Narrowing
 from memmodel.solve.seek import OUTCOME, Sought, State
@@ -106,7 +107,8 @@ def _weaker(
         return tried
 
     forms, best = Narrowing(raised, judges, one_more).cheapest()
-    return Weaker(name, text, raised.made(forms), raised.edits(forms), tried, best=best)
+    changes = with_readings(name, text, raised.edits(forms), models, options)
+    return Weaker(name, text, raised.made(forms), changes, tried, best=best)
 
 
 class _Judges:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from memmodel import engine
 from memmodel.answer import HANG, Observation, Witness
 from memmodel.base.resources import DEFAULT_MODEL
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.litmus.syntax import Quantifier
 from memmodel.report.because import first_contradiction
 from memmodel.report.expect import is_called
@@ -24,6 +25,8 @@ from memmodel.why.story import execution_of
 
 if TYPE_CHECKING:
     from memmodel.cat.evaluate.readings import ReadingCheck
+    from memmodel.concrete.execution import Execution
+    from memmodel.referee.evaluate import Ranks
     from memmodel.report.report import Report
 
 WIDTH = 116
@@ -72,6 +75,20 @@ def _numbers(readings: tuple[str, ...]) -> str:
     return " and ".join(dict.fromkeys(reading.split()[0] for reading in readings))
 
 
+def readings_with_more(report: Report) -> frozenset[str]:
+    """The readings under which a test has an outcome that the default model forbids, or a finding that it has not, as
+    far as the executions at hand show."""
+    if report.subject is None or report.model != DEFAULT_MODEL or report.answer.observation not in DECIDED:
+        return frozenset()
+    more = set(open_decisions(report).other)
+    for witness in (report.answer.witness, report.answer.counter):
+        under = None if witness is None else _UnderReadings.of(witness)
+        if under is not None:
+            known = under.faults(DEFAULT_MODEL)
+            more |= {name for name in under.names if under.faults(name) - known}
+    return frozenset(more)
+
+
 def _open_decisions(report: Report) -> OpenDecisions:
     word, seen = report.finding, _settling(report)
     if seen is not None:
@@ -106,25 +123,49 @@ def _any_execution(report: Report) -> Witness | None:
 
 def _readings(witness: Witness, word: str | None, *, has: bool) -> tuple[str, ...]:
     """The readings that have an execution, with a finding of the kind that `word` names; or those that have not."""
-    from memmodel.cat.evaluate.evaluator import Evaluator
-    from memmodel.cat.evaluate.readings import readings_graph
-    from memmodel.why.values import RankedRows
+    under = _UnderReadings.of(witness)
+    return () if under is None else tuple(name for name in under.names if under.shows(name, word) is has)
 
-    execution = execution_of(witness)
-    if execution is None or witness.ground is None:
-        return ()
-    readings = readings_graph()
-    rows = RankedRows(execution, witness.ground.ranks)
-    evaluator = Evaluator(readings.graph, rows)
 
-    def holds(check: ReadingCheck) -> bool:
-        return rows.fails(check.test, evaluator.value(check.node)) is check.negated
+class _UnderReadings:
+    """One execution, judged by the default model and by all readings."""
 
-    def allowed(reading: str) -> bool:
-        checks = readings.checks[reading]
-        made = word in (None, HANG) or any(
-            holds(check) for check in checks if check.flag and is_called(check.name, word)
+    def __init__(self, execution: Execution, ranks: Ranks) -> None:
+        from memmodel.cat.evaluate.evaluator import Evaluator
+        from memmodel.cat.evaluate.readings import readings_graph
+        from memmodel.why.values import RankedRows
+
+        self._readings = readings_graph()
+        self._rows = RankedRows(execution, ranks)
+        self._evaluator = Evaluator(self._readings.graph, self._rows)
+
+    @staticmethod
+    def of(witness: Witness) -> _UnderReadings | None:
+        """None for a witness that has left its process."""
+        execution, ground = execution_of(witness), witness.ground
+        return None if execution is None or ground is None else _UnderReadings(execution, ground.ranks)
+
+    @property
+    def names(self) -> list[str]:
+        """The readings."""
+        return self._readings.readings
+
+    def shows(self, name: str, word: str | None) -> bool:
+        """True if a model allows the execution, and has a finding of the kind that `word` names in it."""
+        checks = self._readings.checks[name]
+        return (
+            word in (None, HANG)
+            or any(self._holds(check) for check in checks if check.flag and is_called(check.name, word))
+        ) and all(self._holds(check) for check in checks if not check.flag)
+
+    def faults(self, name: str) -> frozenset[str]:
+        """The findings that a model has in the execution; none if it forbids it."""
+        if not self.shows(name, None):
+            return frozenset()
+        flags = (check for check in self._readings.checks[name] if check.flag)
+        return frozenset(
+            check.name for check in flags if kind_of(check.name) is not FindingKind.OTHER and self._holds(check)
         )
-        return made and all(holds(check) for check in checks if not check.flag)
 
-    return tuple(reading for reading in readings.readings if allowed(reading) is has)
+    def _holds(self, check: ReadingCheck) -> bool:
+        return self._rows.fails(check.test, self._evaluator.value(check.node)) is check.negated
