@@ -16,13 +16,16 @@ from enum import Enum
 from time import monotonic
 
 from memmodel.answer import Budget
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
+from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import abandon, settle
@@ -46,7 +49,7 @@ class Noticed(Enum):
 @dataclass(frozen=True, slots=True)
 class MutantResult:
     """A mutant and its fate. `how`: the rules that it breaks with their lines, what is undecided, or why it is
-    redundant.
+    redundant, and under which readings it is not.
     """
 
     mutation: Mutation
@@ -76,7 +79,7 @@ class MutationTable:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What all mutants share."""
+    """What all mutants share. `known`: what each reading finds in the kernel and the model does not."""
 
     module: PtxModule
     entry: PtxFunction
@@ -85,6 +88,22 @@ class _Work:
     budget: Budget
     base: KernelVerdict
     order: LaunchOrder | None
+    readings: tuple[tuple[str, str, Model], ...]
+    known: dict[str, set[object]]
+
+    def needing(self, mutant: PtxFunction) -> list[str]:
+        """The readings that find something in an unnoticed mutant which they do not find in the kernel."""
+        if not self.readings:
+            return []
+        options = CheckOptions(SCHEDULES, readings=self.readings)
+        verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.budget).verdict
+        new = _found(verdict)
+        return [name for name, findings in new.items() if not findings <= self.known.get(name, set())]
+
+
+def _found(verdict: KernelVerdict) -> dict[str, set[object]]:
+    """What each reading finds that the model does not."""
+    return {reading.name: set(map(identity, reading.new)) for reading in verdict.readings}
 
 
 _WORK: list[_Work] = []
@@ -106,9 +125,11 @@ def mutation_table(
     """Judge every mutant. `seconds`: of all together; what is left then is listed as not judged."""
     until = monotonic() + seconds
     each = budget or Budget(seconds=max(60.0, seconds / 4))
-    kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES)), each)
-    base = kernel.verdict
-    work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(kernel.representative))
+    readings = reading_models() if model.name == DEFAULT_MODEL else ()
+    kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES, readings=readings)), each)
+    base, known = kernel.verdict, _found(kernel.verdict)
+    base.readings = []  # the verdict of the table is the model's own
+    work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(kernel.representative), readings, known)
     changes = mutations(entry)
     if started is not None:
         started(len(changes))
@@ -169,8 +190,12 @@ def _mutant(number: int) -> tuple[Noticed, str]:
         return Noticed.UNDECIDED, error.message
     noticed, how = compared(work.base, mutant.verdict)
     order = LaunchOrder.of(mutant.representative)
-    if noticed is Noticed.UNNOTICED and work.order is not None and order is not None:
-        how = redundant(work.order, order, change)
+    if noticed is Noticed.UNNOTICED:
+        how = redundant(work.order, order, change) if work.order is not None and order is not None else ""
+        needing = work.needing(change.of(work.entry))
+        if needing:
+            needed = f"needless under the model as decided, needed under {' and '.join(needing)}"
+            how = f"{how}; {needed}" if how else needed
     return noticed, how
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -16,8 +17,8 @@ from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import check_kernel, judge
-from memmodel.kernel.check.inputs import chosen_ctas
-from memmodel.kernel.launch import Launch
+from memmodel.kernel.check.inputs import chosen_ctas, entry_of
+from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
 from memmodel.kernel.order.missing_order import MissingOrder
@@ -26,6 +27,7 @@ from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif
 from memmodel.kernel.output.text import lines
+from memmodel.ptx.module.reader import read_module
 
 DOCS = ROOT / "docs"
 
@@ -225,6 +227,22 @@ def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
     assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
     late = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), seconds=-1)
     assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
+
+
+def test_a_fence_that_another_reading_needs_is_not_called_needless_without_a_word() -> None:
+    folder = DOCS / "examples" / "kernels"
+    read, described = read_module(folder / "tma_pipeline.ptx"), read_launch(folder / "tma_pipeline.launch.json")
+    function = entry_of(read, described.kernel)
+    inits = [one for one in mutations(function) if one.instruction.words[:3] == ("fence", "proxy", "async")]
+    only = replace(inits[0], what="removed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memmodel.kernel.mutate.table.mutations", lambda _: [only])
+        table = mutation_table(read, function, described, load_model("ptx-9.4"))
+        other = mutation_table(read, function, described, load_model("readings/D2-accessor"))
+    needed = "needless under the model as decided, needed under D15 fence"
+    assert table.base.word == "clean" and not table.base.readings
+    assert [(one.noticed, one.how.endswith(f"; {needed}")) for one in table.results] == [(Noticed.UNNOTICED, True)]
+    assert "as decided" not in other.results[0].how
 
 
 IDLE = """
