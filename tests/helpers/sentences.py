@@ -1,0 +1,98 @@
+"""Sentences of the PTX ISA, drawn at random, and the page about the tests that would notice if they were forgotten.
+
+`python -m helpers.sentences PAGES…` in `tests` draws `COUNT` sentences from folders of pages (Markdown, one file a page)
+and writes those that are new to tests/data/sentences.toml, without a verdict. The pages themselves are not part of this
+project. `page` writes docs/sentences.md from the same file.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from helpers.places import ROOT
+
+DATA = ROOT / "tests" / "data" / "sentences.toml"
+PAGE = ROOT / "docs" / "sentences.md"
+SEED = 20261124
+COUNT = 100
+
+CHAPTERS = (
+    r"5\.1\.[1-7]", r"8\.", r"9\.3", r"9\.5", r"9\.7\.9\.(?!3\.|4\.|7\.|18\.|21\.|22\.)", r"9\.7\.10\.(8|12|28)\.",
+    r"9\.7\.1[2-6]\.", r"9\.7\.18\.(7|12)\.", r"9\.7\.19\.5\.", r"11\.4\.", r"11\.7\.", r"11\.8\.1",
+)  # fmt: skip
+"""The sections about what memmodel models, as the numbers of PTX ISA 9.1 and, where a section is new, of 9.4."""
+
+LAYOUT = re.compile(r"Fragments? for|^[\d.]+ (Layout|Canonical|Sparse matrix storage|Matrix Shape|Sparsity)|Layouts? (of|and)|Metadata")
+"""Headings of sections that say which lane or byte holds which element of a matrix."""
+RULE = re.compile(
+    r"must|should|shall|cannot|can only|may not|illegal|undefined|unless|until|before|prior|after|guarantee|order|default"
+    r"|treated|synchroni|visib|wait|block|weak|strong|scope|prox(y|ies)|atomic|\bonly\b|\bnot?\b|same|assumed|perform"
+    r"|equivalent|synonym|complet|allow|valid|requir|support|return|cause|relat|preced|overlap|\bif\b|\bwhen\b",
+    re.IGNORECASE,
+)
+"""Words of sentences that say what is so under some condition, rather than what a word is a name of."""
+
+ASIDE = re.compile(r"^(PTX ISA Notes|Target ISA Notes|Examples?|Notes?|Syntax|Semantics)\s*:?$")
+"""Lines after which nothing is a sentence of the description, until the next heading or `BACK`."""
+BACK = re.compile(r"^(Description|Operands|Qualifiers|Conditions|Parameters)\s*$")
+POINTER = re.compile(r"(described|defined|shown) in( the)? [A-Z][\w ]*\.$|^(Refer|See|For (more|further) |Details|The (following|table)|Supported addressing)|(Table|Figure) \d")
+END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<=[.!])\s+(?=[A-Z`‘“(])")
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"\[([^\]]*)\]\(<?#[^)]*\)", r"\1", text)
+    return re.sub(r"(?<![\w`])_([^`]+?)_(?![\w`])", r"\1", re.sub(r"\s+", " ", text)).replace(" ,", ",").strip()
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each paragraph or item of a list of the descriptions of a page, with the heading that it stands under."""
+    heading, aside, paragraph = "", False, list[str]()
+    for line in [*lines, ""]:
+        stripped = line.strip()
+        if line.startswith("#"):
+            heading, aside = _plain(stripped.lstrip("# ")), False
+        elif ASIDE.match(stripped):
+            aside = True
+        elif BACK.match(stripped):
+            aside = False
+        elif stripped and not aside and " | " not in line and not re.match(r"^(---|title:|section:|url:|\s{4}[^*\d])", line):
+            item = re.match(r"^\s*(\*|\d+\.)\s+", line)
+            if item and paragraph:
+                yield heading, _plain(" ".join(paragraph))
+                paragraph = []
+            paragraph.append(line[item.end() :] if item else stripped)
+            continue
+        if paragraph:
+            yield heading, _plain(" ".join(paragraph))
+            paragraph = []
+
+
+def population(folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """All sentences of the sections in `CHAPTERS`, each once, with the heading under which it stands first."""
+    sentences: dict[str, str] = {}
+    for path in sorted(path for folder in folders for path in folder.rglob("*.md")):
+        for heading, block in _blocks(path.read_text(encoding="utf-8").splitlines()):
+            if LAYOUT.search(heading) or not any(re.match(chapter, heading) for chapter in CHAPTERS):
+                continue
+            for sentence in END.split(block):
+                words = len(sentence.split())
+                if sentence.endswith(".") and words > 6 and RULE.search(sentence) and not POINTER.search(sentence):
+                    sentences.setdefault(sentence, heading)
+    return [(heading, sentence) for sentence, heading in sentences.items()]
+
+
+def drawn(folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """`COUNT` sentences at random, the same ones for the same pages, in the order of the pages."""
+    sentences = population(folders)
+    return [sentences[i] for i in sorted(random.Random(SEED).sample(range(len(sentences)), COUNT))]
+
+
+if __name__ == "__main__":
+    folders = [Path(name) for name in sys.argv[1:]]
+    print(len(population(folders)))
+    for heading, sentence in drawn(folders):
+        print(f"{heading}\n    {sentence}")
