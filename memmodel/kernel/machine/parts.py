@@ -79,6 +79,11 @@ class BarrierState:
         self.partly[warp] = self.partly.get(warp, (0, None))[0] + len(lanes), count
         self._whole()
 
+    def lacks(self, warp: Warp) -> bool:
+        """True if lanes of a warp have arrived at the barrier of its CTA, and others of them have not."""
+        self.gather(warp.cta)
+        return warp in self.partly
+
     def _whole(self) -> None:
         for warp, (lanes, count) in list(self.partly.items()):
             if lanes >= warp.live.bit_count():
@@ -102,6 +107,12 @@ class PairTurn(NamedTuple):
 
     kind: Allocation
     turn: int
+
+
+class WarpArrival(NamedTuple):
+    """The generation of a barrier at which lanes have arrived, and at which the others of their warp have not."""
+
+    generation: int
 
 
 class IssueGroups:
@@ -295,6 +306,13 @@ class Warp:
     def live(self) -> int:
         """The lanes that have not exited, as a mask."""
         return sum(1 << lane for group in self.groups for lane in group.lanes)
+
+    def split(self, group: LaneGroup, lanes: Lanes) -> None:
+        """Only these lanes of a group are at its instruction; the others stand behind it, as a group of their own."""
+        if len(lanes) < len(group.lanes):
+            others = [lane for lane in group.lanes if lane not in lanes]
+            self.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
+            group.lanes = lanes
 
 
 def state_of(waiting: list[Warp]) -> object:

@@ -322,10 +322,8 @@ class Scheduler:
             if code.touched:
                 self._check_registers(warp, code)
             return True
-        if len(lanes) < len(group.lanes) and group.waits is None:
-            others = [lane for lane in group.lanes if lane not in lanes]
-            group.lanes = lanes
-            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
+        if group.waits is None:
+            warp.split(group, lanes)
         group.blocked = True
         return False
 
@@ -345,10 +343,10 @@ class Scheduler:
             case CallFunction() as call:
                 return self._call(warp, group, code, lanes, call)
             case Return() if group.frames:
-                self._split(warp, group, lanes)
+                warp.split(group, lanes)
                 back(self.machine, warp, group, lanes, self.code[group.frames[-1]].calls)
             case Return() | EndThread():
-                self._split(warp, group, lanes)
+                warp.split(group, lanes)
                 for lane in lanes:
                     self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
                 self._leave(warp, group, lanes)
@@ -365,7 +363,7 @@ class Scheduler:
         if code.calls or code.index is not None:
             through = None if code.index is None else code.index(warp)
             plan, lanes = chosen_callee(self.machine, warp, group, lanes, code.calls, through, instruction)
-            self._split(warp, group, lanes)
+            warp.split(group, lanes)
             enter(self.machine, warp, group, lanes, plan, instruction)
             return True
         if code.fails:
@@ -399,13 +397,6 @@ class Scheduler:
         warp.groups += [LaneGroup(target, some, frames=group.frames) for target, some in others]
         group.at, group.lanes = first, members
         return bool(others) or first <= before or len(warp.groups) > 1
-
-    def _split(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        """Only these lanes go on in the group; the others stand behind the instruction."""
-        if len(lanes) < len(group.lanes):
-            others = [lane for lane in group.lanes if lane not in lanes]
-            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
-            group.lanes = lanes
 
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         warp.cta.gone |= warp.in_cta(lanes)

@@ -5,7 +5,7 @@ In: a group of lanes. Out: what its barrier, mbarrier object or peer CTA lacks, 
 
 from __future__ import annotations
 
-from memmodel.kernel.machine.parts import LaneGroup, PairTurn, Warp
+from memmodel.kernel.machine.parts import LaneGroup, PairTurn, Warp, WarpArrival
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.kernel.trace.stuck import StuckLanes
@@ -15,6 +15,8 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
     """What the barrier, the mbarrier object or the peer CTA that threads wait for lacks."""
     if isinstance(group.waits, PairTurn):
         return ": no warp of the peer CTA does the same"
+    if isinstance(group.waits, WarpArrival):
+        return ": other lanes of their warp have not arrived"
     if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
         counts = warp.cta.barriers[group.waits[0]].counts
         arrived = counts.who.bit_count() if counts.needed is None else counts.arrived

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.kernel.engines import rules, verdict_of
 from helpers.kernel.samples import judged
 
 
@@ -76,3 +77,47 @@ def test_lanes_meet_those_of_the_same_mask() -> None:
 def test_an_aligned_barrier_is_one_instruction_for_the_warp(word: str, rule: str) -> None:
     body = f"@%p0 bra OTHER;\n{word}.sync 0;\nbra.uni OVER;\nOTHER:\n{word}.sync 0;\nOVER:\n"
     assert {finding.rule for finding in judged(body, 32).findings} == ({rule} if rule else set())
+
+
+HALVES = """@%p0 st.volatile.shared.u32 [%r2], 0;
+bar.warp.sync -1;
+setp.lt.u32 %p5, %r0, 16;
+@%p5 bra FIRST;
+LATE:
+ld.volatile.shared.u32 %r10, [%r2];
+setp.ne.u32 %p6, %r10, 1;
+@%p6 bra LATE;
+{arrive}
+bra.uni OVER;
+FIRST:
+{before}
+{arrive}
+{after}
+OVER:
+"""
+"""Half a warp arrives where it stands, the other half where it has seen a flag of lane 0."""
+FLAG = "@%p0 st.volatile.shared.u32 [%r2], 1;"
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("arrive", ["barrier.cluster.arrive;", "barrier.arrive 1, 64;", "barrier.cta.arrive 1, 64;"])
+def test_lanes_that_arrive_wait_for_the_others_of_their_warp(arrive: str, early: bool) -> None:
+    """ "barrier{.cta} instruction causes executing thread to wait for all non-exited threads from its warp",
+    "barrier.cluster instructions cause the executing thread to wait for all non-exited threads from its warp": lane 0
+    has to set the flag before it arrives.
+    """
+    body = HALVES.format(arrive=arrive, before=FLAG if early else "", after="" if early else FLAG)
+    found = rules(verdict_of(body))
+    assert ("hang" in found) is not early
+
+
+@pytest.mark.parametrize("arrive", ["barrier.cluster.arrive;", "barrier.arrive 1, 64;"])
+def test_lanes_that_arrive_wait_for_none_that_has_exited(arrive: str) -> None:
+    body = f"setp.lt.u32 %p5, %r0, 16;\n@%p5 bra FIRST;\nret;\nFIRST:\n{arrive}"
+    assert not rules(verdict_of(body))
+
+
+@pytest.mark.parametrize("arrive", ["barrier.cluster.arrive;", "barrier.arrive 1, 64;"])
+def test_lanes_of_a_warp_arrive_under_opposite_guards(arrive: str) -> None:
+    body = f"setp.lt.u32 %p5, %r0, 16;\n@%p5 {arrive}\n@!%p5 {arrive}"
+    assert not rules(verdict_of(body))

@@ -2,7 +2,9 @@
 
 In: an AtBarrier or Combine step. Out: what the machine does at it, which leaves events in the traces. Generations are
 counted by `program.automata`; settled here: who arrives as what. At a barrier of a CTA a warp counts as all its lanes,
-once those of them that have not exited have arrived.
+once those of them that have not exited have arrived. Lanes that only arrive, at the barrier of a CTA or of a cluster,
+wait for these, too ("bar, barrier", "barrier.cluster": an instruction "causes executing thread to wait for all
+non-exited threads from its warp"). They are ordered by it no more than by any other wait of a warp.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp, WarpArrival
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
@@ -61,6 +63,8 @@ def _cta_arrive(
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         which = _same(machine, number(warp), lanes, instruction)
+        if isinstance(group.waits, WarpArrival):
+            return _gone_on(group, waits=machine.barrier(warp.cta, which)[0].lacks(warp))
         needed = None if count is None else count(warp)[lanes[0]]
         if count is not None and needed is None:
             machine.unknown("the barrier", instruction)
@@ -77,12 +81,28 @@ def _cta_arrive(
         meeting.arrive(warp, lanes, needed)
         if needed is not None and meeting.counts.overfull(cta.everyone):
             machine.problem("barrier-count", f"more threads arrive at barrier {which} than its {needed}", instruction)
-        meeting.gather(cta)
+        lacks = meeting.lacks(warp)
         if waits:
             group.waits = (which, generation)
-        return True
+            return True
+        return _arrived(warp, group, lanes, generation, waits=lacks)
 
     return run
+
+
+def _arrived(warp: Warp, group: LaneGroup, lanes: Lanes, generation: int, *, waits: bool) -> bool:
+    """True if lanes that have arrived go on; if not, they wait for the other lanes of their warp."""
+    if waits:
+        warp.split(group, lanes)
+        group.waits = WarpArrival(generation)
+    return not waits
+
+
+def _gone_on(group: LaneGroup, *, waits: bool) -> bool:
+    """True if lanes that waited for the others of their warp go on."""
+    if not waits:
+        group.waits = None
+    return not waits
 
 
 def _wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
@@ -176,6 +196,8 @@ def _of_warp(warp: Warp, mask: int) -> BarrierId:
 
 def _cluster_arrive(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        if isinstance(group.waits, WarpArrival):
+            return _gone_on(group, waits=_behind(warp, group.waits.generation))
         meeting, identity = machine.cluster_barrier(warp.cta)
         generation = meeting.counts.generation
         for event in machine.each([warp.threads[lane] for lane in lanes], instruction.number, op.label, generation):
@@ -187,9 +209,14 @@ def _cluster_arrive(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
             warp.arrived[lane] = generation
         meeting.counts = meeting.counts.after(machine.in_cluster(warp, lanes), len(lanes), None)
         machine.cluster_complete(warp.cta)
-        return True
+        return _arrived(warp, group, lanes, generation, waits=_behind(warp, generation))
 
     return run
+
+
+def _behind(warp: Warp, generation: int) -> bool:
+    """True if a lane of the warp that has not exited has not arrived at a generation of the cluster barrier."""
+    return any(warp.arrived[lane] < generation for group in warp.groups for lane in group.lanes)
 
 
 def _cluster_wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
