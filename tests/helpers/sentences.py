@@ -26,7 +26,9 @@ CHAPTERS = (
 )  # fmt: skip
 """The sections about what memmodel models, as the numbers of PTX ISA 9.1 and, where a section is new, of 9.4."""
 
-LAYOUT = re.compile(r"Fragments? for|^[\d.]+ (Layout|Canonical|Sparse matrix storage|Matrix Shape|Sparsity)|Layouts? (of|and)|Metadata")
+LAYOUT = re.compile(
+    r"Fragments? for|^[\d.]+ (Layout|Canonical|Sparse matrix storage|Matrix Shape|Sparsity)|Layouts? (of|and)|Metadata"
+)
 """Headings of sections that say which lane or byte holds which element of a matrix."""
 RULE = re.compile(
     r"must|should|shall|cannot|can only|may not|illegal|undefined|unless|until|before|prior|after|guarantee|order|default"
@@ -38,8 +40,12 @@ RULE = re.compile(
 
 ASIDE = re.compile(r"^(PTX ISA Notes|Target ISA Notes|Examples?|Notes?|Syntax|Semantics)\s*:?$")
 """Lines after which nothing is a sentence of the description, until the next heading or `BACK`."""
+NO_PROSE = re.compile(r" \| |^(---|title:|section:|url:|\s{4}[^*\d])")
+"""Rows of tables, the front matter of a page, lines of code."""
 BACK = re.compile(r"^(Description|Operands|Qualifiers|Conditions|Parameters)\s*$")
-POINTER = re.compile(r"(described|defined|shown) in( the)? [A-Z][\w ]*\.$|^(Refer|See|For (more|further) |Details|The (following|table)|Supported addressing)|(Table|Figure) \d")
+POINTER = re.compile(
+    r"(described|defined|shown) in( the)? [A-Z][\w ]*\.$|^(Refer|See|For (more|further) |Details|The (following|table)|Supported addressing)|(Table|Figure) \d"
+)
 END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<=[.!])\s+(?=[A-Z`‘“(])")
 
 
@@ -59,7 +65,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             aside = True
         elif BACK.match(stripped):
             aside = False
-        elif stripped and not aside and " | " not in line and not re.match(r"^(---|title:|section:|url:|\s{4}[^*\d])", line):
+        elif stripped and not aside and not NO_PROSE.search(line):
             item = re.match(r"^\s*(\*|\d+\.)\s+", line)
             if item and paragraph:
                 yield heading, _plain(" ".join(paragraph))
