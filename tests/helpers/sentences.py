@@ -1,8 +1,8 @@
 """Sentences of the PTX ISA, drawn at random, and the page about the tests that would notice if they were forgotten.
 
-`python -m helpers.sentences PAGES…` in `tests` draws `COUNT` sentences from folders of pages (Markdown, one file a page)
-and writes those that are new to tests/data/sentences.toml, without a verdict. The pages themselves are not part of this
-project. `page` writes docs/sentences.md from the same file.
+`python -m helpers.sentences PAGES…` in `tests` prints `COUNT` sentences of folders of pages (Markdown, a file each),
+each with the heading under which it stands. The pages are not part of this project. tests/data/sentences.toml has the
+sentences that were drawn, each with its verdict, and `page` makes docs/sentences.md of it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from helpers.places import ROOT
-
-DATA = ROOT / "tests" / "data" / "sentences.toml"
-PAGE = ROOT / "docs" / "sentences.md"
 SEED = 20261124
 COUNT = 100
 
 CHAPTERS = (
-    r"5\.1\.[1-7]", r"8\.", r"9\.3", r"9\.5", r"9\.7\.9\.(?!3\.|4\.|7\.|18\.|21\.|22\.)", r"9\.7\.10\.(8|12|28)\.",
-    r"9\.7\.1[2-6]\.", r"9\.7\.18\.(7|12)\.", r"9\.7\.19\.5\.", r"11\.4\.", r"11\.7\.", r"11\.8\.1",
+    r"5\.1\.[1-7]", r"8\.", r"9\.3", r"9\.5", r"9\.7\.9\.(?!3\.|4\.|7\.|18\.|21\.|22\.)",
+    r"9\.7\.10\.(8|12|28)\.", r"9\.7\.1[2-6]\.", r"9\.7\.18\.(7|12)\.", r"9\.7\.19\.5\.", r"11\.4\.", r"11\.7\.",
+    r"11\.8\.1",
 )  # fmt: skip
 """The sections about what memmodel models, as the numbers of PTX ISA 9.1 and, where a section is new, of 9.4."""
 
@@ -31,21 +28,23 @@ LAYOUT = re.compile(
 )
 """Headings of sections that say which lane or byte holds which element of a matrix."""
 RULE = re.compile(
-    r"must|should|shall|cannot|can only|may not|illegal|undefined|unless|until|before|prior|after|guarantee|order|default"
-    r"|treated|synchroni|visib|wait|block|weak|strong|scope|prox(y|ies)|atomic|\bonly\b|\bnot?\b|same|assumed|perform"
-    r"|equivalent|synonym|complet|allow|valid|requir|support|return|cause|relat|preced|overlap|\bif\b|\bwhen\b",
+    r"must|should|shall|cannot|can only|may not|illegal|undefined|unless|until|before|prior|after|guarantee|order"
+    r"|default|treated|synchroni|visib|wait|block|weak|strong|scope|prox(y|ies)|atomic|\bonly\b|\bnot?\b|same|assumed"
+    r"|perform|equivalent|synonym|complet|allow|valid|requir|support|return|cause|relat|preced|overlap|\bif\b|\bwhen\b",
     re.IGNORECASE,
 )
 """Words of sentences that say what is so under some condition, rather than what a word is a name of."""
 
 ASIDE = re.compile(r"^(PTX ISA Notes|Target ISA Notes|Examples?|Notes?|Syntax|Semantics)\s*:?$")
 """Lines after which nothing is a sentence of the description, until the next heading or `BACK`."""
+BACK = re.compile(r"^(Description|Operands|Qualifiers|Conditions|Parameters)\s*$")
 NO_PROSE = re.compile(r" \| |^(---|title:|section:|url:|\s{4}[^*\d])")
 """Rows of tables, the front matter of a page, lines of code."""
-BACK = re.compile(r"^(Description|Operands|Qualifiers|Conditions|Parameters)\s*$")
 POINTER = re.compile(
-    r"(described|defined|shown) in( the)? [A-Z][\w ]*\.$|^(Refer|See|For (more|further) |Details|The (following|table)|Supported addressing)|(Table|Figure) \d"
+    r"(described|defined|shown) in( the)? [A-Z][\w ]*\.$"
+    r"|^(Refer|See|For (more|further) |Details|The (following|table)|Supported addressing)|(Table|Figure) \d"
 )
+"""Sentences that only point to others."""
 END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<=[.!])\s+(?=[A-Z`‘“(])")
 
 
@@ -77,6 +76,12 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             paragraph = []
 
 
+def _counts(sentence: str) -> bool:
+    """True if a sentence says a rule."""
+    complete = sentence.endswith(".") and len(sentence.split()) > 6
+    return complete and RULE.search(sentence) is not None and not POINTER.search(sentence)
+
+
 def population(folders: Sequence[Path]) -> list[tuple[str, str]]:
     """All sentences of the sections in `CHAPTERS`, each once, with the heading under which it stands first."""
     sentences: dict[str, str] = {}
@@ -84,21 +89,18 @@ def population(folders: Sequence[Path]) -> list[tuple[str, str]]:
         for heading, block in _blocks(path.read_text(encoding="utf-8").splitlines()):
             if LAYOUT.search(heading) or not any(re.match(chapter, heading) for chapter in CHAPTERS):
                 continue
-            for sentence in END.split(block):
-                words = len(sentence.split())
-                if sentence.endswith(".") and words > 6 and RULE.search(sentence) and not POINTER.search(sentence):
-                    sentences.setdefault(sentence, heading)
+            for sentence in filter(_counts, END.split(block)):
+                sentences.setdefault(sentence, heading)
     return [(heading, sentence) for sentence, heading in sentences.items()]
 
 
-def drawn(folders: Sequence[Path]) -> list[tuple[str, str]]:
-    """`COUNT` sentences at random, the same ones for the same pages, in the order of the pages."""
-    sentences = population(folders)
+def drawn(sentences: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """`COUNT` of the sentences at random, the same ones for the same pages, in the order of the pages."""
     return [sentences[i] for i in sorted(random.Random(SEED).sample(range(len(sentences)), COUNT))]
 
 
 if __name__ == "__main__":
-    folders = [Path(name) for name in sys.argv[1:]]
-    print(len(population(folders)))
-    for heading, sentence in drawn(folders):
+    every = population([Path(name) for name in sys.argv[1:]])
+    print(f"{COUNT} of {len(every):,} sentences")
+    for heading, sentence in drawn(every):
         print(f"{heading}\n    {sentence}")
