@@ -450,7 +450,7 @@ def run_launch(
     def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
         naming = Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
         found = run_launch(module, entry, launch, schedule, naming)
-        found.doubtful = naming.terms.doubtful
+        found.doubtful, found.limited = naming.terms.doubtful, naming.limited
         return found
 
     run.again = again

@@ -1,16 +1,15 @@
 """Stores of different threads that leave the same value at one place, whatever the data is.
 
 In: a LaunchTrace, the stores in question. Out: `Stores`. The run is carried out once more with symbolic values
-(`values.terms`): stores of one term leave the same bytes.
+(`values.terms`): stores of one term leave the same bytes. Where a limit keeps two terms apart, nothing is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from itertools import product
 
-from memmodel.kernel.machine.values.terms import TermsSpent
+from memmodel.kernel.machine.values.terms import MOST_TERMS, TermsSpent
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -34,22 +33,25 @@ class Stores:
         self._run, self._chosen, self._stores, self._who = run, chosen, stores, who
         self._found: dict[object, bool] = {}
         self._made: dict[bool, dict[tuple[int, Class], list[WeakAccess]]] = {}
+        self._limited: dict[bool, Mapping[int, str]] = {}
+        self._spent: dict[bool, str] = {}
+        self._limits: dict[object, str] = {}
         self.doubtful = False
 
     def _stored(self, ordered: bool) -> dict[tuple[int, Class], list[WeakAccess]]:
         """The stores of each instruction and class, with what they leave. `ordered`: no number is taken to be NaN."""
         if ordered not in self._made:
             stores: dict[tuple[int, Class], list[WeakAccess]] = {}
-            with suppress(TermsSpent):
-                run = (
-                    None
-                    if self._run.again is None
-                    else demote_unobserved(self._run.again(self._stores, ordered), self._chosen)
-                )
-                self.doubtful |= run is not None and run.doubtful
-                for access in () if run is None else run.weak():
-                    if access.at in self._stores and access.issue is None:
-                        stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
+            try:
+                again = None if self._run.again is None else self._run.again(self._stores, ordered)
+            except TermsSpent:
+                again, self._spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
+            run = None if again is None else demote_unobserved(again, self._chosen)
+            self.doubtful |= run is not None and run.doubtful
+            self._limited[ordered] = {} if run is None else run.limited
+            for access in () if run is None else run.weak():
+                if access.at in self._stores and access.issue is None:
+                    stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
             self._made[ordered] = stores
         return self._made[ordered]
 
@@ -67,15 +69,29 @@ class Stores:
             self._found[key] = self._equal(*key)
         return self._found[key]
 
+    def limit(self, at: tuple[int, int], level: int, classes: frozenset[Class]) -> str | None:
+        """The limit for which it is not known whether these stores are equal; None if it is known."""
+        return None if self.equal(at, level, classes) else self._limits.get((frozenset(at), level, classes, False))
+
     def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], ordered: bool) -> bool:
         seen: dict[object, tuple[int, int, int | None]] = {}
-        stored, met = self._stored(ordered), set()
-        for store in (store for key in product(at, classes) for store in stored.get(key, ())):
+        key, stored, met = (at, level, classes, ordered), self._stored(ordered), set()
+        limited = self._limited[ordered]
+        if ordered in self._spent:
+            self._limits[key] = self._spent[ordered]
+            return False
+        for store in (store for which in product(at, classes) for store in stored.get(which, ())):
             met.add(store.at)
             thread = self._run.threads[store.thread]
             who = (thread.cta, thread.warp)[: 2 - level]
             left = store.first, store.size, store.value
             for byte in range(store.first, store.first + store.size):
-                if store.value is None or seen.setdefault((who, store.block.instance, byte), left) != left:
+                other = seen.setdefault((who, store.block.instance, byte), left)
+                if store.value is None or other != left:
+                    limit = next(
+                        (limited[term] for *_, term in (left, other) if term is not None and term in limited), None
+                    )
+                    if limit is not None and store.value is not None:
+                        self._limits[key] = limit
                     return False
         return met == at  # what strong stores leave is not followed

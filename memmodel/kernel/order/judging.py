@@ -64,6 +64,10 @@ def problems(run: LaunchTrace) -> list[KernelFinding]:
     return findings
 
 
+class _NotCompared(Exception):
+    """A limit, for which it is not known whether two stores leave the same bytes."""
+
+
 class RunJudge:
     """A run made ready to be judged by models: roles, conflicts, graph.
 
@@ -144,11 +148,15 @@ class RunJudge:
         for rule, first, right in raised:
             left = right if isinstance(self.graph.points[first].label, InitialWrite) else first
             if self.run.loose and any(self._loose(n) for n in (left, right)):
-                lines = sorted({self.body[self.graph.behind[n].at].line for n in (left, right)})
-                at = " and ".join(map(str, lines))
-                judgement.open.append(f"lines {at}: {rule}, if these bytes are touched, which is not specified")
+                at = self._lines(left, right)
+                judgement.open.append(f"{at}: {rule}, if these bytes are touched, which is not specified")
                 continue
-            name, message, where = self._named(rule, left, right)
+            try:
+                name, message, where = self._named(rule, left, right)
+            except _NotCompared as limit:
+                at = self._lines(left, right)
+                judgement.open.append(f"{at}: {rule}, unless both leave the same bytes; not compared: {limit}")
+                continue
             key = name, message, frozenset(self.graph.behind[n].at for n in (left, right))
             old = known.get(key)
             if old is not None and (old.count >= LOOKED_AT or not old.steps):
@@ -230,10 +238,14 @@ class RunJudge:
         """The races that only the order of fence.sc or the sources of strong reads of this run exclude."""
         reasons = []
         for rule, first, second in weaker:
-            lines = sorted({self.body[self.graph.behind[n].at].line for n in (first, second)})
-            where = " and ".join(str(line) for line in lines)
-            reasons.append(f"lines {where}: {rule} but for what strong reads read and how fence.sc were ordered here")
+            where = self._lines(first, second)
+            reasons.append(f"{where}: {rule} but for what strong reads read and how fence.sc were ordered here")
         return reasons
+
+    def _lines(self, *events: int) -> str:
+        """The lines of some events, in words."""
+        lines = sorted({self.body[self.graph.behind[event].at].line for event in events})
+        return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
 
     def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
         """The events that flags report. An access of a pair counts only against the other access of the pair."""
@@ -287,6 +299,9 @@ class RunJudge:
         classes = frozenset((self.roles.who[use.thread], use.epoch) for use in (pair.left, pair.right))
         if all(self.stores.equal(at, level, classes) for at in pair.unknown):
             return EQUAL_STORES, ""
+        limit = next((limit for at in pair.unknown if (limit := self.stores.limit(at, level, classes))), None)
+        if limit is not None:
+            raise _NotCompared(limit)
         doubtful = self._asks and self.stores.doubtful
         ordered = doubtful and all(self.stores.equal(at, level, classes, ordered=True) for at in pair.unknown)
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""

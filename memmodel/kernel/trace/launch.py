@@ -46,7 +46,8 @@ class LaunchTrace:
 
     `chosen`: the strong reads that return the write that the schedule chooses, each with it. `infeasible`: the kernel
     does not allow the order of atomic operations that the schedule asks for. `again`: carries the run out once more,
-    with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there.
+    with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there; `limited`: values
+    there that a limit may keep apart from equal ones, with the limit.
 
     `assumed`: what was taken for granted, with what it takes to drop it. `unchecked`:
     what the launch or the text leaves out, as sentences.
@@ -79,6 +80,7 @@ class LaunchTrace:
     elected: bool = False
     infeasible: bool = False
     doubtful: bool = False
+    limited: Mapping[int, str] = field(default_factory=dict)
     again: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from helpers.kernel.samples import copy, entry, launch, module
 from helpers.places import ROOT
 
 from memmodel.answer import Budget
@@ -63,3 +64,16 @@ def test_the_conductor_keeps_the_run_that_shows_a_finding() -> None:
     kernel = judged(example())
     assert kernel.representative is not None and kernel.verdict.findings
     assert all(id(finding) in kernel.runs for finding in kernel.verdict.findings)
+
+
+def test_a_hang_that_a_run_showed_is_found_though_the_budget_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spent(*_: object) -> None:
+        raise BudgetSpent("the time is over")
+
+    read = module(copy().replace("[%r4], 64;", "[%r4], 65;"))
+    case = KernelCase(read, entry(read), launch(), load_model("ptx-9.4"))
+    assert {finding.rule for finding in judged(case).verdict.findings} == {"hang"}
+    monkeypatch.setattr("memmodel.kernel.check.conductor.settled_waits", spent)
+    verdict = judged(case, Budget(seconds=60)).verdict
+    assert verdict.word == "findings" and verdict.spent and verdict.open == ["the time is over"]
+    assert [finding.rule for finding in verdict.findings] == ["hang"]

@@ -102,6 +102,11 @@ class Naming(Follower):
             elif slots and code.blocking is not None:
                 code.blocking = self._waited(code, move, code.blocking)
 
+    @property
+    def limited(self) -> dict[int, str]:
+        """By what the trace says that a store leaves the limit for which it may equal what another one leaves."""
+        return {_value(term): limit for term, limit in self.terms.limited.items()}
+
     # ---- registers -------------------------------------------------------------------------------------------
 
     def read(self, warp: Warp, lane: int, slot: int, width: int) -> int:
@@ -292,7 +297,7 @@ class Naming(Follower):
 
         def stored(thread: int, first: int, value: Value) -> Value:
             terms = left.get((thread, first))
-            return value if value is not None or terms is None else -1 - self.terms.of("stored", *terms)
+            return value if value is not None or terms is None else _value(self.terms.of("stored", *terms))
 
         for n in range(single, len(run.single)):
             access = run.single[n]
@@ -318,6 +323,11 @@ def crossed(follower: Follower, warp: Warp, lanes: Lanes, branch: int, way: Deto
     named = follower.detoured(warp, lanes, branch, way)
     forgetting(list(way.slots))(warp, lanes)
     warp.names.update(named)
+
+
+def _value(term: int) -> int:
+    """A term in place of a value that is not known."""
+    return -1 - term
 
 
 def _slot(register: str | None) -> int | None:

@@ -17,6 +17,7 @@ WIDEST = 128
 """Bits of the widest register."""
 
 MOST_PIECES = 16
+PIECES = f"a value of more than {MOST_PIECES} pieces"
 """Pieces of a term; one of more is a term of its own."""
 
 
@@ -85,9 +86,11 @@ class Slices:
         term, first, bits = found[0]
         if len(found) == 1 and first == 0 and (terms.known(term) is not None or bits >= self._widths.get(term, WIDEST)):
             return term
-        made = self.has(terms.of("pieces", *found), sum(one.bits for one in found))
-        if len(found) <= MOST_PIECES:
-            self._pieces[made] = tuple(found)
+        bits = sum(one.bits for one in found)
+        if len(found) > MOST_PIECES:
+            return self.has(terms.beyond(PIECES, "pieces", *found), bits)
+        made = self.has(terms.of("pieces", *found), bits)
+        self._pieces[made] = tuple(found)
         return made
 
     def _cut(self, term: int, first: int, bits: int) -> list[Piece]:

@@ -9,7 +9,7 @@ to take the larger of two values are one term.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -29,7 +29,11 @@ NANS_DIFFER = DataType("f", 64)
 """The type whose results that are NaN may have different bits."""
 
 MOST_LEAVES, MOST_OPERANDS, MOST_NUMBERS, MOST_PAIRS = 125, 64, 2_048, 4_096
-"""What is larger is a term of its own, of which nothing more is known."""
+"""What is larger is a term of its own, of which nothing more is known. Such terms, and those made of them, are
+`limited`: two that are not the same may be equal.
+"""
+
+OUTCOMES = f"more than {MOST_LEAVES} outcomes of comparisons"
 
 Outcome = str | bool | tuple[bool, ...]
 MOST_TERMS = 1_500_000
@@ -80,6 +84,8 @@ class Terms:
         self._possible: dict[int, frozenset[int]] = {}
         self._grouped: dict[Hashable, tuple[int, ...]] = {}
         self._done: dict[Hashable, int] = {}
+        self.limited: dict[int, str] = {}
+        """Terms that a limit may keep apart from equal ones, with the limit."""
         self.doubtful = False
         """Would more be equal if no number were NaN?"""
         self._fresh = 0
@@ -92,6 +98,26 @@ class Terms:
             found = self._numbers[key] = len(self._numbers)
             if found >= MOST_TERMS:
                 raise TermsSpent
+            if (
+                self.limited
+                and key[0] not in ("number", "fresh")
+                and (limit := next(self._limits(key), None)) is not None
+            ):
+                self.limited[found] = limit
+        return found
+
+    def _limits(self, key: Iterable[Hashable]) -> Iterator[str]:
+        """The limits of the terms in a key; other numbers in it only make more terms limited."""
+        for part in key:
+            if isinstance(part, tuple):
+                yield from self._limits(part)
+            elif type(part) is int and part in self.limited:
+                yield self.limited[part]
+
+    def beyond(self, limit: str, *key: Hashable) -> int:
+        """The number of a term of which a limit hides what it is made of."""
+        found = self.of(*key)
+        self.limited.setdefault(found, limit)
         return found
 
     def number(self, value: int) -> int:
@@ -131,7 +157,7 @@ class Terms:
         if len(parts) == 1:
             return parts[0]
         if len(parts) > MOST_OPERANDS:
-            return self.of(name, *operands)
+            return self.beyond(f"{len(parts)} operands of {name[0]}, more than {MOST_OPERANDS}", name, *operands)
         found = self.of(name, *parts)
         self._grouped[name, found] = tuple(parts)
         return found
@@ -196,7 +222,7 @@ class Terms:
         found = self._combined(chosen, decision, self._table_of(one), self._table_of(other))
         if found is None:
             found = self._combined(chosen, decision, self._leaf(one), self._leaf(other))
-        return self.of("select", which, one, other) if found is None else found
+        return self.beyond(OUTCOMES, "select", which, one, other) if found is None else found
 
     def logic(self, head: str, *given: int) -> int:
         """and, or, xor, not of predicates."""
@@ -213,7 +239,7 @@ class Terms:
             return self.true if result else self.false
 
         found = self._combined(work, *map(self._decision, given))
-        return self.of(head, "pred", *sorted(given)) if found is None else found
+        return self.beyond(OUTCOMES, head, "pred", *sorted(given)) if found is None else found
 
     def tested(self, fn: Operation, one: int, other: int) -> int | None:
         """What a function says of two values that are numbers in each case; None if they are not."""
