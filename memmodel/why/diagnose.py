@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 
 from memmodel.base.labels import Fence
@@ -18,6 +19,7 @@ from memmodel.cat.syntax import Binary, Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Sem
 from memmodel.referee.evaluate import Ranks
+from memmodel.referee.relevance import accesses_behind
 from memmodel.why.alter import alter, combined, with_order
 from memmodel.why.changes import Change, Changes
 from memmodel.why.flow import Flow
@@ -78,6 +80,12 @@ class Diagnosing:
         self._ended: tuple[tuple[int, ...], Values] | None = None
         self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
 
+    @cached_property
+    def behind(self) -> int:
+        """The accesses that the values of the condition come from, where the outcome is asked about."""
+        condition = self.execution.frame.lowered.test.condition
+        return accesses_behind(self.execution, condition) if self.flag is None else 0
+
     def diagnosis(self) -> Diagnosis | None:
         """The changes without which it cannot be; None if no such change is known."""
         key = (id(self.model), None if self.flag is None else self.flag.name, self.pair, self.data)
@@ -114,6 +122,7 @@ class Diagnosing:
         values = Values(self.model, self.execution, self.ranks)
         flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
         pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
+        pairs.sort(key=lambda pair: not any(self.behind >> end & 1 for end in pair[1]))
         for flag, pair in pairs[:PAIRS]:
             # What the outcome is about may be a flag whose two accesses are weak.
             asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
@@ -200,7 +209,7 @@ class Diagnosing:
         broken = self.impossible(altered, DEPTH)
         assert broken is not None
         values, check = broken
-        return Diagnosis(changes, Unfolding(values).broken(check), values.execution, check.name)
+        return Diagnosis(changes, Unfolding(values).broken(check, self.behind), values.execution, check.name)
 
 
 def fence_orders(execution: Execution) -> Iterator[Execution]:

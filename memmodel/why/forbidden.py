@@ -14,6 +14,7 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.engine import Options
 from memmodel.errors import InternalError
 from memmodel.program.lowered import LoweredTest
+from memmodel.referee.relevance import accesses_behind
 from memmodel.why.records import At, Contradiction, PathStep
 from memmodel.why.story import Path, execution_of
 from memmodel.why.unfold import Unfolding
@@ -95,7 +96,8 @@ def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction |
     values = Values(model, execution, witness.ground.ranks)
     if values.holds(check):
         return None
-    steps = Path(witness, (), values).steps(Unfolding(values).broken(check))
+    behind = accesses_behind(execution, execution.frame.lowered.test.condition)
+    steps = Path(witness, (), values).steps(Unfolding(values).broken(check, behind))
     return Contradiction(name, check.doc, steps, _places(steps), witness)
 
 

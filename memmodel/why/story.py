@@ -17,10 +17,8 @@ from memmodel.why.diagnose import Diagnosing, Diagnosis
 from memmodel.why.limited import limited
 from memmodel.why.obstacles import Sentences, at
 from memmodel.why.records import At, Obstacle, PathStep, Reason, Story
-from memmodel.why.unfold import Chain, Link
+from memmodel.why.unfold import COMMUNICATION, Chain, Link
 from memmodel.why.values import Values
-
-COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1")
 
 
 def outcome_story(model: Model, witness: Witness) -> Story | None:

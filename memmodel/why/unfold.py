@@ -35,6 +35,9 @@ class Link:
 
 Chain = tuple[Link, ...]
 
+COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1")
+"""Edges between accesses to one location."""
+
 _TITLE = re.compile(r"\(\*\s*[-=]{3,}[^\n]*?\(([^()\n]*\"[^()\n]*)\)[^\n]*\*\)")
 
 
@@ -57,12 +60,15 @@ class Unfolding:
         definition = self.values.definitions[number]
         return self.merged(self.chain(Name(name, definition.kind, number), a, b, self.values))
 
-    def broken(self, check: Check) -> Chain:
-        """The shortest cycle or contradiction by which an execution breaks an axiom."""
+    def broken(self, check: Check, behind: int = 0) -> Chain:
+        """The shortest cycle or contradiction by which an execution breaks an axiom.
+
+        `behind`: a mask of accesses; of several cycles, one that closes on one of these is the first.
+        """
         chains = [chain for chain in self._contradictions(check) if chain]
         if not chains:
             raise InternalError(f"{check.name} is not broken")
-        return min(chains, key=len)
+        return min(chains, key=lambda chain: (not closes_on(chain, behind), len(chain)))
 
     def excluded(self, check: Check, a: int, b: int) -> Chain:
         """Why a flag of the form `X \\ R` does not report a pair of X: how the two are related by R."""
@@ -218,6 +224,12 @@ def _stands_out(event: ConcreteEvent) -> bool:
     return isinstance(event.label, Fence | ProxyFence | Mark) or (
         event.record is None and event.point.thread is not None
     )
+
+
+def closes_on(chain: Chain, behind: int) -> bool:
+    """True if a communication edge of a chain begins or ends at one of the accesses in a mask."""
+    ends = [(link.first, link.second) for link in chain if link.name in COMMUNICATION]
+    return any(behind >> first & 1 or behind >> second & 1 for first, second in ends)
 
 
 def turned(chain: Chain) -> Chain:

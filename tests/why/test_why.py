@@ -13,8 +13,10 @@ from memmodel.answer import Observation
 from memmodel.base.kinds import Kind
 from memmodel.engine import Options
 from memmodel.records.explain import ExplanationRecord
+from memmodel.referee.relevance import accesses_behind
 from memmodel.repair.fix import fix
 from memmodel.report.why_text import lines_of
+from memmodel.source import Source
 from memmodel.why.explanation import explanation
 from memmodel.why.forbidden import contradictions, minimal, only
 from memmodel.why.records import Explanation, PathStep, Reason
@@ -122,7 +124,7 @@ def test_the_axioms_are_minimal_and_the_edges_of_each_cycle_are_there(name: str)
         values = Values(MODEL, execution, one.witness.ground.ranks)
         check = next(check for check in MODEL.axioms if check.name == one.axiom)
         assert not values.holds(check)
-        chain = Unfolding(values).broken(check)
+        chain = Unfolding(values).broken(check, accesses_behind(execution, steps.test.condition))
         assert chain and holds(chain, values) and chain[0].first in (chain[-1].second, chain[0].first)
         assert [(step.first.label, step.second.label) for step in one.steps] == [
             (one.witness.events[link.first].label, one.witness.events[link.second].label) for link in chain
@@ -332,3 +334,39 @@ def test_who_waits_for_whom_in_a_ring_whose_addresses_are_computed() -> None:
     assert waiting is not None
     assert {one.reason for one in waiting.waiting} == {Reason.DEADLOCK}
     assert "parity 1 at this wait" in waiting.waiting[0].goes_on
+
+
+TWO_ELEMENTS = """PTX two-elements
+.shared .align 16 .u32 s[4];
+.global .align 16 .u32 g[4] = {{7, 7, 7, 7}};
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {{
+    st.shared.u32 [s], 1;
+    st.shared.u32 [s+4], 1;
+    {fence}
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+}}
+thread P1 @ cta 0, gpu 0 {{
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+    ld.shared.u32 %r0, [s];
+    ld.shared.u32 %r1, [s+4];
+    cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+}}
+exists ({condition})
+"""
+
+
+@pytest.mark.parametrize("condition", ["g[1] == 0", "P1:%r1 == 0"])
+@pytest.mark.parametrize("fence", ["fence.proxy.async;", ""])
+def test_an_explanation_is_about_the_accesses_that_the_condition_depends_on(condition: str, fence: str) -> None:
+    """The other element goes the same way, and would be the first to be named."""
+    explained = api.explain(Source("t", TWO_ELEMENTS.format(condition=condition, fence=fence)))
+    if explained.observation == "never":
+        ends = [step.first.text for step in explained.contradictions[0].steps if step.relation == "fr"]
+    else:
+        ends = [at.text for at in (explained.stories[0].first, explained.stories[0].second) if at is not None]
+    assert ends and all("s[1]" in text for text in ends)
