@@ -6,7 +6,7 @@ is decided by the execution; the engines supply the last kind (`DECIDED`), and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import (
@@ -47,6 +47,29 @@ class BaseRelation:
     domain: Callable[[Point], bool] | None = None
     range: Callable[[Point], bool] | None = None
     kind: Key | None = None
+
+    def rows(self, points: Sequence[Point]) -> list[int]:
+        """The pairs of points that `key` and `holds` relate, as rows. `points`: by event number."""
+        rows = [0] * len(points)
+        if self.key is None:
+            left = [point for point in points if self.domain is None or self.domain(point)]
+            right = [point for point in points if self.range is None or self.range(point)]
+            self._fill(rows, left, right)
+            return rows
+        groups: dict[Hashable, list[Point]] = {}
+        for point in points:
+            key = self.key(point)
+            if key is not None:
+                groups.setdefault(key, []).append(point)
+        for group in groups.values():
+            self._fill(rows, group, group)
+        return rows
+
+    def _fill(self, rows: list[int], left: Sequence[Point], right: Sequence[Point]) -> None:
+        holds = self.holds
+        whole = sum(1 << b.event for b in right)
+        for a in left:
+            rows[a.event] |= whole if holds is None else sum(1 << b.event for b in right if holds(a, b))
 
 
 def _memory(point: Point) -> bool:

@@ -24,7 +24,7 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.base.points import Point
-from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.base.relations import RELATION_ROWS
 from memmodel.base.rows import Rows, bits
 from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.cutting import Cutting
@@ -210,7 +210,7 @@ class FixedPart:
         if name not in self._relations:
             row = RELATION_ROWS[name]
             settled = row.key is not None or row.holds is not None
-            self._relations[name] = self._settled(row) if settled else DECIDED_RELATIONS[name](self)
+            self._relations[name] = row.rows(self._points) if settled else DECIDED_RELATIONS[name](self)
         return self._relations[name]
 
     def _of_table(self, name: str) -> int:
@@ -232,34 +232,9 @@ class FixedPart:
         """The events of the records of which something holds."""
         return sum(1 << number for number, event in enumerate(self.events) if holds(self.record_of(event)))
 
-    def _settled(self, row: BaseRelation) -> Rows:
-        rows = [0] * self.count
-        if row.key is not None:
-            groups: dict[object, list[int]] = {}
-            for number, event in enumerate(self.events):
-                key = row.key(event.point)
-                if key is not None:
-                    groups.setdefault(key, []).append(number)
-            for members in groups.values():
-                if row.holds is None:
-                    mask = sum(1 << member for member in members)
-                    for member in members:
-                        rows[member] = mask
-                else:
-                    self._related(rows, members, members, row)
-            return rows
-        left = [n for n, e in enumerate(self.events) if row.domain is None or row.domain(e.point)]
-        right = [n for n, e in enumerate(self.events) if row.range is None or row.range(e.point)]
-        self._related(rows, left, right, row)
-        return rows
-
-    def _related(self, rows: Rows, left: list[int], right: list[int], row: BaseRelation) -> None:
-        assert row.holds is not None
-        for a in left:
-            point = self.events[a].point
-            for b in right:
-                if row.holds(point, self.events[b].point):
-                    rows[a] |= 1 << b
+    @cached_property
+    def _points(self) -> list[Point]:
+        return [event.point for event in self.events]
 
     def _dependencies(self, kind: str) -> Rows:
         """From the reads that some bytes were taken from to the events that depend on them."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from time import perf_counter
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
+from memmodel.base.identity import by_identity
 from memmodel.base.rows import bits
 from memmodel.cat.analysis import grounds_values
 from memmodel.cat.flags import FindingKind, kind_of
@@ -88,7 +88,7 @@ def enumerate_answer(
         reason=reason,
         unsearched=spent_for or _stopped(lowered, search.result, bound),
         times=_times(started, ready),
-        events=max((one.skeleton.frame.count for one in search.result.found.values()), default=0),
+        events=max((candidate.skeleton.frame.count for candidate in search.result.found.values()), default=0),
         with_condition=tuple(name for name in search.result.raised if name in search.result.with_condition)
         if findings
         else None,
@@ -111,11 +111,11 @@ def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bo
         search.run()
     except BudgetSpent as spent:
         reason = str(spent)
-    found = search.result.found
+    candidates = search.result.found
     reason = reason or _undecided(lowered, search.result, bound)
     names = [spell(term, lowered) for term in terms]
     states = []
-    for key, candidate in found.items():
+    for key, candidate in candidates.items():
         if isinstance(key, tuple):
             registers = [trace.registers for trace in candidate.traces]
             holds = question.finals.holds(lowered.test.condition, registers, candidate.memory)
@@ -124,54 +124,43 @@ def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bo
     return Outcomes(tuple(states), ENGINE, not reason, reason)
 
 
-@lru_cache(maxsize=16)
-def _plan_of(holder: _ModelByIdentity, flags: tuple[str, ...]) -> Plan:
-    return Plan(holder.model, flags)
-
-
-class _ModelByIdentity:
-    """A model as a cache key by identity: hashing a whole model would cost more than most tests."""
-
-    __slots__ = ("model",)
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ModelByIdentity) and other.model is self.model
-
-    def __hash__(self) -> int:
-        return id(self.model)
+@by_identity(16)
+def _plans(model: Model) -> dict[tuple[str, ...], Plan]:
+    """The plans of a model so far, by their flags."""
+    return {}
 
 
 def _plan(model: Model, flags: tuple[str, ...]) -> Plan:
-    return _plan_of(_ModelByIdentity(model), flags)
+    plans = _plans(model)
+    if flags not in plans:
+        plans[flags] = Plan(model, flags)
+    return plans[flags]
 
 
 def _stops(problem: Problem) -> list[Key]:
     """The keys of executions that go beyond the bound, or beyond what is modelled."""
-    found: dict[Key, None] = {}
+    keys: dict[Key, None] = {}
     for number, traces in enumerate(problem.stopped):
         for trace in traces:
-            found[Stopped(number, trace.ending.end, trace.ending.step, trace.ending.reason)] = None
-    return list(found)
+            keys[Stopped(number, trace.ending.end, trace.ending.step, trace.ending.reason)] = None
+    return list(keys)
 
 
 def _observation(lowered: LoweredTest, result: SearchResult, spent: str, bound: int) -> tuple[Observation, str]:
     """What happens, and why it is undecided or vacuous."""
-    found: Mapping[Key, Candidate] = result.found
+    candidates: Mapping[Key, Candidate] = result.found
     if any(kind_of(name) is FindingKind.MIXED for name in result.raised):
         return Observation.UNDECIDED, mixed_sizes()
-    if True in found and False in found:
+    if True in candidates and False in candidates:
         return Observation.SOMETIMES, ""
     if spent:
         return Observation.UNDECIDED, spent
     stopped = _undecided(lowered, result, bound)
     if stopped:
         return Observation.UNDECIDED, stopped
-    if True in found:
+    if True in candidates:
         return Observation.ALWAYS, ""
-    if False in found:
+    if False in candidates:
         return Observation.NEVER, ""
     return Observation.VACUOUS, "no consistent execution reaches the end of every thread"
 
@@ -236,8 +225,8 @@ class _Judged:
         """For each total order that the model chooses, how many events come before each."""
         plan, shape = candidate.skeleton.plan, candidate.skeleton.shape
         return {
-            one.definition: [sum(row >> event & 1 for row in shape.unpack(matrix)) for event in range(shape.count)]
-            for one, matrix in zip(plan.orders, candidate.orders, strict=True)
+            order.definition: [sum(row >> event & 1 for row in shape.unpack(matrix)) for event in range(shape.count)]
+            for order, matrix in zip(plan.orders, candidate.orders, strict=True)
         }
 
     def judge(self, candidate: Candidate) -> Evaluation:
@@ -272,28 +261,28 @@ class _Judged:
     def findings(self) -> tuple[Finding, ...]:
         """What flags report, each with its own execution; and a hang.
 
-        A finding that the execution shown for the question has as well is told of that one.
+        A finding that the execution shown for the question has, too, comes with that execution.
         """
-        found: list[Finding] = []
+        findings: list[Finding] = []
         known: dict[int, Witness] = {}
         with_pairs: Collection[str] = {flag for flag, _ in self.result.flags}
         for (flag, _), (candidate, first, second) in {**self.result.flags, **self._shown_flags()}.items():
             witness = self._known(known, candidate)
             execution = self.execution(candidate)
-            left, right = (shown_event(execution, one) for one in (first, second))
-            found.append(Finding(flag, witness, left, right, rule_of(execution, first)))
+            left, right = (shown_event(execution, event) for event in (first, second))
+            findings.append(Finding(flag, witness, left, right, rule_of(execution, first)))
         for flag, candidate in self.result.raised.items():
             if flag not in with_pairs:
-                found.append(Finding(flag, self._known(known, candidate)))
-        found.sort(key=lambda one: (one.flag, one.first.uid if one.first else 0, one.second.uid if one.second else 0))
+                findings.append(Finding(flag, self._known(known, candidate)))
+        findings.sort(key=lambda item: (item.flag, *(event.uid if event else 0 for event in (item.first, item.second))))
         waiting = self.result.found.get(WAITS)
         if waiting is not None:
-            found.append(Finding(HANG, self._known(known, waiting)))
-        return tuple(found)
+            findings.append(Finding(HANG, self._known(known, waiting)))
+        return tuple(findings)
 
     def _shown_flags(self) -> dict[FlagKey, tuple[Candidate, int, int]]:
         """What the flags that were searched for relate in the executions that settle the question."""
-        found: dict[FlagKey, tuple[Candidate, int, int]] = {}
+        shown: dict[FlagKey, tuple[Candidate, int, int]] = {}
         breaks = self.lowered.test.quantifier is Quantifier.FORALL
         for key in (breaks, not breaks):  # the one that is shown comes last
             candidate = self.result.found.get(key)
@@ -304,8 +293,8 @@ class _Judged:
                 for a, b in pairs:
                     places = frozenset((position(frame, frame.events[a]), position(frame, frame.events[b])))
                     if (flag, places) in self.result.flags:
-                        found[flag, places] = (candidate, min(a, b), max(a, b))
-        return found
+                        shown[flag, places] = (candidate, min(a, b), max(a, b))
+        return shown
 
     def _known(self, known: dict[int, Witness], candidate: Candidate) -> Witness:
         if id(candidate) not in known:
@@ -330,8 +319,8 @@ def _smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:
     left = set(blamed)
     chosen: list[str] = []
     while left:
-        names = sorted({name for one in left for name in one})
-        best = max(names, key=lambda name: sum(name in one for one in left))
+        names = sorted({name for axioms in left for name in axioms})
+        best = max(names, key=lambda name: sum(name in axioms for axioms in left))
         chosen.append(best)
-        left = {one for one in left if best not in one}
+        left = {axioms for axioms in left if best not in axioms}
     return tuple(chosen)

@@ -165,15 +165,15 @@ class ModelCode(Algebra[int]):
 
     def by(self, stage: int, mask: int) -> int:
         """Those instructions of a mask that can run by a stage."""
-        return sum(1 << one for one in bits(mask) if self._instructions[one].stage <= stage)
+        return sum(1 << number for number in bits(mask) if self._instructions[number].stage <= stage)
 
     def reads(self, mask: int) -> frozenset[int]:
         """The slots that the instructions of a mask look at."""
-        return frozenset().union(*(self._instructions[one].sources for one in bits(mask)))
+        return frozenset().union(*(self._instructions[number].sources for number in bits(mask)))
 
     def runs(self, mask: int) -> tuple[Compute, ...]:
         """What the instructions of a mask do, in order."""
-        return tuple(self._instructions[one].run for one in bits(mask))
+        return tuple(self._instructions[number].run for number in bits(mask))
 
     # ---- instructions ------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ _FEW = 6
 """So few co's are tried without asking the judge on the way."""
 
 Alive = Callable[[int, int], bool]
-"""Can a co between these two matrices (the least and the greatest it may become) still be consistent?"""
+"""True if a co between two matrices (the least and the greatest that it may become) may be consistent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Coherence:
 
     def __init__(self, writes: Sequence[CellWrites], count: int) -> None:
         self._count = count
-        self._settled = {one.cell: 1 << one.initial for one in writes if not one.others}
+        self._settled = {of_cell.cell: 1 << of_cell.initial for of_cell in writes if not of_cell.others}
         self._groups = [self._group(operations, writes) for operations in _connected(writes)]
-        self._first = sum(one.first for one in self._groups)
+        self._first = sum(group.first for group in self._groups)
         self._few = 1
-        for one in self._groups:
-            many = len(one.pieces)
+        for group in self._groups:
+            many = len(group.pieces)
             if many > MAX_WRITES:
                 raise TooLarge(f"{many} writes that overlap, more than {MAX_WRITES}: too many orders to try")
             self._few *= len(write_orders(many)) if many <= _FEW_WRITES else _FEW + 1
@@ -65,11 +65,11 @@ class Coherence:
     def _group(self, operations: Sequence[int], writes: Sequence[CellWrites]) -> _WriteGroup:
         pieces: list[dict[Cell, int]] = [{} for _ in operations]
         first = 0
-        for one in writes:
+        for cell_writes in writes:
             for number, operation in enumerate(operations):
-                if operation in one.others:
-                    pieces[number][one.cell] = one.others[operation]
-                    first |= 1 << one.initial * self._count + one.others[operation]
+                if operation in cell_writes.others:
+                    pieces[number][cell_writes.cell] = cell_writes.others[operation]
+                    first |= 1 << cell_writes.initial * self._count + cell_writes.others[operation]
         free = 0
         for a, mine in enumerate(pieces):
             for b, other in enumerate(pieces):
@@ -84,7 +84,7 @@ class Coherence:
     def choices(self, alive: Alive) -> Iterator[tuple[int, dict[Cell, int]]]:
         """Every co for which all that leads to it is alive: its matrix, and masks of each cell's maximal writes."""
         if self._few > _FEW:
-            if not alive(self._first, self._first | sum(one.free for one in self._groups)):
+            if not alive(self._first, self._first | sum(group.free for group in self._groups)):
                 return
             yield from self._extend(0, self._first, self._settled, alive)
         else:
@@ -97,27 +97,27 @@ class Coherence:
         if at == len(self._groups):
             yield co, last
             return
-        one = self._groups[at]
+        group = self._groups[at]
         later = sum(other.free for other in self._groups[at + 1 :])
         seen: set[int] = set()
-        for order in self._orders(one, co, later, alive):
-            matrix = self._matrix(order, one.pieces)
+        for order in self._orders(group, co, later, alive):
+            matrix = self._matrix(order, group.pieces)
             if matrix not in seen:
                 seen.add(matrix)
-                yield from self._extend(at + 1, co | matrix, {**last, **self._maximal(matrix, one.pieces)}, alive)
+                yield from self._extend(at + 1, co | matrix, {**last, **self._maximal(matrix, group.pieces)}, alive)
 
     def _maximal(self, matrix: int, pieces: Sequence[Mapping[Cell, int]]) -> dict[Cell, int]:
         """For each cell, the writes that no other follows."""
         row = (1 << self._count) - 1
-        found: dict[Cell, int] = {}
-        for one in pieces:
-            for cell, event in one.items():
+        maximal: dict[Cell, int] = {}
+        for piece in pieces:
+            for cell, event in piece.items():
                 if not matrix >> event * self._count & row:
-                    found[cell] = found.get(cell, 0) | 1 << event
-        return found
+                    maximal[cell] = maximal.get(cell, 0) | 1 << event
+        return maximal
 
-    def _orders(self, one: _WriteGroup, co: int, later: int, alive: Alive | None) -> Iterator[Order]:
-        count = len(one.pieces)
+    def _orders(self, group: _WriteGroup, co: int, later: int, alive: Alive | None) -> Iterator[Order]:
+        count = len(group.pieces)
         if alive is None:
             yield from write_orders(count)
             return
@@ -127,10 +127,10 @@ class Coherence:
         def viable(order: Order) -> bool:
             if is_last and len(order) == count:
                 return True
-            placed = one.pieces[: len(order)]
+            placed = group.pieces[: len(order)]
             decided = sum(self._pairs(a, b) for a in placed for b in placed if a is not b)
             least = co | self._matrix(order, placed)
-            return judge(least, least | one.free & ~decided | later)
+            return judge(least, least | group.free & ~decided | later)
 
         yield from grow(count, viable)
 
@@ -145,8 +145,8 @@ class Coherence:
 def _connected(writes: Sequence[CellWrites]) -> list[list[int]]:
     """Operations in groups: those that share a cell, directly or through others, are in one."""
     group: dict[int, list[int]] = {}
-    for one in writes:
-        met = list(one.others)
+    for cell_writes in writes:
+        met = list(cell_writes.others)
         for operation in met:
             group.setdefault(operation, [operation])
         for operation in met[1:]:
@@ -155,8 +155,8 @@ def _connected(writes: Sequence[CellWrites]) -> list[list[int]]:
                 mine += other
                 for member in other:
                     group[member] = mine
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for members in group.values():
-        if all(members is not known for known in found):
-            found.append(members)
-    return found
+        if all(members is not known for known in groups):
+            groups.append(members)
+    return groups

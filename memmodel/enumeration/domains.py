@@ -16,7 +16,7 @@ from memmodel.concrete.cutting import Copy, Cutting
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
 from memmodel.enumeration.supports import Supports
 from memmodel.errors import TooLarge
-from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
+from memmodel.memory.bytes import Cell, Extent, Filler, Footprint, Gap, Instance
 from memmodel.program.addresses import AddressSpace
 
 MAX_VALUES = 2_000
@@ -44,7 +44,7 @@ class Domains:
         self._phases: dict[Cell, int] = {}
         self._inits: dict[Cell, int] = {}
         self._pending: dict[Cell, int] = {}
-        self._found: dict[Extent, tuple[int, ...]] = {}
+        self._values_of: dict[Extent, tuple[int, ...]] = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domains) and self._known == other._known
@@ -56,7 +56,7 @@ class Domains:
         return self._writes, self._footprints, self._copies, self._phases, self._inits, self._pending, self._supports
 
     def next(self) -> Domains:
-        """Empty ones, which go by what these know to be behind values."""
+        """Empty domains, which use what these know to be behind values."""
         new = Domains(self._space, self.threads, self._asked, grounded=self._supports is not None)
         new._before = self._supports
         return new
@@ -66,7 +66,7 @@ class Domains:
     def learn(self, threads: Iterable[Sequence[Trace]]) -> None:
         """Take in what the traces of each thread write, and how they use objects. Once for each thread."""
         self.__dict__.pop("cutting", None)
-        self._found.clear()
+        self._values_of.clear()
         for traces in threads:
             updates: dict[Cell, int] = {}
             inits: dict[Cell, int] = {}
@@ -86,8 +86,8 @@ class Domains:
                             begun[record.object] = begun.get(record.object, 0) + 1
                         if record.action in (Action.INIT, Action.PENDING):
                             counts[record.object] = counts.get(record.object, 0) + record.count
-                for most, found in ((updates, mine), (inits, begun), (arrivals, counts)):
-                    for cell, number in found.items():
+                for most, counted in ((updates, mine), (inits, begun), (arrivals, counts)):
+                    for cell, number in counted.items():
                         most[cell] = max(most.get(cell, 0), number)
             for total, most in ((self._phases, updates), (self._inits, inits), (self._pending, arrivals)):
                 for cell, number in most.items():
@@ -97,14 +97,14 @@ class Domains:
     def _written(self, trace: Trace, record: AccessRecord, value: int) -> None:
         """Take in what a trace writes, unless the write would be behind what it depends on."""
         if self._supports is not None and self._before is not None:
-            found = self._before.write(trace, record)
-            if not found:
+            support = self._before.write(trace, record)
+            if not support:
                 return
-            self._supports.add(record.footprint, value, found)
+            self._supports.add(record.footprint, value, support)
         self.write(record.footprint, value)
 
     def possible(self, trace: Trace) -> bool:
-        """Can every write of a trace be made?"""
+        """True if every write of a trace can be made."""
         supports = self._supports
         if supports is None:
             return True
@@ -133,18 +133,17 @@ class Domains:
         for position, extent in footprint.placed():
             key = (extent.first, extent.size, value >> position * 8 & (1 << extent.size * 8) - 1)
             self._writes.setdefault(extent.instance, {})[key] = None
-        self._found.clear()
+        self._values_of.clear()
 
     # ---- what it says --------------------------------------------------------------------------------------------
 
     def read(self, footprint: Footprint) -> Sequence[int]:
         """Every value that the bytes of a footprint may have."""
         parts: list[tuple[int, tuple[int, ...]]] = []
-        at = total = 0
-        total = 1
+        at, total = 0, 1
         for stretch in footprint.stretches:
             if isinstance(stretch, Gap):
-                if stretch.filler.value == "indeterminate":
+                if stretch.filler is Filler.INDETERMINATE:
                     raise TooLarge("something may depend on bytes that .ignore_oob leaves indeterminate")
             else:
                 values = self._values(stretch)
@@ -160,9 +159,9 @@ class Domains:
 
     def _values(self, extent: Extent) -> tuple[int, ...]:
         """Every value that the bytes of an extent may have, put together from the writes that touch it."""
-        if extent not in self._found:
-            self._found[extent] = tuple(self._combined(extent))
-        return self._found[extent]
+        if extent not in self._values_of:
+            self._values_of[extent] = tuple(self._combined(extent))
+        return self._values_of[extent]
 
     def _combined(self, extent: Extent) -> Iterator[int]:
         writes = [
@@ -174,11 +173,11 @@ class Domains:
         pieces: list[dict[int, None]] = []
         for cell in cells:
             mask = (1 << cell.size * 8) - 1
-            found = {self._space.initial(extent.instance, cell.first, cell.size): None}
+            values = {self._space.initial(extent.instance, cell.first, cell.size): None}
             for first, size, value in writes:
                 if first <= cell.first and cell.end <= first + size:
-                    found[value >> (cell.first - first) * 8 & mask] = None
-            pieces.append(found)
+                    values[value >> (cell.first - first) * 8 & mask] = None
+            pieces.append(values)
         count = 1
         for piece in pieces:
             count *= len(piece)
@@ -210,7 +209,7 @@ class Heard:
         self._counts: dict[tuple[bool, Cell], Sequence[int]] = {}
 
     def differs(self, domains: Domains) -> bool:
-        """Do these domains say anything else?"""
+        """True if these domains give another answer than before."""
         return any(domains.read(footprint) != said for footprint, said in self._reads.items()) or any(
             (domains.pending(cell) if pending else domains.phases(cell)) != said
             for (pending, cell), said in self._counts.items()

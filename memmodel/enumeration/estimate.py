@@ -94,7 +94,7 @@ def _interleavings(chains: list[int]) -> float:
     """In how many ways chains of so many updates can be merged into one order."""
     if sum(chains) > 100:
         return 1e300
-    return float(factorial(sum(chains)) // prod(factorial(one) for one in chains))
+    return float(factorial(sum(chains)) // prod(factorial(length) for length in chains))
 
 
 def _times(total: float, factor: float, count: int) -> float:

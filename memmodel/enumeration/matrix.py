@@ -54,7 +54,7 @@ class Shape:
         return matrix
 
     def passes(self, test: str, matrix: int) -> bool:
-        """Is a relation empty, irreflexive or acyclic?"""
+        """True if a relation passes a test: empty, irreflexive or acyclic."""
         if test == "empty":
             return not matrix
         if test == "irreflexive":

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
+from memmodel.base.rows import closure
+
 Order = tuple[int, ...]
 
 
@@ -42,17 +44,17 @@ def _extensions(order: Order) -> list[Order]:
     """An order with one more element, in every way: `down` comes before it, `up` after it."""
     last = len(order)
     below = [sum(1 << a for a in range(last) if order[a] >> b & 1) for b in range(last)]
-    downs = [one for one in range(1 << last) if _closed(one, below)]
-    ups = [one for one in range(1 << last) if _closed(one, order)]
-    found: list[tuple[int, Order]] = []
+    downs = [members for members in range(1 << last) if _closed(members, below)]
+    ups = [members for members in range(1 << last) if _closed(members, order)]
+    extensions: list[tuple[int, Order]] = []
     for down in downs:
         for up in ups:
             if up & down or any(down >> a & 1 and up & ~order[a] for a in range(last)):
                 continue
             longer = (*(row | ((down >> a & 1) << last) for a, row in enumerate(order)), up)
-            found.append((-(down | up).bit_count(), longer))
-    found.sort(key=lambda one: one[0])
-    return [longer for _, longer in found]
+            extensions.append((-(down | up).bit_count(), longer))
+    extensions.sort(key=lambda extension: extension[0])
+    return [longer for _, longer in extensions]
 
 
 def least_orders(count: int, comparable: Sequence[int]) -> Iterator[Order]:
@@ -71,7 +73,7 @@ def least_orders(count: int, comparable: Sequence[int]) -> Iterator[Order]:
             if not order[second] >> first & 1:
                 rows = list(order)
                 rows[first] |= 1 << second
-                yield from orient(done + 1, closed(rows))
+                yield from orient(done + 1, tuple(closure(rows)))
 
     yield from orient(0, (0,) * count)
 
@@ -81,38 +83,28 @@ def linear_extensions(members: int, before: int, count: int) -> Iterator[int]:
 
     `members`: a mask of events out of `count`.
     """
-    events = [one for one in range(count) if members >> one & 1]
+    events = [event for event in range(count) if members >> event & 1]
     after = {b: sum(1 << a for a in events if before >> a * count + b & 1) for b in events}
     left = events
-    while ready := [one for one in left if not any(after[one] >> other & 1 for other in left)]:
-        left = [one for one in left if one not in ready]
+    while ready := [event for event in left if not any(after[event] >> other & 1 for other in left)]:
+        left = [event for event in left if event not in ready]
     if left:  # a cycle
-        yield sum((members & -1 << one + 1) << one * count for one in events)
+        yield sum((members & -1 << event + 1) << event * count for event in events)
         return
 
     def place(left: int, matrix: int) -> Iterator[int]:
         if not left:
             yield matrix
-        for one in events:
-            if left >> one & 1 and not after[one] & left:
-                rest = left & ~(1 << one)
-                yield from place(rest, matrix | rest << one * count)
+        for event in events:
+            if left >> event & 1 and not after[event] & left:
+                rest = left & ~(1 << event)
+                yield from place(rest, matrix | rest << event * count)
 
     yield from place(members, 0)
 
 
-def closed(rows: Sequence[int]) -> Order:
-    """The transitive closure of a relation."""
-    reach = list(rows)
-    for middle in range(len(reach)):
-        for a, row in enumerate(reach):
-            if row >> middle & 1:
-                reach[a] |= reach[middle]
-    return tuple(reach)
-
-
 def _closed(members: int, rows: Sequence[int]) -> bool:
-    """Does the set contain all that its members are related to?"""
+    """True if the set contains all that its members are related to."""
     return all(not rows[a] & ~members for a in range(len(rows)) if members >> a & 1)
 
 

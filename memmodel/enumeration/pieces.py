@@ -43,11 +43,11 @@ class TraceBytes:
 
     def reads_in(self, number: dict[Written, int]) -> int:
         """What is read, as a mask of the numbers."""
-        return sum(1 << number[one] for one in self.reads if one in number)
+        return sum(1 << number[written] for written in self.reads if written in number)
 
     def writes_in(self, number: dict[Written, int]) -> int:
         """What is written, as a mask of the numbers."""
-        return sum(1 << number[one] for one in self.writes if one in number)
+        return sum(1 << number[written] for written in self.writes if written in number)
 
     @staticmethod
     def of(trace: Trace, pieces: Pieces) -> TraceBytes:

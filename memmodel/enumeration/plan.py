@@ -85,16 +85,22 @@ class Plan:
         self.slots, self.is_set = dict(code.slots), dict(code.is_set)
         self.size = len(code.stage)
 
+    def fill(self, values: Values, name: str, matrix: int) -> None:
+        """Give a base relation its value, if the model uses it."""
+        slot = self.slots.get(name)
+        if slot is not None:
+            values[slot] = matrix
+
     def choices(self, values: Values, shape: Shape, at: int = 0) -> Iterator[tuple[int, ...]]:
         """Every choice of the total orders, in their slots; once, without any, if the model chooses none."""
         if at == len(self.orders):
             yield ()
             return
-        one = self.orders[at]
-        for run in one.runs:
+        order = self.orders[at]
+        for run in order.runs:
             run(values, shape)
-        for matrix in linear_extensions(values[one.over], values[one.extends], shape.count):
-            values[one.slot] = matrix
+        for matrix in linear_extensions(values[order.over], values[order.extends], shape.count):
+            values[order.slot] = matrix
             for later in self.choices(values, shape, at + 1):
                 yield (matrix, *later)
 
@@ -104,12 +110,12 @@ class Plan:
         """Put each check into its stage, cheapest first, with the instructions that nothing before it has run."""
         done, code = 0, self._code
         hurt, by_rf, by_fences = (effect_of_more(self.model, name) for name in ("co", "rf", "sync_fence"))
-        inputs = [slot for one in self.orders for slot in (one.over, one.extends)]
+        inputs = [slot for order in self.orders for slot in (order.over, order.extends)]
         for number, stage in enumerate(self.stages):
             if number == ORDERS:
-                for at, one in enumerate(self.orders):
-                    needed = (code.needed(one.over) | code.needed(one.extends)) & ~done
-                    self.orders[at] = replace(one, runs=code.runs(needed))
+                for at, order in enumerate(self.orders):
+                    needed = (code.needed(order.over) | code.needed(order.extends)) & ~done
+                    self.orders[at] = replace(order, runs=code.runs(needed))
                     done |= needed
             for flags in (False, True):
                 waiting = [(c, slot) for c, slot in bodies if code.stage[slot] == number and c.flag is flags]

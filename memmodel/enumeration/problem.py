@@ -68,23 +68,23 @@ def prepare(
         for thread in changed:
             thread.run(domains)
         runs = [thread.traces for thread in threads]
-        found = domains
+        learnt = domains
         if changed or fresh:
-            found = domains.next()
-            found.learn(runs)
+            learnt = domains.next()
+            learnt.learn(runs)
             if not seeded:
-                _seed(found, runs, seeds)
+                _seed(learnt, runs, seeds)
             _note_noise(runners, runs)
         settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
         rounds += 1
-        fresh = found is not domains and found != domains
+        fresh = learnt is not domains and learnt != domains
         # A value that needs more rounds than an execution has writes and updates that depend on reads supports itself.
         if settled and (not fresh or rounds > 1 + sum(map(dependent, runs))):
             if seeded:
-                possible = [[trace for trace in traces if found.possible(trace)] for traces in runs]
-                return _problem(lowered, runners, possible, found.cutting, waits)
+                possible = [[trace for trace in traces if learnt.possible(trace)] for traces in runs]
+                return _problem(lowered, runners, possible, learnt.cutting, waits)
             seeded, rounds, fresh = True, 0, True  # from here on, only values that some run writes
-        domains = found
+        domains = learnt
 
 
 class _Thread:
@@ -103,7 +103,7 @@ class _Thread:
         return self._runner.starts.count, len(self._runner.noisy)
 
     def differs(self, domains: Domains) -> bool:
-        """Would it run otherwise with these domains?"""
+        """True if it would run otherwise with these domains."""
         return self._under != self._now or self._heard.differs(domains)
 
     def run(self, domains: Domains) -> None:
@@ -135,7 +135,7 @@ def _problem(
 # ---- values out of thin air ------------------------------------------------------------------------------------------
 
 
-def _seed(found: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[int]) -> None:
+def _seed(domains: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[int]) -> None:
     """What a thread computes from what it read may be any constant of the test, until the runs say otherwise."""
     places: dict[Footprint, None] = {}
     for traces in runs:
@@ -149,24 +149,24 @@ def _seed(found: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[int]
         size = footprint.scalar or footprint.size
         for seed in seeds if size <= 16 else ():
             mask = (1 << size * 8) - 1
-            found.write(footprint, sum((seed & mask) << at * 8 for at in range(0, footprint.size, size)))
+            domains.write(footprint, sum((seed & mask) << at * 8 for at in range(0, footprint.size, size)))
 
 
 def _constants(lowered: LoweredTest) -> frozenset[int]:
     """Constants of the program and of the condition."""
-    found: set[int] = set()
+    constants: set[int] = set()
     for runner_number, program in enumerate(lowered.programs):
         place = lowered.test.threads[runner_number].place
         for step in program.steps:
             for expr in expressions(step.op):
                 for leaf in _leaves(expr):
                     if isinstance(leaf, Const):
-                        found.add(leaf.value)
+                        constants.add(leaf.value)
                     else:
                         address = lowered.space.address(leaf.name, leaf.offset, place, leaf.cta)
-                        found.update(() if address is None else (address,))
-    found.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
-    return frozenset(found)
+                        constants.update(() if address is None else (address,))
+    constants.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
+    return frozenset(constants)
 
 
 def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
@@ -196,18 +196,18 @@ def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> N
 
 
 def _accesses(traces: Sequence[Trace], side: Side, steps: range | None = None) -> list[AccessRecord]:
-    found: dict[tuple[int, int, Footprint], AccessRecord] = {}
+    accesses: dict[tuple[int, int, Footprint], AccessRecord] = {}
     for trace in traces:
         for record in trace.records:
             if not isinstance(record, AccessRecord) or record.access.side is not side:
                 continue
             if steps is None or record.name.step in steps:
-                found[record.name.step, record.name.part, record.footprint] = record
-    return list(found.values())
+                accesses[record.name.step, record.name.part, record.footprint] = record
+    return list(accesses.values())
 
 
 def _may_race(mine: Runner, other: Runner, read: AccessRecord, write: AccessRecord) -> bool:
-    """Do they overlap, and are not morally strong whatever happens?"""
+    """True if two accesses overlap, and are not morally strong in every execution."""
     shared = [(a, b) for a in read.footprint.extents for b in write.footprint.extents if _overlap(a, b)]
     if not shared:
         return False

@@ -32,7 +32,7 @@ Key = bool | tuple[int, ...] | Stopped | str
 
 
 class AskedKey:
-    """`terms` None: does the condition hold (keys True and False)? Otherwise: which values do the terms have?"""
+    """What is asked of a final state. `terms` None: the truth of the condition; otherwise: the values of the terms."""
 
     def __init__(self, lowered: LoweredTest, terms: Sequence[Term] | None = None) -> None:
         self._condition = lowered.test.condition

@@ -109,7 +109,7 @@ class Search:
             rank = 1 if keys is None or len(keys) > 1 else 0 if True in keys else 2
             waiting.append((rank, traces, keys))
             self.meter.needs(len(waiting) * CANDIDATE // 2)
-        waiting.sort(key=lambda one: one[0])
+        waiting.sort(key=lambda entry: entry[0])
         self.meter.ready()
         for number, (_, traces, keys) in enumerate(waiting):
             if self._settled():
@@ -134,7 +134,7 @@ class Search:
         return all(key in self.result.found for key in self._wanted)
 
     def adds(self, keys: frozenset[Key] | None) -> bool:
-        """Could one of these keys still be of use?"""
+        """True if one of these keys could still be of use."""
         return keys is None or any(key not in self.result.found for key in keys)
 
     def _skeleton(self, traces: tuple[Trace, ...]) -> Skeleton:
@@ -174,22 +174,25 @@ class Search:
             [(trace, TraceBytes.of(trace, pieces)) for trace in (*complete, *waiting, *stopped)]
             for complete, waiting, stopped in zip(*parts, strict=True)
         ]
-        number = self._needs([one for rows in threads for _, one in rows], pieces)
-        masks = [[(trace, one.reads_in(number), one.writes_in(number)) for trace, one in rows] for rows in threads]
+        number = self._needs([touched for rows in threads for _, touched in rows], pieces)
+        masks = [
+            [(trace, touched.reads_in(number), touched.writes_in(number)) for trace, touched in rows]
+            for rows in threads
+        ]
         later = [0] * (len(masks) + 1)
         for at in range(len(masks) - 1, -1, -1):
             later[at] = later[at + 1]
             for _, _, gives in masks[at]:
                 later[at] |= gives
 
-        def extend(at: int, chosen: tuple[Trace, ...], needs: int, given: int) -> Iterator[tuple[Trace, ...]]:
+        def extend(at: int, chosen: tuple[Trace, ...], needs: int, provided: int) -> Iterator[tuple[Trace, ...]]:
             if at == len(masks):
                 yield chosen
                 return
             for trace, more_needs, gives in masks[at]:
                 self.meter.spend(1)
-                if not (needs | more_needs) & ~(given | gives | later[at + 1]):
-                    yield from extend(at + 1, (*chosen, trace), needs | more_needs, given | gives)
+                if not (needs | more_needs) & ~(provided | gives | later[at + 1]):
+                    yield from extend(at + 1, (*chosen, trace), needs | more_needs, provided | gives)
 
         for traces in extend(0, (), 0, 0):
             self.meter.spend(CANDIDATE // 4)
@@ -201,7 +204,7 @@ class Search:
             number: self._problem.lowered.space.initial(cell.instance, cell.first, cell.size)
             for cell, number in pieces.cells.items()
         }
-        wanted = (need for need in dict.fromkeys(need for one in traces for need in one.reads))
+        wanted = (need for need in dict.fromkeys(need for touched in traces for need in touched.reads))
         return {need: number for number, need in enumerate(need for need in wanted if initial[need[0]] != need[1])}
 
     def _possible(self, traces: tuple[Trace, ...]) -> frozenset[Key] | None:
@@ -239,7 +242,7 @@ class _Combination:
 
     @cached_property
     def blames(self) -> bool:
-        """Could the condition hold at the end of this combination, whatever the axioms say?"""
+        """True if the condition could hold at the end of this combination if there were no axioms."""
         if not self.ended or self.keys is not None:
             return self.ended and self.keys is not None and True in self.keys
         every = {  # the initial write is the first one
@@ -290,7 +293,7 @@ class _Combination:
         return left
 
     def _useful(self) -> bool:
-        """Is there still something that this combination could add?"""
+        """True if this combination could still add something."""
         return self.search.has_flags or self.search.adds(self.keys)
 
     def _refused(self, failed: frozenset[str]) -> bool:
@@ -309,24 +312,19 @@ class _Combination:
                     break
         return frozenset(failed)
 
-    def _set(self, values: Values, name: str, matrix: int) -> None:
-        slot = self.plan.slots.get(name)
-        if slot is not None:
-            values[slot] = matrix
-
     def _prepare(self, stage: int, values: Values) -> None:
         for compute in self.plan.stages[stage].prepare:
             compute(values, self.shape)
 
     def _try_rf(self, variant: Variant, rf: int) -> None:
         values = variant.values
-        self._set(values, "rf", rf)
+        self.plan.fill(values, "rf", rf)
         if self._refused(self._failed(1, values)):
             return
         raised = [(test, self._pairs(test, values[test.slot])) for test in variant.raised] + self._raised(1, values)
         self._prepare(1, values)
         for order in self.skeleton.fence_orders():
-            self._set(values, "sync_fence", order)
+            self.plan.fill(values, "sync_fence", order)
             self.meter.spend(CANDIDATE // 2)
             self.search.progress()
             if self.plan.stages[2].axioms and self._refused(self._failed(2, values)):
@@ -348,7 +346,7 @@ class _Combination:
             if not (late_flags or news or any(key not in self.result.found for key, _ in endings)):
                 self.meter.spend(CANDIDATE // 20)
                 continue
-            self._set(values, "co", co)
+            self.plan.fill(values, "co", co)
             if not self.skeleton.rests(rf, co) or self._refused(self._failed(3, values)):
                 continue
             self.meter.spend(CANDIDATE // 2)
@@ -377,13 +375,14 @@ class _Combination:
                 self.result.found[key] = candidate.ending_in(memory)
 
     def _alive(self, values: Values, least: int, greatest: int) -> bool:
-        """Can a co between these be consistent? Axioms that only more (less) co breaks judge the least (greatest)."""
+        """True if a co between these may be consistent. Axioms that only more (less) of co breaks are evaluated on the
+        least (greatest)."""
         for co, breaks in ((least, MORE), (greatest, LESS)):
             stage = self.plan.stages[3]
             if not any(test.broken_by == breaks for test in stage.axioms):
                 continue
             self.meter.spend(CANDIDATE)
-            self._set(values, "co", co)
+            self.plan.fill(values, "co", co)
             if self._refused(stage.broken(values, self.shape, partial(_broken_by, breaks))):
                 return False
         return True
@@ -443,7 +442,7 @@ class _Combination:
 
     def _key(self, name: str, pair: tuple[int, int]) -> tuple[str, frozenset[Position]]:
         frame = self.skeleton.frame
-        return name, frozenset(position(frame, frame.events[one]) for one in pair)
+        return name, frozenset(position(frame, frame.events[event]) for event in pair)
 
 
 def _broken_by(breaks: frozenset[int], test: PlannedCheck) -> bool:

@@ -73,7 +73,7 @@ class Skeleton:
                 self.writes.setdefault(cell, []).append(number)
             elif isinstance(label, Fence) and label.sem is Sem.SC:
                 self.fences.append(number)
-        self._resting = [one for one in self.reads if one in self.assembly.last_round]
+        self._resting = [read for read in self.reads if read in self.assembly.last_round]
         self._kept: tuple[Variant, ...] | None = None
         self.uses = 0
 
@@ -82,17 +82,17 @@ class Skeleton:
         if self._kept is not None:
             yield from self._kept
             return
-        made: list[Variant] = []
+        kept: list[Variant] = []
         for variant in self._variants(meter):
-            if len(made) <= _FEW_VARIANTS:
-                made.append(variant)
+            if len(kept) <= _FEW_VARIANTS:
+                kept.append(variant)
             yield variant
-        if len(made) <= _FEW_VARIANTS:
-            self._kept = tuple(made)
+        if len(kept) <= _FEW_VARIANTS:
+            self._kept = tuple(kept)
 
     def keeps(self, variant: Variant) -> bool:
-        """Will the same object be there for the next values?"""
-        return self._kept is not None and any(one is variant for one in self._kept)
+        """True if the same object will be used for the next values."""
+        return self._kept is not None and any(other is variant for other in self._kept)
 
     def _variants(self, meter: Meter) -> Iterator[Variant]:
         assembly, plan = self.assembly, self.plan
@@ -127,7 +127,7 @@ class Skeleton:
         return {}
 
     def rests(self, rf: int, co: int) -> bool:
-        """Do the spin loops in which threads wait for ever read writes that nothing follows in co?"""
+        """True if the spin loops in which threads wait for ever read writes that nothing follows in co."""
         count, row = self.shape.count, self.shape.row
         for read in self._resting:
             cell = self.frame.events[read].point.cell

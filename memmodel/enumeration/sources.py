@@ -48,7 +48,7 @@ class Sources:
         plan, shape = self._plan, self._skeleton.shape
         chosen = {"rf": 1 << write * shape.count + read, "sync_fence": 0}
         for stage, (name, matrix) in enumerate(chosen.items(), start=1):
-            self._set(name, matrix)
+            plan.fill(self._values, name, matrix)
             failed = self._broken(stage, None)
             if failed:
                 return frozenset((failed,))
@@ -59,7 +59,7 @@ class Sources:
         def alive(least: int, greatest: int) -> bool:
             self._progress()
             for co, breaks in ((least, MORE), (greatest, LESS)):
-                self._set("co", co)
+                plan.fill(self._values, "co", co)
                 failed = self._broken(3, breaks)
                 if failed:
                     refusals.add(failed)
@@ -67,17 +67,12 @@ class Sources:
             return True
 
         for number, (co, _) in enumerate(self._skeleton.coherence.choices(alive)):
-            self._set("co", co)
+            plan.fill(self._values, "co", co)
             failed = self._broken(3, None)
             if not failed or number == _MANY:
                 return frozenset()
             refusals.add(failed)
         return frozenset(refusals)
-
-    def _set(self, name: str, matrix: int) -> None:
-        slot = self._plan.slots.get(name)
-        if slot is not None:
-            self._values[slot] = matrix
 
     def _broken(self, stage: int, breaks: frozenset[int] | None) -> frozenset[str]:
         """The axioms of a stage that are broken for good: all, or those that more (less) of co breaks."""

@@ -44,16 +44,16 @@ class Supports:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(self, footprint: Footprint, value: int, found: tuple[Support, ...]) -> None:
+    def add(self, footprint: Footprint, value: int, supports: tuple[Support, ...]) -> None:
         """A write may put that value there, and one of these sets is behind it."""
         extent = _only(footprint)
-        for one in footprint.extents:
-            self._shapes.setdefault(one.instance, {})[one.first, one.size, extent is not None] = None
+        for part in footprint.extents:
+            self._shapes.setdefault(part.instance, {})[part.first, part.size, extent is not None] = None
         if extent is not None:
             key = (extent.instance, extent.first, extent.size, value)
             known = self._known.get(key, ())
             if known != FREE:
-                self._known[key] = _least((*known, *found)) if known else found
+                self._known[key] = _least((*known, *supports)) if known else supports
 
     def write(self, trace: Trace, record: AccessRecord) -> tuple[Support, ...]:
         """What is behind a write of a trace; empty if it cannot be made.
@@ -64,13 +64,13 @@ class Supports:
         depends = record.addr | record.ctrl | reduce(and_, record.data)
         if not depends or record.copies is not None:
             return FREE
-        found: tuple[Support, ...] = FREE
-        for number in dict.fromkeys(trace.tokens[one].record for one in bits(depends)):
+        supports: tuple[Support, ...] = FREE
+        for number in dict.fromkeys(trace.tokens[token].record for token in bits(depends)):
             options = self._behind(trace, number)
             if options != FREE:
-                found = _least(one | other for one in found for other in options)
+                supports = _least(support | option for support in supports for option in options)
         done = (record.name.thread, record.instruction, record.name.step, record.name.part)
-        return tuple(one | {done} for one in found if done not in one)
+        return tuple(support | {done} for support in supports if done not in support)
 
     def _behind(self, trace: Trace, number: int) -> tuple[Support, ...]:
         """What is behind what a record of a trace has read, if that is one event and no write there is larger."""
@@ -101,9 +101,9 @@ def _only(footprint: Footprint) -> Extent | None:
 def _least(sets: Iterable[Support]) -> tuple[Support, ...]:
     """Those that contain no other; nothing in particular where they are many."""
     least: list[Support] = []
-    for one in sorted(set(sets), key=len):
-        if not any(other <= one for other in least):
-            least.append(one)
+    for candidate in sorted(set(sets), key=len):
+        if not any(other <= candidate for other in least):
+            least.append(candidate)
     return tuple(least) if len(least) <= MOST else FREE
 
 

@@ -1,17 +1,16 @@
-"""Cells of a model as formulas, one pair at a time: what the solver is told of a derivation.
+"""Pairs of the relations of a model as formulas, one pair at a time: what the solver is told of a derivation.
 
 In: DefinitionGraph, BaseFormulas. Out: `Formulas`: the bounds of every node, and the formula of a pair where that is
-short. Only what somebody asks for is built.
+short. Only pairs that are asked for are built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from itertools import combinations
 
 from memmodel.base.logic import FALSE, TRUE
-from memmodel.base.points import Point
-from memmodel.base.relations import DECIDED, RELATION_ROWS, BaseRelation
+from memmodel.base.relations import DECIDED, RELATION_ROWS
 from memmodel.base.rows import Rows, bits
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.base.sets import SET_ROWS
@@ -95,7 +94,7 @@ class Formulas:
         return self._table(node.name, node.is_set)
 
     def _follows(self, a: int, b: int, formula: int) -> bool:
-        """Does a formula hold wherever two events run?"""
+        """True if a formula holds wherever two events run."""
         logic, runs = self.logic, self.base.runs
         if formula == FALSE:
             return False
@@ -106,8 +105,10 @@ class Formulas:
         alike: dict[int, int] = {}
         for uid, runs in enumerate(self.base.runs):
             alike[runs] = alike.get(runs, 0) | 1 << uid
-        found = {runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike}
-        return [found[runs] for runs in self.base.runs]
+        follows = {
+            runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike
+        }
+        return [follows[runs] for runs in self.base.runs]
 
     def read(self, node: Node, running: int, holds: Callable[[int], bool]) -> Value:
         """What a base name has where some events run and some formulas hold."""
@@ -126,13 +127,13 @@ class Formulas:
         if name not in self._split:
             sure = [sum(1 << b for b, formula in row.items() if formula == TRUE) for row in cells]
             open_ = [(a, 1 << b, formula) for a, row in enumerate(cells) for b, formula in row.items()]
-            self._split[name] = sure, [one for one in open_ if one[2] != TRUE and one[2] != FALSE]
+            self._split[name] = sure, [cell for cell in open_ if cell[2] not in (TRUE, FALSE)]
         sure, open_ = self._split[name]
-        found = list(sure)
+        rows = list(sure)
         for a, bit, formula in open_:
             if holds(formula):
-                found[a] |= bit
-        return found
+                rows[a] |= bit
+        return rows
 
     def _row(self, name: str) -> Row:
         return self.base.set(name)
@@ -144,10 +145,10 @@ class Formulas:
             if is_set:
                 row = SET_ROWS[name]
                 assert row.holds is not None
-                found = sum(1 << e.uid for e in events if row.holds(e.label) and row.has(e.point.cell))
-                self._tables[name] = found
+                members = sum(1 << e.uid for e in events if row.holds(e.label) and row.has(e.point.cell))
+                self._tables[name] = members
             else:
-                self._tables[name] = related(RELATION_ROWS[name], [event.point for event in events])
+                self._tables[name] = RELATION_ROWS[name].rows([event.point for event in events])
         return self._tables[name]
 
     def order(self, node: Node) -> Rel:
@@ -176,13 +177,13 @@ class Formulas:
         if key in self._known:
             return self._known[key]
         if not self.high.has(number, a, b):
-            found: int | None = FALSE
+            formula: int | None = FALSE
         elif self.sure.has(number, a, b):
-            found = self.runs(a, b)
+            formula = self.runs(a, b)
         else:
-            found = self._built(number, a, b) if self.nodes[number].flat else None
-        self._known[key] = found
-        return found
+            formula = self._built(number, a, b) if self.nodes[number].flat else None
+        self._known[key] = formula
+        return formula
 
     def runs(self, a: int, b: int) -> int:
         """Both events run."""
@@ -254,13 +255,13 @@ class Formulas:
     def _some(self, between: int, cell: Callable[[int], int | None]) -> int | None:
         if between.bit_count() > MIDDLES:
             return None
-        found = []
+        formulas = []
         for middle in bits(between):
             formula = cell(middle)
             if formula is None:
                 return None
-            found.append(formula)
-        return self.logic.disj(found)
+            formulas.append(formula)
+        return self.logic.disj(formulas)
 
 
 def _among(value: Value | None, running: int) -> Value | None:
@@ -268,31 +269,6 @@ def _among(value: Value | None, running: int) -> Value | None:
     if value is None or isinstance(value, int):
         return None if value is None else value & running
     return [row & running if running >> a & 1 else 0 for a, row in enumerate(value)]
-
-
-def related(row: BaseRelation, points: list[Point]) -> list[int]:
-    """The pairs of points that a table's row relates, whichever of them run."""
-    rows = [0] * len(points)
-    if row.key is None:
-        left = [p for p in points if row.domain is None or row.domain(p)]
-        right = [p for p in points if row.range is None or row.range(p)]
-        _fill(rows, left, right, row)
-        return rows
-    groups: dict[Hashable, list[Point]] = {}
-    for point in points:
-        key = row.key(point)
-        if key is not None:
-            groups.setdefault(key, []).append(point)
-    for group in groups.values():
-        _fill(rows, group, group, row)
-    return rows
-
-
-def _fill(rows: list[int], left: list[Point], right: list[Point], row: BaseRelation) -> None:
-    holds = row.holds
-    whole = sum(1 << b.event for b in right)
-    for a in left:
-        rows[a.event] |= whole if holds is None else sum(1 << b.event for b in right if holds(a, b))
 
 
 class ReadRows(RowAlgebra):

@@ -6,7 +6,7 @@ needs no other reason, and what has a short formula is its own reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, bits
@@ -45,40 +45,37 @@ class Explainer:
         self._waiting = waiting
         self._seen = set(waiting or ())
 
-    def why(self, number: int, a: int, b: int, there: bool = True) -> Reason:
-        """Why is the pair there, or not there?"""
-        key = (number, a, b, there)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._why(number, a, b, there)
-        return found
+    def why(self, number: int, a: int, b: int, present: bool = True) -> Reason:
+        """The reason why the pair is in the relation; if it is not `present`, why it is not."""
+        key = (number, a, b, present)
+        reason = self._known.get(key)
+        if reason is None:
+            reason = self._known[key] = self._why(number, a, b, present)
+        return reason
 
-    def _why(self, number: int, a: int, b: int, there: bool) -> Reason:
+    def _why(self, number: int, a: int, b: int, present: bool) -> Reason:
         cells, node = self.cells, self.nodes[number]
         if not node.open:
             formula = cells.formula(number, a, b)
             if formula is not None:
-                formula = formula if there else -formula
+                formula = formula if present else -formula
                 if formula == FALSE:
-                    raise InternalError(f"a reason for what is not so: {node.op} {a} {b} {there}")
+                    raise InternalError(f"a reason for what is not so: {node.op} {a} {b} {present}")
                 return NONE if formula == TRUE else frozenset((formula,))
-        return self._present(number, a, b) if there else self._absent(number, a, b)
+        return self._present(number, a, b) if present else self._absent(number, a, b)
 
     def _runs(self, *events: int) -> Reason:
         runs = self.cells.base.runs
-        return frozenset(runs[one] for one in events if runs[one] != TRUE)
+        return frozenset(runs[event] for event in events if runs[event] != TRUE)
 
-    # ---- there -------------------------------------------------------------------------------------------------------
+    # ---- present -----------------------------------------------------------------------------------------------------
 
     def _present(self, number: int, a: int, b: int) -> Reason:
         node, view = self.nodes[number], self.view
         op, args = node.op, node.operands
         match op:
             case "|":
-                return min(
-                    (self.why(arg, a, b) for arg in args if view.has(arg, a, b)),
-                    key=len,
-                )
+                return min((self.why(arg, a, b) for arg in args if view.has(arg, a, b)), key=len)
             case "&":
                 return self.why(args[0], a, b) | self.why(args[1], a, b)
             case "\\":
@@ -95,9 +92,9 @@ class Explainer:
             case "~":
                 return self._runs(a, b) | self.why(args[0], a, b, False)
             case "domain":
-                return self.why(args[0], a, self._pick(args[0], a))
+                return self.why(args[0], a, self._pick(args[0], a, View.rows))
             case "range":
-                return self.why(args[0], self._pick_back(args[0], a), a)
+                return self.why(args[0], self._pick(args[0], a, View.inverse), a)
             case "?" | "*" if a == b:
                 return self._runs(a)
             case "?":
@@ -125,14 +122,10 @@ class Explainer:
         """True if the node can be looked up in the bounds."""
         return not self.nodes[number].open
 
-    def _pick(self, number: int, a: int) -> int:
-        row = self.view.rows(number)[a]
-        best = (row & self.cells.sure.rows(number)[a] if self._is_open(number) else 0) or row
-        return (best & -best).bit_length() - 1
-
-    def _pick_back(self, number: int, b: int) -> int:
-        row = self.view.inverse(number)[b]
-        best = (row & self.cells.sure.inverse(number)[b] if self._is_open(number) else 0) or row
+    def _pick(self, number: int, event: int, rows: Callable[[View, int], Rows]) -> int:
+        """An event that another event is related to, in a relation or its inverse: one that needs few reasons."""
+        row = rows(self.view, number)[event]
+        best = (row & rows(self.cells.sure, number)[event] if self._is_open(number) else 0) or row
         return (best & -best).bit_length() - 1
 
     def _path(self, number: int, a: int, b: int) -> Reason:
@@ -140,14 +133,14 @@ class Explainer:
         layers = self._layers(number, a)
         at = b
         back, sure = self.view.inverse(number), self._sure_paths(number)
-        last = next((n for n, (_, here) in enumerate(layers) if here >> b & 1), None)
+        last = next((n for n, (_, arrived) in enumerate(layers) if arrived >> b & 1), None)
         if last is None:
             raise InternalError("no path where a closure has one")
         reason = self._runs(a, b)
         for layer in range(last, 0, -1):
             entered = layers[layer][0]
             if not entered >> at & 1:
-                at = next(one for one in bits(entered) if sure[one] >> at & 1)
+                at = next(event for event in bits(entered) if sure[event] >> at & 1)
             before = layers[layer - 1][1] | (1 << a if layer == 1 else 0)
             came = back[at] & before
             previous = (came & -came).bit_length() - 1
@@ -157,25 +150,25 @@ class Explainer:
 
     def _layers(self, number: int, a: int) -> list[tuple[int, int]]:
         """What is reached from an event by 0, 1, 2, … steps that are not in every execution: (by the step, all)."""
-        found = self._reached.get((number, a))
-        if found is None:
+        layers = self._reached.get((number, a))
+        if layers is None:
             steps, running = self.view.rows(number), self.view.algebra.running
             sure = [row & running for row in self._sure_paths(number)]
             reached = sure[a]
-            found = [(0, reached)]
-            here = reached | 1 << a
-            while here:
+            layers = [(0, reached)]
+            arrived = reached | 1 << a
+            while arrived:
                 entered = 0
-                for one in bits(here):
-                    entered |= steps[one]
-                here = entered = entered & ~reached
-                for one in bits(entered):
-                    here |= sure[one]
-                here &= ~reached
-                found.append((entered, here))
-                reached |= here
-            self._reached[number, a] = found
-        return found
+                for event in bits(arrived):
+                    entered |= steps[event]
+                arrived = entered = entered & ~reached
+                for event in bits(entered):
+                    arrived |= sure[event]
+                arrived &= ~reached
+                layers.append((entered, arrived))
+                reached |= arrived
+            self._reached[number, a] = layers
+        return layers
 
     def cycle(self, number: int, a: int) -> Reason:
         """A cycle through an event, with few steps that are not in every execution."""
@@ -202,7 +195,7 @@ class Explainer:
             self._stages[key] = Explainer(self.cells, view, self, recursion)
         return self._stages[key]
 
-    # ---- not there ---------------------------------------------------------------------------------------------------
+    # ---- absent ------------------------------------------------------------------------------------------------------
 
     def _absent(self, number: int, a: int, b: int) -> Reason:
         node, view = self.nodes[number], self.view
@@ -242,9 +235,9 @@ class Explainer:
             case "+" | "*":
                 return self._cut(args[0], a, b) | (self._stands(a, b) if op == "*" and a == b else NONE)
             case "order":
-                for one in (a, b):
-                    if not view.has(args[0], one, one):
-                        return self.why(args[0], one, one, False)
+                for event in (a, b):
+                    if not view.has(args[0], event, event):
+                        return self.why(args[0], event, event, False)
                 return frozenset((-self.cells.order(node)[a][b],))
             case "self":
                 return self._later(node.place, a, b)
@@ -273,26 +266,14 @@ class Explainer:
 
     def _cut(self, number: int, a: int, b: int) -> Reason:
         """No step leads out of what is reached from `a`, as far as it could go on to `b`."""
-        steps, may = self.view.rows(number), self._may(number)
-        reached, new = 1 << a, 1 << a
-        while new:
-            after = 0
-            for one in bits(new):
-                after |= steps[one]
-            new = after & ~reached
-            reached |= after
-        sources = reached
-        back = self._may_back(number)
-        useful, new = 1 << b, 1 << b
-        while new:
-            before = 0
-            for one in bits(new):
-                before |= back[one]
-            new = before & ~useful
-            useful |= before
+        may = self._may(number)
+        sources = _reached(self.view.rows(number), a)
+        useful = _reached(self._may_back(number), b)
         targets = useful & ~sources | 1 << b
         return self._none_of(
-            self.why(number, one, other, False) for one in bits(sources & useful) for other in bits(may[one] & targets)
+            self.why(number, event, other, False)
+            for event in bits(sources & useful)
+            for other in bits(may[event] & targets)
         )
 
     def _later(self, place: int, a: int, b: int) -> Reason:
@@ -310,11 +291,23 @@ class Explainer:
         last = outer.view.within(outer.view.rounds(recursion)[-1])
         inside = Explainer(self.cells, last, outer, recursion, waiting)
         bodies = self.nodes[recursion].operands
-        found: set[int] = set()
+        reasons: set[int] = set()
         while waiting:
             member, first, second = waiting.pop()
-            found |= inside.why(bodies[member], first, second, False)
-        return frozenset(found)
+            reasons |= inside.why(bodies[member], first, second, False)
+        return frozenset(reasons)
+
+
+def _reached(rows: Rows, event: int) -> int:
+    """The event, and all that is reached from it."""
+    reached = new = 1 << event
+    while new:
+        after = 0
+        for source in bits(new):
+            after |= rows[source]
+        new = after & ~reached
+        reached |= after
+    return reached
 
 
 def _has(value: Value, a: int, b: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a model's checks say of a candidate, and the clauses that keep the solver from the like of it.
+"""What a model's checks say of a candidate, and the clauses that exclude similar candidates.
 
 In: Model, BaseFormulas. Out: `Judge`. Each check has a formula that says its body is bad: not empty, not irreflexive,
 not acyclic. Where the pairs that would make it so are few and have short formulas, that is all. Otherwise it is a
@@ -99,32 +99,33 @@ class Judge:
             pairs = [(a, b) for a, b in pairs if a == b]
         if len(pairs) > PAIRS:
             return None
-        found = []
+        formulas = []
         for a, b in pairs:
             formula = self.cells.formula(root, a, b)
             if formula is None:
                 return None
-            found.append(formula)
-        return self.logic.disj(found)
+            formulas.append(formula)
+        return self.logic.disj(formulas)
 
     # ---- candidates --------------------------------------------------------------------------------------------------
 
     def accepts(self, view: View, statement: Statement, *, bad: bool) -> bool:
-        """Is the body of the check (not) bad in a candidate, as is asked? If not, the solver has learnt why."""
+        """True if the body of the check is `bad` in a candidate, or is not, as asked. If False, the solver has learnt
+        why."""
         if not statement.open or _is_bad(view, statement.check, statement.root) is bad:
             return True
         explainer = Explainer(self.cells, view)
         if statement.check.test == "empty" and statement.pairs:
             self._pairs_are(explainer, statement, statement.pairs, bad=bad)
         elif bad:
-            self.logic.require(-statement.bad, *(-one for one in self._why_good(explainer, statement)))
+            self.logic.require(-statement.bad, *(-formula for formula in self._why_good(explainer, statement)))
         else:
             for reason in dict.fromkeys(self._why_bad(explainer, statement)):
-                self.logic.require(statement.bad, *(-one for one in reason))
+                self.logic.require(statement.bad, *(-formula for formula in reason))
         return False
 
     def shows(self, view: View, statement: Statement, wanted: dict[Pair, int]) -> bool:
-        """Is one of these pairs in the body? If not, the solver has learnt why."""
+        """True if one of these pairs is in the body. If not, the solver has learnt why."""
         if any(view.has(statement.root, *pair) for pair in wanted):
             return True
         self._pairs_are(Explainer(self.cells, view), statement, wanted, bad=True)
@@ -135,14 +136,14 @@ class Judge:
             if explainer.view.has(statement.root, *pair) is bad:
                 continue
             reason = explainer.why(statement.root, *pair, not bad)
-            self.logic.require(-formula if bad else formula, *(-one for one in reason))
+            self.logic.require(-formula if bad else formula, *(-part for part in reason))
 
     # ---- reasons -----------------------------------------------------------------------------------------------------
 
     def _why_good(self, explainer: Explainer, statement: Statement) -> Reason:
         """Why no pair, no event with itself, no cycle: what else may be there is not."""
         high, root = self.cells.high, statement.root
-        found: set[int] = set()
+        reasons: set[int] = set()
         pairs = _pairs(high, root)
         if statement.check.test == "irreflexive":
             pairs = [(a, b) for a, b in pairs if a == b]
@@ -150,8 +151,8 @@ class Judge:
             reach = rows.closure(high.rows(root))
             pairs = [(a, b) for a, b in pairs if reach[b] >> a & 1 and not explainer.view.has(root, a, b)]
         for a, b in pairs:
-            found |= explainer.why(root, a, b, False)
-        return frozenset(found)
+            reasons |= explainer.why(root, a, b, False)
+        return frozenset(reasons)
 
     def _why_bad(self, explainer: Explainer, statement: Statement) -> Iterator[Reason]:
         """Reasons for which the body is bad: one for each thing that is wrong, each cycle that is short."""
@@ -163,19 +164,19 @@ class Judge:
         else:
             for pair in _pairs(view, root):
                 yield explainer.why(root, *pair)
-            found = self._liberal(explainer, root)
-            for a, row in enumerate([found] if isinstance(found, int) else found):
+            liberal = self._liberal(explainer, root)
+            for a, row in enumerate([liberal] if isinstance(liberal, int) else liberal):
                 for b in bits(row):
-                    yield from self._new(explainer, (root, b, b) if isinstance(found, int) else (root, a, b))
+                    yield from self._new(explainer, (root, b, b) if isinstance(liberal, int) else (root, a, b))
 
     def _new(self, explainer: Explainer, *parts: tuple[int, int, int]) -> Iterator[Reason]:
         """The reason for what would be wrong if more of what is flat were true, unless it was given before."""
         if parts in self._learnt:
             return
         self._learnt.add(parts)
-        found = [self._cell(explainer, *part) for part in parts]
-        if None not in found:
-            yield frozenset().union(*(one for one in found if one is not None))
+        reasons = [self._cell(explainer, *part) for part in parts]
+        if None not in reasons:
+            yield frozenset().union(*(reason for reason in reasons if reason is not None))
 
     def _cell(self, explainer: Explainer, root: int, a: int, b: int) -> Reason | None:
         """The reason for a pair of `_liberal`."""
@@ -240,12 +241,12 @@ class Judge:
 
     def _cycles(self, explainer: Explainer, root: int) -> Iterator[Reason]:
         """For each event on a cycle, a short one through it."""
-        found = explainer.view.rows(root)
+        relation = explainer.view.rows(root)
         seen: set[Reason] = set()
-        for part in rows.components(found):
-            if len(part) > 1 or found[part[0]] >> part[0] & 1:
-                for one in part:
-                    reason = explainer.cycle(root, one)
+        for part in rows.components(relation):
+            if len(part) > 1 or relation[part[0]] >> part[0] & 1:
+                for event in part:
+                    reason = explainer.cycle(root, event)
                     if reason not in seen:
                         seen.add(reason)
                         yield reason

@@ -66,6 +66,9 @@ def solve_answer(
     return replace(answer, times=times, events=len(query.graph.events))
 
 
+PairsAt = dict[frozenset[Position], dict[Pair, int]]
+"""Pairs of events with their formulas, by the two places in the test that they come from, in either order."""
+
 LARGE = 60
 """A test with more events than this is first asked for any execution that ends, and every question first for an
 execution in which the operations of objects come in the order of the text: what candidates teach is learnt sooner where
@@ -87,7 +90,7 @@ class Questions:
     def begin(self) -> None:
         """What a large test is asked first."""
         if len(self.query.graph.events) > LARGE:
-            self.asker.likely = [f for one in self.query.base.mbarriers.phases.values() for f in one.likely()]
+            self.asker.likely = [f for phases in self.query.base.mbarriers.phases.values() for f in phases.likely()]
             self.asker.check([self.query.ends])
 
     # ---- what happens --------------------------------------------------------------------------------------------
@@ -107,11 +110,15 @@ class Questions:
         if not findings:
             return Answer(observation, "z3", witness, counter, blamed, reason=reason)
         try:
-            found, unsearched = self._findings()
+            reported, unsearched = self._findings()
         except TooLarge as error:
-            found, unsearched = (), f"the list of findings is not complete: {error.message}"
-        told, unsearched = self._with_condition(found, unsearched) if yes is Found.SAT else ((), unsearched)
-        return Answer(observation, "z3", witness, counter, blamed, found, reason, unsearched, with_condition=told)
+            reported, unsearched = (), f"the list of findings is not complete: {error.message}"
+        with_condition, unsearched = (
+            self._with_condition(reported, unsearched) if yes is Found.SAT else ((), unsearched)
+        )
+        return Answer(
+            observation, "z3", witness, counter, blamed, reported, reason, unsearched, with_condition=with_condition
+        )
 
     def _observation(self, yes: Found, no: Found) -> tuple[Observation, str]:
         """What happens, and why it is undecided or vacuous."""
@@ -139,18 +146,18 @@ class Questions:
         flag = self.query.flags.get(MIXED_SIZES)
         if flag is None or flag.holds == FALSE:
             return ""
-        found = self.asker.check([self.query.rests], raised=flag)
-        return "" if found is Found.UNSAT else mixed_sizes() if found is Found.SAT else self.solver.reason
+        result = self.asker.check([self.query.rests], raised=flag)
+        return "" if result is Found.UNSAT else mixed_sizes() if result is Found.SAT else self.solver.reason
 
     def stopped(self) -> str:
         """Why not every execution was followed to its end; "" if every one was."""
         for when in (self.query.cut, self.query.beyond):
             if when == FALSE:
                 continue
-            found = self.asker.check([when])
-            if found is Found.UNKNOWN:
+            result = self.asker.check([when])
+            if result is Found.UNKNOWN:
                 return self.solver.reason
-            if found is Found.SAT:
+            if result is Found.SAT:
                 return self._beyond()
         return ""
 
@@ -160,9 +167,9 @@ class Questions:
         for cut in graph.cut:
             if self.solver.holds(cut.when):
                 return beyond_the_bound(cut.instruction, self.bound, self._enough())
-        for one in graph.beyond:
-            if self.solver.holds(one.when):
-                return not_modelled(one.reason, one.instruction)
+        for stop in graph.beyond:
+            if self.solver.holds(stop.when):
+                return not_modelled(stop.reason, stop.instruction)
         raise InternalError("an execution is stopped by nothing")
 
     def _enough(self) -> int | None:
@@ -218,39 +225,39 @@ class Questions:
         """
         if self.lowered.test.quantifier is Quantifier.FORALL:
             self.settled.reverse()
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for name, flag in self.query.flags.items():
-            if not self._raise(name, flag, found):
-                return tuple(found), f"the list of findings is not complete: {self.solver.reason}"
+            if not self._raise(name, flag, findings):
+                return tuple(findings), f"the list of findings is not complete: {self.solver.reason}"
         if self.query.waits != FALSE:
             asked, hang = self.hang()
             if asked is Found.UNKNOWN:
-                return tuple(found), f"whether it can hang is not known: {self.solver.reason}"
-            found += [hang] if hang is not None else []
-        return tuple(found), self.stopped()
+                return tuple(findings), f"whether it can hang is not known: {self.solver.reason}"
+            findings += [hang] if hang is not None else []
+        return tuple(findings), self.stopped()
 
     def first(self, name: str) -> Finding | None:
         """What one flag reports in some execution; None if nothing was found."""
         flag = self.query.flags[name]
         if self.asker.check([self.query.rests], raised=flag) is not Found.SAT:
             return None
-        again, found = self.replayed(), list[Finding]()
+        again, findings = self.replayed(), list[Finding]()
         if not flag.pairs:
             return Finding(name, again.witness) if name in again.flags else None
-        self._take(name, again, self._by_position(flag.pairs), found)
-        return next(iter(found), None)
+        self._take(name, again, self._by_position(flag.pairs), findings)
+        return next(iter(findings), None)
 
     def hang(self) -> tuple[Found, Finding | None]:
         """An execution in which some thread waits for ever and nothing is undefined."""
         undefined = [flag for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
-        found = self.asker.check([self.query.rests, self.query.waits], quiet=undefined)
-        return found, Finding(HANG, self.replayed().witness) if found is Found.SAT else None
+        result = self.asker.check([self.query.rests, self.query.waits], quiet=undefined)
+        return result, Finding(HANG, self.replayed().witness) if result is Found.SAT else None
 
-    def _raise(self, name: str, flag: Statement, found: list[Finding]) -> bool:
+    def _raise(self, name: str, flag: Statement, findings: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
         left = self._by_position(flag.pairs)
         for again in self.settled:
-            self._take(name, again, left, found)
+            self._take(name, again, left, findings)
         while True:
             if flag.pairs:
                 answer = self.asker.check_many([self.query.rests], flag, list(left.values()))
@@ -262,29 +269,28 @@ class Questions:
             if name not in again.flags:
                 raise self._another(again, f"flag {name} is not raised when replayed")
             if not flag.pairs:
-                found.append(Finding(name, again.witness))
+                findings.append(Finding(name, again.witness))
                 return True
-            if not self._take(name, again, left, found):
+            if not self._take(name, again, left, findings):
                 raise self._another(again, f"flag {name} relates other events when replayed")
 
     @staticmethod
-    def _take(name: str, again: Replay, left: dict[frozenset[Position], dict[Pair, int]], found: list[Finding]) -> bool:
+    def _take(name: str, again: Replay, left: PairsAt, findings: list[Finding]) -> bool:
         """Add the pairs that a flag relates in an execution and that are left to find; False if there are none."""
-        known = len(found)
+        known = len(findings)
         pairs = again.flags.get(name, ())
         shown = {event.uid: event for event in again.witness.events} if pairs else {}
         for a, b in pairs:
             if left.pop(frozenset((again.positions[a], again.positions[b])), None) is not None:
                 first, second = shown[min(a, b)], shown[max(a, b)]
-                found.append(Finding(name, again.witness, first, second, again.rules.get(a, "")))
-        return len(found) > known
+                findings.append(Finding(name, again.witness, first, second, again.rules.get(a, "")))
+        return len(findings) > known
 
-    def _by_position(self, pairs: dict[Pair, int]) -> dict[frozenset[Position], dict[Pair, int]]:
-        """Pairs of events with their formulas, by the two places in the test that they come from, in either order."""
-        found: dict[frozenset[Position], dict[Pair, int]] = {}
+    def _by_position(self, pairs: dict[Pair, int]) -> PairsAt:
+        pairs_at: PairsAt = {}
         for (a, b), formula in pairs.items():
-            found.setdefault(frozenset((self._position(a), self._position(b))), {})[a, b] = formula
-        return found
+            pairs_at.setdefault(frozenset((self._position(a), self._position(b))), {})[a, b] = formula
+        return pairs_at
 
     def _position(self, uid: int) -> Position:
         """Where in the test an event comes from: copies of an instruction in unrolled loops come from one place."""
@@ -296,17 +302,17 @@ class Questions:
         side = event.label.side if isinstance(event.label, Access) else None
         return (visit.thread, visit.step, event.part, side)
 
-    def _with_condition(self, found: Sequence[Finding], unsearched: str) -> tuple[tuple[str, ...], str]:
+    def _with_condition(self, findings: Sequence[Finding], unsearched: str) -> tuple[tuple[str, ...], str]:
         """The flags that are also raised in some execution that satisfies the condition."""
-        told = []
-        for name in dict.fromkeys(finding.flag for finding in found if finding.flag != HANG):
+        names = []
+        for name in dict.fromkeys(finding.flag for finding in findings if finding.flag != HANG):
             raised = self.query.flags[name]
             answer = self.asker.check([self.query.ends, self.query.condition], raised=raised)
             if answer is Found.SAT:
-                told.append(name)
+                names.append(name)
             elif answer is Found.UNKNOWN:
                 unsearched = unsearched or self.solver.reason
-        return tuple(told), unsearched
+        return tuple(names), unsearched
 
 
 def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
@@ -322,10 +328,10 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     reason = questions.stopped() or questions.mixed_sizes()
     states: list[FinalValues] = []
     while len(states) < MAX_STATES:
-        found = questions.asker.check([query.ends])
-        if found is not Found.SAT:
+        result = questions.asker.check([query.ends])
+        if result is not Found.SAT:
             states.sort(key=lambda state: tuple(value for _, value in state.values))
-            reason = reason if found is Found.UNSAT else solver.reason
+            reason = reason if result is Found.UNSAT else solver.reason
             return Outcomes(tuple(states), "z3", not reason, reason)
         picked = []
         for name, value in values:

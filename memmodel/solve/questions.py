@@ -40,13 +40,13 @@ class Asker:
         pairs: dict[Pair, int] | None = None,
         quiet: Sequence[Statement] = (),
     ) -> Found:
-        """Is there an execution in which these formulas and axioms (None: all) hold?
+        """SAT if there is an execution in which these formulas and axioms (None: all) hold.
 
         `raised`: a flag that it raises, by one of these `pairs` if the flag has pairs. `quiet`: flags that it does not.
         """
         query, logic = self.query, self.query.graph.logic
         judged = [query.axioms[name] for name in (query.axioms if axioms is None else axioms)]
-        assumed = [*formulas, *(one.holds for one in judged), *(-one.holds for one in quiet)]
+        assumed = [*formulas, *(statement.holds for statement in judged), *(-statement.holds for statement in quiet)]
         wanted = pairs if pairs is not None else raised.pairs if raised is not None else {}
         if raised is not None:
             assumed.append(logic.disj(wanted.values()) if raised.pairs else raised.holds)
@@ -65,20 +65,20 @@ class Asker:
         """Ask until the candidate is what the checks say; a pair of each group is to be seen."""
         judge = self.query.judge
         while True:
-            found = self.solver.check(assumed)
-            if found is not Found.SAT:
-                return found
+            result = self.solver.check(assumed)
+            if result is not Found.SAT:
+                return result
             if not self.query.base.communication.accepts(self.solver.holds):
                 continue
             if not self._is_open(judged, raised, quiet):
-                return found
+                return result
             self.rounds += 1
             view = judge.view(self.solver.holds)
             accepted = True
-            for one in judged:
-                accepted &= judge.accepts(view, one, bad=one.check.negated)
-            for one in quiet:
-                accepted &= judge.accepts(view, one, bad=not one.check.negated)
+            for statement in judged:
+                accepted &= judge.accepts(view, statement, bad=statement.check.negated)
+            for statement in quiet:
+                accepted &= judge.accepts(view, statement, bad=not statement.check.negated)
             if accepted and raised is not None:
                 if raised.pairs:
                     for group in groups:
@@ -86,35 +86,39 @@ class Asker:
                 else:
                     accepted = judge.accepts(view, raised, bad=raised.check.negated)
             if accepted:
-                return found
+                return result
 
     def check_many(self, formulas: Sequence[int], raised: Statement, groups: Sequence[dict[Pair, int]]) -> Found:
         """An execution that raises a flag by a pair of some group, and by pairs of as many as are soon found."""
-        found = self.check(formulas, raised=raised, pairs={pair: f for group in groups for pair, f in group.items()})
-        if found is not Found.SAT or len(groups) < MANY:
-            return found
+        result = self.check(formulas, raised=raised, pairs={pair: f for group in groups for pair, f in group.items()})
+        if result is not Found.SAT or len(groups) < MANY:
+            return result
         kept = self.solver.valuation()
         judged = list(self.query.axioms.values())
         logic = self.query.graph.logic
         wanted = {logic.disj(group.values()): group for group in groups}
         for _ in range(TRIES):
-            assumed = [*formulas, *(one.holds for one in judged), *wanted]
+            assumed = [*formulas, *(statement.holds for statement in judged), *wanted]
             more = self._accepted(assumed, judged, raised, list(wanted.values()))
             if more is Found.SAT:
-                return found
+                return result
             core = [formula for formula in self.solver.core if formula in wanted]
             for formula in core[: (len(core) + 1) // 2]:
                 del wanted[formula]
             if more is Found.UNKNOWN or not core or len(wanted) < 2:
                 break
         self.solver.restore(kept)
-        return found
+        return result
 
     def blamed(self) -> list[str]:
         """The axioms that the last question could not do without, as far as the solver says."""
         core = set(self.solver.core)
-        return [name for name, one in self.query.axioms.items() if one.holds in core and one.holds != FALSE]
+        return [
+            name
+            for name, statement in self.query.axioms.items()
+            if statement.holds in core and statement.holds != FALSE
+        ]
 
     @staticmethod
     def _is_open(judged: Sequence[Statement], raised: Statement | None, quiet: Sequence[Statement]) -> bool:
-        return any(one.open for one in (*judged, *quiet)) or (raised is not None and raised.open)
+        return any(statement.open for statement in (*judged, *quiet)) or (raised is not None and raised.open)

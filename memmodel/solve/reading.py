@@ -90,20 +90,22 @@ class _Reader:
         return {read.uid for read in self.query.base.communication.reads}
 
     def _answers(self) -> dict[RecordName, tuple[int, ...]]:
-        found: dict[RecordName, tuple[int, ...]] = {}
+        answers: dict[RecordName, tuple[int, ...]] = {}
         for event in self.running.values():
             if isinstance(event, ObjectEvent):
-                told = tuple(_pick(cases, self.solver) for cases in (event.result, event.pending) if cases is not None)
-                if told:
-                    found[self.name(event)] = told
+                values = tuple(
+                    _pick(cases, self.solver) for cases in (event.result, event.pending) if cases is not None
+                )
+                if values:
+                    answers[self.name(event)] = values
         for reduction in self.graph.reductions:
             if self.solver.holds(reduction.runs):
-                found[self.visits[reduction.visit]] = (_pick(reduction.result, self.solver),)
+                answers[self.visits[reduction.visit]] = (_pick(reduction.result, self.solver),)
         for visit, (part, success) in self.graph.requests.items():
             if visit in self.visits:
                 name = self.visits[visit]
-                found[RecordName(name.thread, name.step, name.time, part)] = (int(self.solver.holds(success)),)
-        return found
+                answers[RecordName(name.thread, name.step, name.time, part)] = (int(self.solver.holds(success)),)
+        return answers
 
     def _orders(self) -> Iterator[tuple[Cell, tuple[RecordName, ...]]]:
         """For each object, its updates that run, in order."""
@@ -115,7 +117,7 @@ class _Reader:
                 yield cell, tuple(self.name(order.updates[i]) for i in ordered)
 
     def _seen(self) -> dict[RecordName, Place]:
-        found: dict[RecordName, Place] = {}
+        seen: dict[RecordName, Place] = {}
         for event in self.running.values():
             if isinstance(event, ObjectEvent) and event.action is Action.TEST:
                 order = self.query.base.mbarriers.orders[event.object]
@@ -126,19 +128,19 @@ class _Reader:
                 )
                 begun = order.updates[life] if life >= 0 else None
                 known = begun is not None and begun.uid in self.running
-                found[self.name(event)] = (self.name(begun) if begun is not None and known else None, over)
-        return found
+                seen[self.name(event)] = (self.name(begun) if begun is not None and known else None, over)
+        return seen
 
     def _finals(self) -> Iterator[tuple[Cell, Writer]]:
         for cell, writes in self.query.base.communication.finals.items():
             yield cell, self.writer(self.graph.events[_pick(writes, self.solver)])
 
     def _waiting(self) -> tuple[RecordName | None, ...]:
-        found: list[RecordName | None] = [None] * len(self.graph.lowered.programs)
+        waiting: list[RecordName | None] = [None] * len(self.graph.lowered.programs)
         for stuck in self.graph.stuck:
             if self.solver.holds(stuck.when):
-                found[stuck.thread] = self.visits[stuck.visit]
-        return tuple(found)
+                waiting[stuck.thread] = self.visits[stuck.visit]
+        return tuple(waiting)
 
     def _total_orders(self) -> Iterator[tuple[int, tuple[Ordered, ...]]]:
         """The events of each total order that the model chose, first to last."""

@@ -74,7 +74,7 @@ def _flagged(asked: Questions, name: str) -> Seen | None:
     """A flag is made a formula of when it is asked for."""
     if name == HANG:
         return _hang(asked)
-    wanted = [one for one in asked.model.flags if one.name == name]
+    wanted = [check for check in asked.model.flags if check.name == name]
     _state(asked, wanted)
     finding = asked.first(name) if wanted else None
     return None if finding is None else Seen(name, finding.witness, finding)
@@ -91,10 +91,10 @@ def _hang(asked: Questions) -> Seen | None:
     if query.waits == FALSE or asked.asker.check([query.rests, query.waits]) is not Found.SAT:
         return None
     again = asked.replayed()
-    if not any(kind_of(one) is FindingKind.UNDEFINED for one in again.flags):
+    if not any(kind_of(flag) is FindingKind.UNDEFINED for flag in again.flags):
         finding = Finding(HANG, again.witness)
         return Seen(HANG, again.witness, finding)
-    _state(asked, [one for one in asked.model.flags if kind_of(one.name) is FindingKind.UNDEFINED])
+    _state(asked, [flag for flag in asked.model.flags if kind_of(flag.name) is FindingKind.UNDEFINED])
     hang = asked.hang()[1]
     return None if hang is None else Seen(HANG, hang.witness, hang)
 
@@ -103,8 +103,8 @@ def _outcome(asked: Questions, sought: Sought) -> Seen | None:
     query = asked.query
     if sought.known is None:
         wanted = query.condition if sought.satisfied else -query.condition
-        found = asked.asker.check([query.ends, wanted])
-        return Seen(OUTCOME, asked.witness(sought.satisfied)) if found is Found.SAT else None
+        result = asked.asker.check([query.ends, wanted])
+        return Seen(OUTCOME, asked.witness(sought.satisfied)) if result is Found.SAT else None
     other = _another(asked.lowered, query, sought.known)
     if asked.asker.check([query.ends, *other]) is not Found.SAT:
         return None

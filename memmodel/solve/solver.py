@@ -81,9 +81,9 @@ class Solver:
         """
         while True:
             with outside(self._solver.interrupt):  # of a solver that is not at work nothing is interrupted
-                found = self._check(assumptions)
-            if found is not Found.UNKNOWN or self.reason:
-                return found
+                result = self._check(assumptions)
+            if result is not Found.UNKNOWN or self.reason:
+                return result
             # A signal stopped Z3, and its handler lets the work go on.
 
     def _check(self, assumptions: Sequence[int]) -> Found:
@@ -101,13 +101,13 @@ class Solver:
         self._solver.set("rlimit", min(effort, 2**32 - 1))
         self._solver.set("timeout", max(1, int(seconds * 1000)))
         before = self._used()
-        found = z3.Z3_solver_check_assumptions(self._context, self._solver.solver, len(assumed), self._array(assumed))
+        status = z3.Z3_solver_check_assumptions(self._context, self._solver.solver, len(assumed), self._array(assumed))
         self.effort += max(0, self._used() - before)
-        if found == z3.Z3_L_TRUE:
+        if status == z3.Z3_L_TRUE:
             self._model = self._solver.model()
             self._known = {}
             return Found.SAT
-        if found == z3.Z3_L_FALSE:
+        if status == z3.Z3_L_FALSE:
             blamed = {term.as_ast().value for term in self._solver.unsat_core()}
             self.core = tuple(f for f in assumed if self._term(f).value in blamed)
             return Found.UNSAT
@@ -134,7 +134,7 @@ class Solver:
         self._model, self._known = valuation
 
     def holds(self, formula: int) -> bool:
-        """Is a formula true in the valuation of the last SAT answer? Unconstrained variables count as false.
+        """True if a formula is true in the valuation of the last SAT answer. Unconstrained variables count as false.
 
         Only variables are looked up: the solver need not have heard of a compound formula.
         """
@@ -145,8 +145,8 @@ class Solver:
         declared = self._declared.get(node)
         if declared is None:
             declared = self._declared[node] = z3.Z3_get_app_decl(self._context, self._term(node))
-        found = z3.Z3_model_get_const_interp(self._context, self._model.model, declared)
-        return bool(found.value == self._true)
+        value = z3.Z3_model_get_const_interp(self._context, self._model.model, declared)
+        return bool(value.value == self._true)
 
     def _used(self) -> int:
         for key, value in self._solver.statistics():
@@ -188,8 +188,8 @@ class Solver:
         for literal in literals:
             if literal not in terms:
                 self._term(literal)
-        made: ctypes.Array[z3.Ast] = (z3.Ast * len(literals))(*[terms[literal] for literal in literals])
-        return made
+        array: ctypes.Array[z3.Ast] = (z3.Ast * len(literals))(*[terms[literal] for literal in literals])
+        return array
 
     def _term(self, literal: int) -> z3.Ast:
         """Z3's term of a literal; it lives as long as this solver."""
@@ -197,9 +197,9 @@ class Solver:
         if term is None:
             context = self._context
             if literal > 0:  # an integer symbol, as the DIMACS reader makes them
-                made = z3.Z3_mk_const(context, z3.Z3_mk_int_symbol(context, int(self._names[literal])), self._bool)
+                fresh = z3.Z3_mk_const(context, z3.Z3_mk_int_symbol(context, int(self._names[literal])), self._bool)
             else:
-                made = z3.Z3_mk_not(context, self._term(-literal))
-            kept = self._kept[literal] = z3.BoolRef(made)
+                fresh = z3.Z3_mk_not(context, self._term(-literal))
+            kept = self._kept[literal] = z3.BoolRef(fresh)
             term = self._terms[literal] = kept.ast
         return term

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from memmodel.enumeration.orders import Order, closed, grow, least_orders, partial_orders, write_orders
+from memmodel.base.rows import closure
+from memmodel.enumeration.orders import Order, grow, least_orders, partial_orders, write_orders
 
 
 def all_relations(count: int) -> Iterator[Order]:
@@ -16,7 +17,7 @@ def all_relations(count: int) -> Iterator[Order]:
 
 
 def is_partial_order(order: Order) -> bool:
-    return closed(order) == order and not any(row >> a & 1 for a, row in enumerate(order))
+    return tuple(closure(order)) == order and not any(row >> a & 1 for a, row in enumerate(order))
 
 
 def test_of_the_sixteen_relations_on_two_writes_three_order_them() -> None:

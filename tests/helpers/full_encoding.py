@@ -21,7 +21,6 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row, closure, cyclic, no_pairs
 from memmodel.errors import InternalError
-from memmodel.refine.cells import related
 
 Value = Row | Rel
 
@@ -169,7 +168,7 @@ class ModelFormulas:
                 return {e.uid: runs[e.uid] for e in events if row.holds(e.label) and row.has(e.point.cell)}
             if node.name in DECIDED:
                 return base.relation(node.name)
-            rows = related(RELATION_ROWS[node.name], [event.point for event in events])
+            rows = RELATION_ROWS[node.name].rows([event.point for event in events])
             return [_kept({b: both(runs[a], runs[b]) for b in bits(row)}) for a, row in enumerate(rows)]
 
         self.algebra = FormulaAlgebra(base.graph.logic, base.runs, read)
