@@ -121,7 +121,9 @@ class Runner:
         """The current step is done."""
         state.times[state.at] = state.times.get(state.at, 0) + 1
         state.at += 1
-        state.visits += 1
+        steps = self.program.steps
+        following = steps[state.at].op if state.at < len(steps) else None
+        state.visits += not (isinstance(following, OnObject) and following.beside)
 
     def _step(self, state: RunState, step: Step, run: Run) -> bool:
         """Run one step that does not jump; False if states that go on are pending."""

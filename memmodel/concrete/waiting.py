@@ -116,6 +116,8 @@ def tracked(state: RunState, track: Track, end: int | None = None) -> frozenset[
 
 def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
     """An operation on an mbarrier object; one successor for each answer that it may give, if it gives any."""
+    if op.when is not None and not runner.value(op.when, state):
+        return True
     where, addr = locate(runner, state, op.region)
     if isinstance(where, BadFootprint):
         runner.fault(state, where.text, addr)
@@ -129,7 +131,7 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
         state,
         op.label,
         addr=addr,
-        data=state.depend(op.count, op.bytes, op.parity, op.state),
+        data=state.depend(op.count, op.bytes, op.parity, op.state, op.when),
         object=Cell(extent.instance, extent.first, extent.size),
         action=op.label.action,
         count=count or 0,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memmodel.errors import InputError
+from memmodel.isa.place import MASKS
 from memmodel.isa.row import Spelling, data_type
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.special import is_special
@@ -147,7 +148,6 @@ _BY_NAME = {
     "txCount": B32,
     "timeHint": B32,
     "reportValue": B64,
-    "ctaMask": B16,
     "byteMask": B16,
     "ignoreBytesLeft": B32,
     "ignoreBytesRight": B32,
@@ -213,6 +213,8 @@ def names(instruction: Instruction, reading: Spelling) -> list[str]:
 
 
 def _named(name: str, reading: Spelling, typed: RegisterClass) -> RegisterClass:
+    if name == "ctaMask":
+        return RegisterClass(MASKS[reading.words.get("multicast", "multicast::cluster")])
     if name == "phase":
         return B32 if "parity" in reading.words else B64
     size = reading.row.sizes.get(name)

@@ -47,6 +47,7 @@ class State:
     `rounds`: rounds of each loop so far. `wrote`: per spin loop, the formula under which this round has written.
     `guard`: of the instruction being executed, its number in the thread, whether its guard lets it run, and what that
     depends on. `instruction`: a number for this execution of it. `operations`: the last read's operations by footprint.
+    `order`: the place in program order of its last operation on an mbarrier object.
     """
 
     path: int
@@ -57,6 +58,7 @@ class State:
     guard: tuple[int, int, Deps] | None = None
     instruction: int = 0
     operations: dict[Footprint, tuple[int, ...]] = field(default_factory=dict)
+    order: int = 0
 
 
 @dataclass(slots=True)

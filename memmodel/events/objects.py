@@ -107,7 +107,10 @@ def wait_for_groups(build: Builder, current: CurrentStep, op: WaitForGroups) -> 
 
 def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
     """An operation on an mbarrier object."""
-    good, bad, addr = targets(build, current, op.region, current.runs)
+    when_part, part_deps = build.nonzero(current, op.when)
+    if not op.beside:
+        current.state.order = current.visit
+    good, bad, addr = targets(build, current, op.region, build.logic.both(current.runs, when_part))
     for why, when in bad:
         build.fault(current, why, when, addr)
     parity, state = (None if expr is None else build.value(current, expr) for expr in (op.parity, op.state))
@@ -134,11 +137,15 @@ def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
                 answers.setdefault(op.pending, []).append((when, Value(Cases(pending), {uid: TRUE})))
             event = ObjectEvent(
                 point=build.point(
-                    current, op.label, cell=Cell(extent.instance, extent.first, extent.size), name=extent.name
+                    current,
+                    op.label,
+                    order=current.state.order,
+                    cell=Cell(extent.instance, extent.first, extent.size),
+                    name=extent.name,
                 ),
                 runs=when,
                 addr=addr,
-                data=merge_deps(build.logic, deps, *asked),
+                data=merge_deps(build.logic, deps, part_deps, *asked),
                 ctrl=current.control,
                 visit=current.visit,
                 action=op.label.action,

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.row import OperandRange, Since, covers, optional
 from memmodel.litmus.syntax import Variable
-from memmodel.program.addresses import FIRST_GLOBAL
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program import windows
+from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
+from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Reg, Sym
@@ -251,6 +252,40 @@ def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tup
         if call.root(variable).space in spaces and base is not None:
             offset = Apply("sub", (address, Const(base)), U64)
             yield variable, Apply("lt", (offset, Const(space.size(variable.name))), U64)
+
+
+def within(call: Call, address: Expr, space: str) -> Expr:
+    """1 if an address lies in the window of a state space, as the executing thread sees it, else 0."""
+    if call.module:
+        return windows.within(address, space)
+    places = call.context.space
+    window: Expr = Apply("shr", (address, Const(WINDOW_BITS)), U64)
+    if space == "shared::cluster":
+        rank = Apply("sub", (window, Const(places.first_window(call.place))), U64)
+        return Apply("lt", (rank, Const(places.cluster_size(call.place))), U64)
+    if space.startswith("shared"):
+        return Apply("eq", (window, Const(places.window(call.place))), U64)
+    if space == "global":
+        beyond = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
+        return Apply("and", (beyond, Apply("eq", (_in(call, address, Space.CONST), Const(0)), U64)), U64)
+    return Const(0) if space == "local" else _in(call, address, Space.CONST if space == "const" else Space.PARAM)
+
+
+def _in(call: Call, address: Expr, space: Space) -> Expr:
+    inside_any: Expr = Const(0)
+    for _, within_variable in inside(call, address, (space,)):
+        inside_any = Apply("or", (inside_any, within_variable), U64)
+    return inside_any
+
+
+def outside_cluster(call: Call, address: Expr) -> Expr:
+    """1 if an address of an instruction is in no shared memory of the executing thread's cluster, else 0."""
+    beyond = Apply("ge", (rank_of(call, address), Const(call.cluster_size)), U64)
+    if not call.module:
+        return beyond
+    relative = isinstance(address, Apply) and address.op.startswith(WITHIN)
+    elsewhere = Const(0) if relative else Apply("eq", (within(call, address, "shared::cluster"), Const(0)), U64)
+    return Apply("or", (beyond, elsewhere), U64)
 
 
 def ranged(call: Call) -> tuple[Op, ...]:

@@ -211,6 +211,15 @@ class OperandRange:
 _CACHE_POLICY = {"cache_policy": "hint"}
 
 
+def _listed(operands: Iterable[str], cases: Iterable[str] = ()) -> str:
+    """Names of operands, in braces those that may be left out or that stand in some cases only."""
+    text = ""
+    for name in operands:
+        shown = (", " if text else "") + name.removesuffix("?")
+        text += "{" + shown + "}" if name.endswith("?") or name in cases else shown
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One instruction of the table.
@@ -273,11 +282,7 @@ class Row:
         """The operands (those of a syntax line, or of the row) as the PTX ISA shows them: `d, [a]{, cache_policy}`."""
         if self.written is not None and not operands:
             return self.written
-        text = ""
-        for name in operands or self.operands:
-            shown = (", " if text else "") + name.removesuffix("?")
-            text += "{" + shown + "}" if name.endswith("?") or name in self.cases else shown
-        return text
+        return _listed(operands or self.operands, self.cases)
 
     @property
     def cases(self) -> Mapping[str, str]:
@@ -328,7 +333,7 @@ class Spelling:
             what = f"{self.head}.{word}"
         else:
             what = f"this {self.head}" if self.row.when or "hint" in self.words else self.head
-        return f"{what} takes {', '.join(self.operands) or 'no operands'}"
+        return f"{what} takes {_listed(self.operands) or 'no operands'}"
 
     def needs(self, operands: int) -> tuple[Since, ...]:
         """What has this spelling with that many operands: a target meets all of these."""

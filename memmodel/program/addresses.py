@@ -55,6 +55,7 @@ WINDOW_SPACES = {
     Window.DATA_OR_LOCAL: (Space.GENERIC, Space.GLOBAL, Space.SHARED),
     Window.OWN_DATA: (Space.GENERIC, Space.GLOBAL, Space.SHARED),
     Window.MAPS: (Space.GENERIC, Space.GLOBAL, Space.CONST, Space.PARAM),
+    Window.READ_ONLY: (Space.GENERIC, Space.GLOBAL, Space.CONST),
     Window.TENSOR: (Space.TENSOR,),
 }
 """The memory that the addresses of a window reach."""

@@ -155,6 +155,8 @@ class OnObject:
     := 1 if the phase asked for is over, else 0; the phase is given by `parity` or by a `state`. `pending`: an arrive
     puts the arrivals that were pending just before it into that register (only if the thread asks for them).
     `no_complete`: the thread promises that the phase does not end by this arrive.
+    `when`: only if that is non-zero (a CTA of a multicast). `beside`: program order does not relate it with the step
+    before, which is another part of the instruction.
     """
 
     label: Mbarrier
@@ -167,6 +169,8 @@ class OnObject:
     state: Expr | None = None
     pending: str | None = None
     no_complete: bool = False
+    when: Expr | None = None
+    beside: bool = False
 
 
 # ---- asynchronous parts ------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def expressions(op: Op) -> tuple[Expr, ...]:
         case WaitForGroups(_, _, pending):
             exprs = (pending,)
         case OnObject():
-            exprs = (*region_exprs(op.region), op.count, op.bytes, op.parity, op.state)
+            exprs = (*region_exprs(op.region), op.count, op.bytes, op.parity, op.state, op.when)
         case IssueAsync(_, parts):
             exprs = tuple(expr for part in parts for expr in part_expressions(part))
         case _:

@@ -85,6 +85,7 @@ class Window(WordList):
     DATA_OR_LOCAL = "generic, global, shared or local"
     OWN_DATA = "generic, global or shared::cta"
     MAPS = "generic, global, const or param"
+    READ_ONLY = "generic, global or const"
     GLOBAL = "global"
     CONST = "const"
     PARAM = "param"

@@ -353,7 +353,31 @@ STATES = {
     ],
 }
 
+MULTICAST = "shared::cluster.multicast::cluster::32b.b64"
+OUTSIDE = "takes an address in .shared::cluster memory"
+TO_BOTH = [
+    "OnObject(Mbarrier(arrive release cluster) Object(&bar@0 shared_cluster) count=1)",
+    "OnObject(Mbarrier(arrive release cluster) Object(&bar@1 shared_cluster) count=1 beside)",
+]
+CHOSEN = [
+    "OnObject(Mbarrier(complete_tx relaxed cta unscoped) Object(&bar@0 shared_cluster) bytes=16 when=and.u32(%r1, 1))",
+    "OnObject(Mbarrier(complete_tx relaxed cta unscoped) Object(&bar@1 shared_cluster) bytes=16 "
+    "when=and.u32(%r1, 2) beside)",
+]
+MULTICASTS = {
+    f"mbarrier.arrive.release.cluster.{MULTICAST} _, [bar], 3;": TO_BOTH,
+    f"mbarrier.arrive.release.cluster.{MULTICAST} _, [bar@cta1], 3;": TO_BOTH,
+    f"mbarrier.arrive_drop.expect_tx.relaxed.cluster.{MULTICAST} _, [bar], 32, 2;": [
+        "OnObject(Mbarrier(arrive relaxed cluster) Object(&bar@1 shared_cluster) count=1 bytes=32 drop)"
+    ],
+    f"mbarrier.complete_tx.{MULTICAST} [bar], 16, %r1;": [
+        "Unmodelled(a CTA mask names a CTA that has no thread in the test and.u32(%r1, 4294967292))",
+        *CHOSEN,
+    ],
+}
+
 WORKED_OUT: dict[str, list[str]] = {
+    **MULTICASTS,
     **{line: [f"OnObject({step})"] for line, step in OBJECTS.items()},
     "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], %r0;": [
         "UndefinedIf(a transaction count is from 0 to 1048575 gt.u32(%r0, 1048575))",

@@ -23,6 +23,10 @@ ACCESSES = {
     "ld.acquire.cluster.u32 %r0, [x];": [f"Read([r0] {X_DATA} Access(read acquire cluster) type=u32)"],
     "ld.volatile.u32 %r0, [x];": [f"Read([r0] {X_DATA} Access(read relaxed sys spelt=volatile) type=u32)"],
     "ld.mmio.relaxed.sys.global.u32 %r0, [x];": [f"Read([r0] {X_GLOBAL} Access(read relaxed sys spelt=mmio) type=u32)"],
+    "ld.proxy::readonly.global.u32 %r0, [x];": [f"Read([r0] {X_GLOBAL} Access(read read_only) type=u32)"],
+    "ld.proxy::readonly.u32 %r0, [x];": [
+        f"Read([r0] {X_GLOBAL.replace('global', 'read_only')} Access(read read_only) type=u32)"
+    ],
     "ld.global.nc.u32 %r0, [x];": [f"Read([r0] {X_GLOBAL} Access(read read_only) type=u32)"],
     "ld.global.L2::cache_hint.u32 %r0, [x], %rd9;": [f"Read([r0] {X_GLOBAL} Access(read) type=u32)"],
     "ld.shared.u64 %rd0, [s];": ["Read([rd0] Elements(&s shared_cta size=8) Access(read) type=u64)"],

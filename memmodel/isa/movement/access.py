@@ -35,7 +35,7 @@ def _label(call: Call, side: Side) -> Access:
     word = call.word("sem") or "weak"
     if word == "volatile":
         return call.access(side, Sem.RELAXED, Scope.SYS)
-    proxy = Proxy.READ_ONLY if call.word("nc") else Proxy.GENERIC
+    proxy = Proxy.READ_ONLY if call.word("nc") or call.word("proxy") else Proxy.GENERIC
     return call.access(side, SEMANTICS[word], call.scope, proxy)
 
 
@@ -45,6 +45,8 @@ def generic_window(call: Call, size: int, *, stores: bool) -> Window:
     """
     if call.word("mmio") is not None or size > WIDEST_SHARED:
         return Window.GLOBAL
+    if call.word("proxy") is not None:
+        return Window.READ_ONLY
     sem = call.word("sem") or "weak"
     if call.module and (sem == "volatile" or (stores and sem == "weak")):
         return Window.DATA_OR_LOCAL  # what is only read is left out; of a litmus test `writable` names it
@@ -224,6 +226,7 @@ ROWS = (
             ),
             optional("cop", "ca", "cg", "cs", "lu", "cv"),
             optional("nc"),
+            optional("proxy", "proxy::readonly"),
             caching.L1,
             caching.L2,
             CACHE_HINT,
@@ -233,18 +236,29 @@ ROWS = (
         ),
         operands=("d", "[a]", "cache_policy"),
         lower=load,
-        events="a read of each element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope); .nc goes "
-        "through the read-only path, which no fence bridges",
+        events="a read of each element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope); .nc and "
+        ".proxy::readonly go through the read-only path, which no fence bridges",
         source="Data Movement and Conversion Instructions: ld; ld.global.nc",
         rules=(
             Rule("{head}.nc names its state space", "write {head}.global.nc", "nc !space"),
             Rule("{head}.nc is for .global memory", "write .global", "nc space!=global"),
             Rule("{head}.nc is weak and names no semantics", "drop .{sem}", "nc sem"),
             Rule("{head}.nc takes no .{cop}", "write .ca, .cg or .cs", "nc cop=lu|cv"),
+            *(
+                Rule("{head}.{proxy} takes no .{" + slot + "}", "drop .{" + slot + "}", f"proxy {slot}")
+                for slot in ("mmio", "sem", "scope", "cop", "nc", "L1", "L2", "hint", "prefetch", "vec")
+            ),
+            Rule("{head}.{proxy} is for .global memory", "write .global, or no state space", "proxy space!=global"),
             *caching.PREFETCH_RULES,
             *_strength_rules("acquire"),
         ),
-        later={**_LATER, "prefetch=L2::64B|L2::128B": Since(75), "prefetch=L2::256B": Since(80), "nc": Since(32)},
+        later={
+            **_LATER,
+            "prefetch=L2::64B|L2::128B": Since(75),
+            "prefetch=L2::256B": Since(80),
+            "nc": Since(32),
+            "proxy": Since(90, version="9.4"),
+        },
     ),
     Row(
         heads=("ldu",),

@@ -8,40 +8,15 @@ window that it names is undefined ("cvta"). Kernel parameters lie within the win
 from __future__ import annotations
 
 from memmodel.isa.call import SPACE_OF, Call
-from memmodel.isa.place import U64, inside
+from memmodel.isa.place import U64, within
 from memmodel.isa.row import Effect, Row, Since, in_blocks, needed, optional
 from memmodel.program import windows
-from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf
 from memmodel.ptx.operands import Sym
 from memmodel.ptx.vocabulary import Space
 
 _MOVE = "Data Movement and Conversion Instructions: "
-
-
-def within(call: Call, address: Expr, space: str) -> Expr:
-    """1 if an address lies in the window of a state space, as the executing thread sees it, else 0."""
-    if call.module:
-        return windows.within(address, space)
-    places = call.context.space
-    window: Expr = Apply("shr", (address, Const(WINDOW_BITS)), U64)
-    if space == "shared::cluster":
-        rank = Apply("sub", (window, Const(places.first_window(call.place))), U64)
-        return Apply("lt", (rank, Const(places.cluster_size(call.place))), U64)
-    if space.startswith("shared"):
-        return Apply("eq", (window, Const(places.window(call.place))), U64)
-    if space == "global":
-        beyond = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
-        return Apply("and", (beyond, Apply("eq", (_in(call, address, Space.CONST), Const(0)), U64)), U64)
-    return Const(0) if space == "local" else _in(call, address, Space.CONST if space == "const" else Space.PARAM)
-
-
-def _in(call: Call, address: Expr, space: Space) -> Expr:
-    inside_any: Expr = Const(0)
-    for _, within_variable in inside(call, address, (space,)):
-        inside_any = Apply("or", (inside_any, within_variable), U64)
-    return inside_any
 
 
 def is_space(call: Call) -> tuple[Op, ...]:

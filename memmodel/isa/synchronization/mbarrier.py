@@ -1,21 +1,23 @@
 """Rows of the table: operations of a thread on an mbarrier object.
 
-In: a Call. Out: one OnObject step. Settled here: default semantics and scope (.release or .acquire, .cta), what may be
-done to an object of another CTA, and which counts are possible. The time hint of try_wait has no effect; the report of
-a .layout::v1 object is always zero, as nothing that a test can do reports.
+In: a Call. Out: one OnObject step, or with .multicast one for each CTA of the mask. Settled here: default semantics and
+scope (.release or .acquire, .cta), what may be done to an object of another CTA, and which counts are possible. The
+time hint of try_wait has no effect; the report of a .layout::v1 object is always zero, as nothing that a test can do
+reports.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.place import FULL_MASK, U32, in_range, mbarrier
+from memmodel.isa.place import FULL_MASK, U32, WIDE_MASKS, in_cta, in_range, mask, mbarrier, outside_cluster
 from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, in_blocks, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
 from memmodel.program.regions import Object
 from memmodel.program.warp_ops import Note, WarpOp
@@ -58,18 +60,35 @@ def inval(call: Call) -> tuple[Op, ...]:
     return (OnObject(Mbarrier(Action.INVAL), own(call, call.operands[0])),)
 
 
+def on_each(call: Call, step: OnObject) -> tuple[Op, ...]:
+    """An operation on one object, or with .multicast on the one at the same offset in each CTA of the mask."""
+    cta_mask, address = call.operand("ctaMask"), step.region.address
+    if cta_mask is None:
+        return (step,)
+    rule = f"{call.head}.{call.word('multicast')} takes an address in .shared::cluster memory"
+    checks, ctas = mask(call, cta_mask)
+    parts = (
+        replace(step, region=Object(in_cta(call, address, rank), step.region.window), when=when, beside=number > 0)
+        for number, (rank, when) in enumerate(ctas)
+    )
+    known = isinstance(address, AddressOf)  # a name of shared memory
+    return (*(() if known else (UndefinedIf(rule, outside_cluster(call, address)),)), *checks, *parts)
+
+
 def transactions(call: Call) -> tuple[Op, ...]:
     """mbarrier.expect_tx and complete_tx."""
-    address, count = call.operands
+    address, count = call.operands[:2]
     action = Action.EXPECT_TX if call.head.endswith("expect_tx") else Action.COMPLETE_TX
-    return (OnObject(label(call, action, "relaxed"), anywhere(call, address), bytes=call.integer(count)),)
+    return on_each(call, OnObject(label(call, action, "relaxed"), anywhere(call, address), bytes=call.integer(count)))
 
 
 def arrive(call: Call) -> tuple[Op, ...]:
     """mbarrier.arrive and arrive_drop, with or without expect_tx."""
     expecting = call.word("expect_tx") is not None
     target, where = call.operands[:2]
-    extra = call.optional(2)
+    extra = call.operand("count")
+    if isinstance(extra, Blank):
+        extra = None
     state = call.destination(target, sink=True)
     region = anywhere(call, where)
     _check_result(call, target, where)
@@ -91,13 +110,15 @@ def arrive(call: Call) -> tuple[Op, ...]:
         call.head.endswith("drop"),
         no_complete=call.word("noComplete") is not None,
     )
-    return returning(call, step, state)
+    return on_each(call, step) if state is None else returning(call, step, state)
 
 
 def _check_result(call: Call, target: Operand, where: Operand) -> None:
     """The phase of an object in another CTA cannot be returned ("mbarrier support with shared memory")."""
     if isinstance(target, Blank):
         return
+    if call.word("multicast"):
+        call.fail(f"{call.head}.{call.word('multicast')} returns nothing", target, "write _ as destination")
     if call.word("space") == "shared::cluster":
         call.fail(f"{call.head} on .shared::cluster returns nothing", target, "write _ as destination")
     base = where.base if isinstance(where, Mem) else None
@@ -194,6 +215,15 @@ ANY = optional(
     refused={"global": ("an mbarrier object is in shared memory", "write .shared::cta")},
 )
 B64 = in_blocks("type", "b64")
+_WIDE = ("{head} has masks of 32 bits only", "write .multicast::cluster::32b")
+MULTICAST = optional(
+    "multicast",
+    "multicast::cluster::32b",
+    refused={"multicast::cluster": _WIDE, "multicast::cluster::16b": _WIDE},
+)
+TO_CTAS = Rule(
+    ".{multicast} goes to the CTAs of a cluster", "write .shared::cluster", "multicast space=shared|shared::cta"
+)
 TOO_WIDE = {
     word: ("an mbarrier operation has .cta or .cluster scope", "write .cluster, the widest scope of an mbarrier")
     for word in ("gpu", "sys")
@@ -235,6 +265,7 @@ _TX_SEM = optional(
 )
 _NO_V1 = ("{head} is for objects of .layout::v0", "write .layout::v0 or nothing")
 _WIDER = ("scope=cluster", "sem=relaxed")
+_MULTICAST_LATER = {case: since for case, since in WIDE_MASKS.items() if case.endswith("32b")}
 _PHASE = optional("phase_type", "phase_type::primary", "phase_type::conditional")
 
 _row = partial(Row, since=Since(80))
@@ -265,22 +296,26 @@ ROWS = (
     ),
     _row(
         ("mbarrier.expect_tx", "mbarrier.complete_tx"),
-        (_TX_SEM, SCOPE, ANY, B64),
-        ("[addr]", "txCount"),
+        (_TX_SEM, SCOPE, ANY, MULTICAST, B64),
+        ("[addr]", "txCount", "ctaMask"),
         transactions,
-        "a relaxed operation on the object that raises or lowers its transaction count",
+        "a relaxed operation on the object that raises or lowers its transaction count; with .multicast, on that at "
+        "the same offset in every CTA of the mask",
         _PAGE + "mbarrier.expect_tx, mbarrier.complete_tx",
-        rules=TOGETHER,
+        rules=(*TOGETHER, TO_CTAS),
+        when={"ctaMask": "multicast"},
+        later=_MULTICAST_LATER,
         ranges=(OperandRange("txCount", 0, MAX_ARRIVALS, "a transaction count"),),
         since=Since(90),
         effect=Effect.SYNCHRONIZES,
     ),
     _row(
         ("mbarrier.arrive", "mbarrier.arrive_drop"),
-        (optional("expect_tx"), optional("noComplete"), _ARRIVE_SEM, SCOPE, ANY, B64),
-        ("state", "[addr]", "count?"),
+        (optional("expect_tx"), optional("noComplete"), _ARRIVE_SEM, SCOPE, ANY, MULTICAST, B64),
+        ("state", "[addr]", "count?", "ctaMask"),
         arrive,
-        "an arrive, which releases at .cta scope by default; .expect_tx raises the transaction count first",
+        "an arrive, which releases at .cta scope by default; .expect_tx raises the transaction count first; with "
+        ".multicast, one arrive on the object at the same offset in every CTA of the mask",
         _PAGE + "mbarrier.arrive, mbarrier.arrive_drop",
         rules=(
             *TOGETHER,
@@ -293,13 +328,16 @@ ROWS = (
                 "noComplete scope=cluster",
             ),
             Rule("{head}.noComplete and .expect_tx exclude each other", "drop .noComplete", "expect_tx noComplete"),
+            Rule("{head}.noComplete is for an object of the own CTA", "drop .noComplete", "multicast noComplete"),
+            TO_CTAS,
         ),
-        later=_since_90(*_WIDER, "space=shared::cluster", "expect_tx", "count !noComplete"),
+        later=_since_90(*_WIDER, "space=shared::cluster", "expect_tx", "count !noComplete") | _MULTICAST_LATER,
+        when={"ctaMask": "multicast"},
         ranges=(
             OperandRange("count", 0, MAX_ARRIVALS, "a transaction count", "expect_tx"),
             OperandRange("count", 1, MAX_ARRIVALS, "the count of an arrive"),
         ),
-        written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
+        written="state, [addr]{, count}{, ctaMask}; with .expect_tx: state, [addr], txCount{, ctaMask}",
         effect=Effect.SYNCHRONIZES,
     ),
     _row(

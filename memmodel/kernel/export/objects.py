@@ -235,7 +235,11 @@ class ObjectLayout:
 
 def _kept(words: tuple[str, ...], *left: str) -> list[str]:
     """The semantics and the scope among the words of an opcode."""
-    return [word for word in words if word not in left and word != "b64" and not word.startswith("shared")]
+    return [word for word in words if word not in left and word != "b64" and not word.startswith(_PLACES)]
+
+
+_PLACES = ("shared", "multicast")
+"""Words that say where objects are. In a test each operation is on one object."""
 
 
 def _expects(deed: Deed) -> bool:

@@ -34,7 +34,7 @@ from memmodel.kernel.machine.engines.tensor import allocate_columns, free_column
 from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
 from memmodel.kernel.machine.engines.textures import access_texture
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
-from memmodel.kernel.machine.objects import on_object
+from memmodel.kernel.machine.objects import on_objects
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
@@ -289,6 +289,12 @@ class Interpreter:
                 results = [result for result in takewhile(_assigns, left[1:]) if isinstance(result, Assign)]
                 del left[: 1 + len(results)]
                 yield op, atomic_step(self, op, after, results)
+            elif isinstance(op, OnObject):
+                parts = [op]
+                while left and isinstance(part := left[0], OnObject) and part.beside:
+                    parts.append(part)
+                    del left[0]
+                yield op, on_objects(self, parts)
             else:
                 yield op, self.step(op)
 
@@ -373,7 +379,7 @@ class Interpreter:
 
     @step.register
     def _(self, op: OnObject) -> Blocking:
-        return on_object(self, op)
+        return on_objects(self, (op,))
 
     @step.register
     def _(self, op: AmongLanes) -> Blocking:

@@ -6,7 +6,7 @@ In: an OnObject step. Out: what the machine does at it, which leaves events in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Action, Signal
@@ -46,9 +46,36 @@ def signalled(
 # ---- operations of threads -------------------------------------------------------------------------------------
 
 
-def on_object(interpreter: Interpreter, op: OnObject) -> Blocking:
-    """An operation of a thread on an mbarrier object."""
-    return _test(interpreter, op) if op.label.action is Action.TEST else _update(interpreter, op)
+def on_objects(interpreter: Interpreter, ops: Sequence[OnObject]) -> Blocking:
+    """An operation of a thread on an mbarrier object; of several objects if it is a multicast."""
+    if ops[0].label.action is Action.TEST:
+        return _test(interpreter, ops[0])
+    if len(ops) == 1 and ops[0].when is None:
+        return _update(interpreter, ops[0])
+    return _multicast(interpreter, ops)
+
+
+def _multicast(interpreter: Interpreter, ops: Sequence[OnObject]) -> Blocking:
+    """The parts of one instruction, each on the object of one CTA, if its condition holds."""
+    conditions = [None if op.when is None else interpreter.value(op.when) for op in ops]
+    updates = [_update(interpreter, op) for op in ops]
+    instruction = interpreter.instruction
+
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        firsts: dict[int, TraceEvent] = {}
+        for condition, update in zip(conditions, updates, strict=True):
+            holds = None if condition is None else condition(warp)
+            if holds is not None and any(holds[lane] is None for lane in lanes):
+                machine.unknown("the CTA mask", instruction)
+            reached = [lane for lane in lanes if holds is None or holds[lane]]
+            update(machine, warp, reached, group)
+            for lane in reached:
+                event = warp.threads[lane].events[-1]
+                event.beside = firsts.get(lane)
+                firsts.setdefault(lane, event)
+        return True
+
+    return run
 
 
 def _find(location: Pointer, machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction) -> tuple[Block, int]:

@@ -110,7 +110,7 @@ class Graph:
         thread = self.run.threads[number]
         for event in thread.events:
             assert event.order is not None
-            whole = event
+            whole = event.beside or event
             if isinstance(event.label, Access) and event.partner is not None and event.partner.order is not None:
                 whole = min(event, event.partner, key=lambda access: access.order or 0)
             order = ((whole.order or 0) + 1) * STEP

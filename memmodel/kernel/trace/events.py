@@ -30,6 +30,8 @@ class TraceEvent:
     of registers that a loop around a load looks at; `observed`: writes that a read observes through atomic operations,
     whichever it reads from; `value`: what a store leaves, if that is known; `given`: the operand of an atomic
     operation, at its write.
+
+    `beside`: of a part of a multicast operation on mbarrier objects the first part, with which it has no program order.
     """
 
     thread: int
@@ -60,3 +62,4 @@ class TraceEvent:
     bits: Bits | None = None
     given: int | None = None
     observed: tuple[TraceEvent, ...] = ()
+    beside: TraceEvent | None = field(default=None, repr=False)

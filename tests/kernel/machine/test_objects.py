@@ -100,8 +100,38 @@ def test_what_may_be_done_to_an_object_of_another_cta(line: str, found: set[str]
 
 
 @pytest.mark.parametrize(
+    ("arrive", "found"),
+    [
+        ("arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [%r4], 3", set()),
+        ("arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [%r10], 1, %r11", set()),
+        ("arrive.relaxed.cluster.shared::cluster.multicast::cluster::32b.b64 _, [%r4], 3", {"data-race"}),
+        ("arrive.shared::cluster.multicast::cluster::32b.b64 _, [%r4], 3", {"data-race"}),
+        ("arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [%r4], 1", {"hang"}),
+    ],
+)
+def test_a_multicast_arrives_in_each_cta_of_the_mask(arrive: str, found: set[str]) -> None:
+    """ "multicast to the same CTA-relative offset as addr in the shared memory of each target CTA"; an arrival each."""
+    body = f"""{PEER}{INIT}fence.mbarrier_init.release.cluster;\n{TOGETHER}
+mov.u32 %r11, 3;
+setp.ne.u32 %p5, %r6, 1;
+@%p5 bra WAIT;
+@!%p0 bra WAIT;
+st.global.u32 [%d0], 7;
+mbarrier.{arrive};
+WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p6, [%r4], 0;
+@!%p6 bra WAIT;
+ld.global.u32 %r12, [%d0];
+{TOGETHER}"""
+    assert rules(verdict_of(body, ctas=2, cluster=2)) == found
+
+
+@pytest.mark.parametrize(
     ("line", "why"),
     [
+        ("mbarrier.arrive.shared::cta.multicast::cluster::32b.b64 _, [%r4], 3;", "goes to the CTAs of a cluster"),
+        ("mbarrier.arrive.shared::cluster.multicast::cluster::32b.b64 %d10, [%r4], 3;", "returns nothing"),
+        ("mbarrier.arrive.shared::cluster.multicast::cluster::16b.b64 _, [%r4], 3;", "has masks of 32 bits only"),
+        ("mbarrier.arrive.multicast::cluster::32b.b64 _, [%d4];", "takes state, [addr]{, count}, ctaMask; 2 are given"),
         ("mbarrier.arrive.release.cluster.shared::cluster.b64 %d10, [%r4];", "returns nothing"),
         ("mbarrier.arrive.shared::cta.b64 [%r4];", "takes state, [addr]{, count}"),
         ("mbarrier.arrive.acquire.cta.shared::cta.b64 _, [%r4];", "an arrive cannot acquire"),
