@@ -38,15 +38,28 @@ def brief_story(story: Story, style: Style = plain) -> list[str]:
     return lines
 
 
+CLOSING = {
+    "fr": "yet the read returns what that write overwrites",
+    "co": "yet coherence order has them the other way round",
+    "rf": "yet the first reads from the second",
+    "rf^-1": "yet the first reads from the second",
+}
+"""What closes a cycle on two accesses, of which the first comes before the second."""
+
+
 def brief_contradiction(contradiction: Contradiction) -> list[str]:
-    """`because …`: the two accesses that a cycle closes on, and the way between them."""
-    rest = [step for step in contradiction.steps if step.relation in ("rf", "fr", "co", "rf^-1")]
-    way = contradiction.steps[1:] if len(rest) == 1 and rest[0] is contradiction.steps[0] else contradiction.steps
+    """`because …`: the two accesses that a cycle closes on, the way between them, and what closes it."""
+    steps = contradiction.steps
+    closing = [number for number, step in enumerate(steps) if step.relation in CLOSING]
+    if len(closing) != 1 or len(steps) < 2:
+        return _wrapped(
+            "because of a cycle: ", "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in steps)
+        )
+    way = (*steps[closing[0] + 1 :], *steps[: closing[0]])
     links = "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in way if step.relation != "po")
-    if way is contradiction.steps and rest:
-        return _wrapped("because of a cycle: ", links)
     head = f"because {_bare(way[0].first)} comes before {_bare(way[-1].second)}"
-    return _wrapped(head, f": {links}" if links else " in program order")
+    ending = f"; {CLOSING[steps[closing[0]].relation]}"
+    return _wrapped(head, (f": {links}" if links else " in program order") + ending)
 
 
 def _bare(place: At) -> str:
@@ -54,9 +67,15 @@ def _bare(place: At) -> str:
 
 
 def _words(step: PathStep, first: str, second: str) -> str:
-    """A step in a few words."""
+    """A step in a few words; program order with its events where it is not a part."""
+    if step.relation == "po":
+        return f"{first} comes before {second} in program order"
     if step.parts:
-        return ", ".join(_words(part, _bare(part.first), _bare(part.second)) for part in step.parts)
+        parts = (
+            WORDS["po"] if part.relation == "po" else _words(part, _bare(part.first), _bare(part.second))
+            for part in step.parts
+        )
+        return ", ".join(parts)
     return WORDS.get(step.relation, f"{{0}} {step.relation} {{1}}").format(first, second)
 
 
