@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
-from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel.answer import HANG, Answer, Budget, Observation, Outcomes
 from memmodel.base.resources import DEFAULT_MODEL
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, suggestion
@@ -24,6 +25,7 @@ from memmodel.lint.warnings import legality_warnings
 from memmodel.litmus.syntax import Expectation
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, word_for
+from memmodel.report.findings import sentence
 from memmodel.report.report import Report
 from memmodel.source import Source
 
@@ -232,8 +234,28 @@ def judge(
     `begun`: what `engine.seek` has begun.
     """
     wanted = steps.test.finding
+    started = monotonic()
     answer = engine.answer(steps, model, options, findings=findings or wanted is not None, begun=begun)
-    return about_finding(wanted, model, answer) if wanted is not None else answer
+    if wanted is None:
+        return answer
+    asked = about_finding(wanted, model, answer)
+    left = options.budget.seconds - (monotonic() - started)
+    if wanted != HANG or left <= 0:
+        return asked
+    return _undefined_first(steps, model, replace(options, budget=replace(options.budget, seconds=left)), asked)
+
+
+def _undefined_first(steps: LoweredTest, model: Model, options: Options, asked: Answer) -> Answer:
+    """The answer that there is no hang, which says so where threads may wait for ever after undefined behaviour."""
+    undefined = [finding for finding in asked.findings if kind_of(finding.flag) is FindingKind.UNDEFINED]
+    if asked.observation is not Observation.NEVER or not undefined:
+        return asked
+    checks = tuple(check for check in model.checks if kind_of(check.name) is not FindingKind.UNDEFINED)
+    hang = engine.answer(steps, replace(model, checks=checks), options).hang
+    if hang is None:
+        return asked
+    first, waits = sentence(undefined[0], labelled=False), "; ".join(hang.witness.waits)
+    return replace(asked, reason=f"{first} comes first; as the counts go on after it, {waits}")
 
 
 def report_on(

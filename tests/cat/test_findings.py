@@ -149,3 +149,34 @@ def test_every_flag_says_what_it_is_about() -> None:
     names = ["ptx-9.4", "ptx-7.5", "ptx-6.0", *api.reading_models()]
     flags = [(name, check.name, check.doc) for name in names for check in api.load(name).flags]
     assert flags and [(name, flag) for name, flag, doc in flags if not doc.strip()] == []
+
+
+UNDEFINED_FIRST = """PTX undefined-first
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+    mbarrier.arrive.shared::cta.b64 _, [bar], 5;
+}
+thread P1 @ cta 0, gpu 0 {
+FIRST:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra FIRST;
+SECOND:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 1;
+    @!%p bra SECOND;
+THIRD:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra THIRD;
+}
+exists hang
+"""
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_a_wait_for_ever_behind_undefined_behaviour_is_no_hang_and_is_said(engine: str) -> None:
+    """The second arrival finds one pending count and takes five; as the counts go on, no third phase ends."""
+    answer = check(UNDEFINED_FIRST, engine=engine).answer
+    assert answer.observation is Observation.NEVER and "undefined-mbarrier" in answer.flags
+    assert "(P0, line 5) comes first" in answer.reason and "P1 waits for ever" in answer.reason
+    alone = UNDEFINED_FIRST[: UNDEFINED_FIRST.index("thread P1")] + "exists hang\n"
+    assert check(alone, engine=engine).answer.reason == "no execution has it"
