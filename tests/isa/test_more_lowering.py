@@ -21,8 +21,6 @@ NOTHING = (
     "prefetch.tensormap [map];",
     "prefetch.param.tensormap [%rd0];",
     "prefetchu.L1 [%rd0];",
-    "applypriority.L2::evict_normal [%rd0], 128;",
-    "createpolicy.range.L2::evict_unchanged.b64 %rd9, [%rd0], %r0, %r1;",
     "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd9, 0f3F000000;",
     "createpolicy.fractional.L2::evict_normal.b64 %rd9, %f0;",
     "createpolicy.fractional.L2::evict_first.b64 %rd9;",
@@ -31,6 +29,21 @@ NOTHING = (
     "griddepcontrol.wait;",
 )
 """Instructions that make no step. The samples have one grid, on which none depends and which depends on none."""
+
+HINTS = {
+    "applypriority.L2::evict_normal [%rd0], 128;": [
+        "UndefinedIf(applypriority takes an address of global memory {outside})",
+        "UndefinedIf(applypriority takes an address that is a multiple of 128 and.u64(%rd0, 127))",
+    ],
+    "createpolicy.range.L2::evict_unchanged.b64 %rd9, [%rd0], %r0, %r1;": [
+        "UndefinedIf(createpolicy.range takes an address of global memory {outside})"
+    ],
+    "cp.async.bulk.prefetch.L2.global [%rd0], 32;": [
+        "UndefinedIf(cp.async.bulk.prefetch takes an address of global memory {outside})",
+        "UndefinedIf(cp.async.bulk.prefetch takes an address that is a multiple of 16 and.u64(%rd0, 15))",
+    ],
+}
+"""`outside`: not above shared memory, or in one of the two constants of the samples."""
 
 BULK_STORE = {
     "st.bulk.weak.shared::cta [tile+8], 16, 0;": [
@@ -164,6 +177,17 @@ WORKED_OUT: dict[str, list[str]] = {
     **MULTIMEM,
     **REALS,
 }
+
+
+OUTSIDE = (
+    "eq.u64(and.u64(ge.u64(%rd0, 68719476736), eq.u64(or.u64(or.u64(0, lt.u64(sub.u64(%rd0, 68719480896), 128)), "
+    "lt.u64(sub.u64(%rd0, 68719482880), 4)), 0)), 0)"
+)
+
+
+@pytest.mark.parametrize("line", HINTS)
+def test_addresses_of_hints(line: str) -> None:
+    assert shown(ops(blocks(line))) == [step.replace("{outside}", OUTSIDE) for step in HINTS[line]]
 
 
 @pytest.mark.parametrize("line", WORKED_OUT)

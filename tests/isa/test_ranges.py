@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from helpers.kernel.engines import rules, verdict_of
 
 from memmodel import api
+
+POLICY = "createpolicy.range.L2::evict_last.b64"
+HINTS = {
+    "applypriority.L2::evict_normal [{0}], 128;": (True, False),
+    "applypriority.global.L2::evict_normal [{0}], 128;": (True, False),
+    POLICY + " {1}, [{0}], 16, 32;": (True, True),
+    "cp.async.bulk.prefetch.L2.global [{0}], 16;": (True, False),
+    "prefetch.L1 [{0}];": (False, True),
+    "prefetchu.L1 [{0}];": (False, True),
+}
+"""Hints: whether shared memory is undefined, and whether an address of global memory that is not aligned is none.
+
+"If the specified address does not fall within the address window of .global state space then the behavior is undefined"
+(applypriority, createpolicy); "a must be aligned to 128 bytes", "The address srcMem must be aligned to 16 bytes".
+"""
 
 SHARED = ".shared .align 16 .b8 dst[64];\n.shared .b64 bar = mbarrier(1);\n"
 COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
@@ -66,3 +82,29 @@ exists (P1:r0 == 1)
     assert report.answer.observation.value == word and not report.answer.findings
     elsewhere = api.check(text.replace(f"x, {rank};", "x, 0;"), engine=engine, ask="exists undefined")
     assert elsewhere.answer.observation.value == "always" or elsewhere.answer.findings
+
+
+@pytest.mark.parametrize("engine", ["enumerate", "z3"])
+@pytest.mark.parametrize("hint", HINTS)
+def test_addresses_of_hints_in_a_litmus_test(hint: str, engine: str) -> None:
+    of_global, unaligned = HINTS[hint]
+    line = hint.format("r2", "r3")
+    here = ".global .align 128 .b8 g[128];\n"
+    assert undefined(f"mov.u64 r2, g;\n{line}", 0, here, engine) == "never"
+    assert (undefined(f"mov.u64 r2, dst;\n{line}", 0, here, engine) != "never") is of_global
+    assert (undefined(f"mov.u64 r2, g;\nadd.u64 r2, r2, 4;\n{line}", 0, here, engine) == "never") is unaligned
+
+
+@pytest.mark.parametrize("hint", HINTS)
+def test_addresses_of_hints_in_a_kernel(hint: str) -> None:
+    of_global, unaligned = HINTS[hint]
+    line = hint.format("%d2", "%d3")
+    assert not rules(verdict_of(f"mov.u64 %d2, %d0;\n{line}"))
+    if ".global" not in hint:  # a module names no other window by an address of .global
+        assert bool(rules(verdict_of(f"cvta.shared.u64 %d2, s;\n{line}"))) is of_global
+    assert bool(rules(verdict_of(f"add.u64 %d2, %d0, 4;\n{line}"))) is not unaligned
+
+
+def test_a_named_variable_of_a_hint_is_aligned() -> None:
+    line = "applypriority.global.L2::evict_normal [g+4], 128;"
+    assert undefined(line, 0, ".global .align 128 .b8 g[256];\n") != "never"

@@ -230,6 +230,7 @@ ROWS = (
         "an event that follows the end of all earlier tcgen05.ld, or st, of the thread",
         PAGE + "tcgen05.wait",
         together=Together.WARP,
+        live=True,
     ),
     _row(
         ("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"),

@@ -257,7 +257,6 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
         ),
         written=written,
         lower_module=mma_in_warpgroup,
-        together=Together.WARPGROUP,
         uniform=("a", "b-desc"),
         effect=Effect.ASYNCHRONOUS,
     )
@@ -274,7 +273,7 @@ _BITS_ALONE = (
     *(Rule(f".{word} is for .b1", "drop it", f"atype!=b1 {slot}") for slot, word in (("op", "and"), ("popc", "popc"))),
 )
 
-_row = partial(Row, since=HOPPER, together=Together.WARP, effect=Effect.SYNCHRONIZES)
+_row = partial(Row, since=HOPPER, together=Together.WARPGROUP, live=True, effect=Effect.SYNCHRONIZES)
 
 ROWS = (
     _row(

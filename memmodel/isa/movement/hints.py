@@ -1,7 +1,8 @@
 """Rows of the table: hints to the caches (prefetch, applypriority, createpolicy), discard. None makes an event.
 
 In: a Call. Out: nothing; of a discard, that what follows is not modelled. Settled here: which spellings and operands
-are legal. No hint accesses the memory that its address names. The value of a cache policy is opaque: `Call` refuses to
+are legal. No hint accesses the memory that its address names, but where a page says so it has to be an address of
+global memory, and aligned: anything else is undefined. The value of a cache policy is opaque: `Call` refuses to
 read it as a number, and in a compiled module it is unknown.
 """
 
@@ -12,10 +13,11 @@ from collections.abc import Callable
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
-from memmodel.isa.place import address_in
+from memmodel.isa.movement.spaces import within
+from memmodel.isa.place import U64, address_in, memory_base
 from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
-from memmodel.program.expressions import Const, opaque
-from memmodel.program.ops import Assign, Op, Unmodelled, Write
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, opaque
+from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled, Write
 from memmodel.program.regions import Chunk
 from memmodel.ptx.operands import Imm, Operand, Real
 from memmodel.ptx.vocabulary import DataType, Space, Window
@@ -28,6 +30,22 @@ LINE = 128
 F32 = DataType("f", 32)
 
 
+def in_global(call: Call, operand: Operand, multiple: int = 1) -> tuple[Op, ...]:
+    """The steps that find an address of a hint which is none of global memory, or no multiple of so many bytes."""
+    address, variable, symbol = memory_base(call, operand, Space.GLOBAL)
+    steps: list[Op] = []
+    if variable is None:
+        outside = Apply("eq", (within(call, address, Space.GLOBAL.value), Const(0)), U64)
+        steps.append(UndefinedIf(f"{call.head} takes an address of global memory", outside))
+    rest: Expr = Apply("and", (address, Const(multiple - 1)), U64)
+    if symbol is not None and isinstance(address, AddressOf):
+        place = call.context.space.address(address.name, address.offset, call.place)
+        rest = Const((place or 0) % multiple)
+    if multiple > 1 and rest != Const(0):
+        steps.append(UndefinedIf(f"{call.head} takes an address that is a multiple of {multiple}", rest))
+    return tuple(steps)
+
+
 def prefetch(call: Call) -> tuple[Op, ...]:
     """prefetch and prefetchu."""
     address_in(call, call.operands[0], SPACE_OF.get(call.word("space") or ""))
@@ -37,23 +55,24 @@ def prefetch(call: Call) -> tuple[Op, ...]:
 def apply_priority(call: Call) -> tuple[Op, ...]:
     """applypriority: of 128 bytes of global memory."""
     address, size = call.operands
-    address_in(call, address, Space.GLOBAL)
+    steps = in_global(call, address, LINE)
     if not isinstance(size, Imm) or size.value != LINE:
         call.fail(f"{call.head} is for {LINE} bytes, and this is {describe(size)}", size, f"write {LINE}")
-    return ()
+    return steps
 
 
 def apply_priority_to_bulk(call: Call) -> tuple[Op, ...]:
     """applypriority.async.bulk: of a multiple of 16 bytes of global memory."""
     address, size = call.operands
-    address_in(call, address, Space.GLOBAL)
-    return size_of(call, size)[1]
+    return (*in_global(call, address, LINE), *size_of(call, size)[1])
 
 
 def discard(call: Call) -> tuple[Op, ...]:
     """discard: 128 bytes of global memory are whatever they are, until somebody writes them."""
-    apply_priority(call)
-    return (Unmodelled("discard leaves values that may differ from read to read", Const(1)),)
+    return (
+        *apply_priority(call),
+        Unmodelled("discard leaves values that may differ from read to read", Const(1)),
+    )
 
 
 def discard_unknown(call: Call) -> tuple[Op, ...]:
@@ -73,12 +92,12 @@ def _policy_in(call: Call) -> tuple[Op, ...]:
 def range_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.range: for an address range of global memory."""
     _, address, primary, total = call.operands
-    address_in(call, address, Space.GLOBAL)
+    steps = in_global(call, address)
     for size in (primary, total):
         call.integer(size)
     if isinstance(primary, Imm) and isinstance(total, Imm) and not 0 <= primary.value <= total.value <= 1 << 32:
         call.fail("primary-size is at most total-size, which is at most 4 GB", primary)
-    return _policy_in(call)
+    return (*steps, *_policy_in(call))
 
 
 def fraction_policy(call: Call) -> tuple[Op, ...]:

@@ -13,8 +13,9 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call, describe
-from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
+from memmodel.isa.copying import CHUNK, check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
 from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, REDUCTIONS, SOURCE, TARGET, update
+from memmodel.isa.movement.hints import in_global
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier, memory_base, rank_of
 from memmodel.isa.row import Effect, Row, Rule, Since, either, needed, optional
 from memmodel.isa.tensor_memory import TCGEN05
@@ -197,8 +198,7 @@ def _element_type(call: Call, descriptor: Variable | None) -> DataType:
 
 def prefetch(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.prefetch: a hint, without events."""
-    end(call, call.operands[0], "global")
-    return size_of(call, call.operands[1])[1]
+    return (*in_global(call, call.operands[0], CHUNK), *size_of(call, call.operands[1])[1])
 
 
 def prefetch_box(call: Call) -> tuple[Op, ...]:

@@ -168,6 +168,7 @@ ROWS = (
         lower_module=take_registers,
         effect=Effect.SYNCHRONIZES,
         together=Together.WARPGROUP,
+        live=True,
         # Compilers let each role of a warpgroup give its registers back at a place of its own.
         elsewhere=True,
         rules=tuple(

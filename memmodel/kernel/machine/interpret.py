@@ -395,7 +395,7 @@ class Interpreter:
 
     @step.register
     def _(self, op: TakeRegisters) -> Blocking:
-        return take_registers(op)
+        return take_registers(op, self.instruction)
 
     @step.register
     def _(self, op: CommitGroup) -> Blocking:

@@ -240,7 +240,8 @@ class Cta:
 class Warp:
     """A warp: registers as lists over the lanes, groups of lanes, special registers.
 
-    `slow`: it only goes on where no other warp changes anything. `bits`: what is known of a register and a lane in it,
+    `limit`: the registers that each of its threads owns; `limit_known`: the text says so. `slow`: it only goes on where
+    no other warp changes anything. `bits`: what is known of a register and a lane in it,
     where that is not the whole value. `names`: the term of a register and a lane, in a run that has terms. `tracks`:
     the asynchronous instructions that commits, waits and signals find by a name.
     """
@@ -252,6 +253,7 @@ class Warp:
     special: dict[str, Row]
     groups: list[LaneGroup]
     limit: int = 0
+    limit_known: bool = False
     slow: bool = False
     syncs: dict[int, BarrierState] = field(default_factory=dict)
     tracks: defaultdict[Track, IssueGroups] = field(default_factory=lambda: defaultdict(IssueGroups))

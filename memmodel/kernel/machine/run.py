@@ -137,7 +137,7 @@ class Scheduler:
         special["%lanemask_ge"] = [0xFFFFFFFF & ~((1 << lane) - 1) for lane in range(LANES)]
         warp = Warp(cta, number, threads, [], special, [LaneGroup(0, list(range(len(threads))))])
         warp.registers = [UNKNOWN] * self._slots
-        warp.limit = self._limit()
+        warp.limit, warp.limit_known = self._limit(), "maxnreg" in self.entry.directives
         return warp
 
     def _limit(self) -> int:

@@ -65,6 +65,22 @@ def test_descriptors_are_the_same_in_all_warps() -> None:
     assert any("not the same in all warps" in message for message in found(apart))
 
 
+GROUP = {
+    "wgmma.fence": "wgmma.fence.sync.aligned;\n",
+    "wgmma.commit_group": "wgmma.commit_group.sync.aligned;\n",
+    "wgmma.wait_group": "wgmma.wait_group.sync.aligned 0;\n",
+}
+
+
+@pytest.mark.parametrize("body", GROUP.values(), ids=GROUP)
+def test_fences_and_groups_of_wgmma_are_those_of_a_whole_warpgroup(body: str) -> None:
+    """ "all threads in the warpgroup must execute the same" instruction; the warps come to it at one place."""
+    assert not found(body)
+    assert any("warp 0, 1 of its warpgroup alone" in message for message in found(only("lt.u32 %p5, %r0, 64", body)))
+    apart = f"setp.lt.u32 %p5, %r0, 64;\n@%p5 bra FIRST;\n{body}bra.uni OVER;\nFIRST:\n{body}OVER:\n"
+    assert any("different instructions" in message for message in found(apart))
+
+
 EXITED = "setp.ge.u32 %p5, %r0, 20;\n@%p5 exit;\n"
 WARP = {
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r2];",
@@ -76,6 +92,7 @@ WARP = {
     "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, [%r2], 16;",
     "wmma.store": "wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 "
     "[%r2], {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, 16;",
+    "tcgen05.wait": "tcgen05.wait::ld.sync.aligned;",
     "alloc": "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32;",
 }
 
@@ -85,6 +102,15 @@ def test_no_lane_of_the_warp_has_exited(body: str) -> None:
     text = "lanes have exited"
     assert not any(text in message for message in found(body, 32))
     assert any(text in message for message in found(EXITED + body, 32))
+
+
+@pytest.mark.parametrize(
+    "body", [*GROUP.values(), MULTIPLY, "setmaxnreg.dec.sync.aligned.u32 40;\n"], ids=[*GROUP, "wgmma", "setmaxnreg"]
+)
+def test_no_lane_of_the_warpgroup_has_exited(body: str) -> None:
+    text = "lanes have exited"
+    assert not any(text in message for message in found(body))
+    assert any(text in message for message in found(EXITED.replace("20", "100") + body))
 
 
 def test_operands_are_the_same_in_all_lanes() -> None:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import pytest
 from helpers.kernel.engines import rules, text_of, verdict_of, wait, without
-from helpers.kernel.samples import judged
+from helpers.kernel.samples import judged, kernel_text, launch
 
+from memmodel.cat.load import load_model
+from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.flow.ahead import looking_ahead
 from memmodel.ptx.module.reader import parse_module
@@ -208,6 +210,35 @@ END: bar.sync 0;
     threads = {"threads": 512}
     assert verdict_of(body.replace("{dec}", "setmaxnreg.dec.sync.aligned.u32 24;"), **threads).word == "clean"
     assert "hang" in rules(verdict_of(body.replace("{dec}", "mov.b32 %r9, 0;"), **threads))
+
+
+OWNED = "setmaxnreg.dec.sync.aligned.u32 80;\nbar.sync 0;\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "undefined"),
+    [
+        (OWNED, "inc.sync.aligned.u32 80", False),
+        (OWNED, "dec.sync.aligned.u32 80", False),
+        (OWNED, "dec.sync.aligned.u32 88", True),
+        (OWNED, "inc.sync.aligned.u32 72", True),
+        ("", "dec.sync.aligned.u32 256", False),
+    ],
+)
+def test_no_warp_gives_back_more_registers_than_it_owns_or_takes_fewer(
+    before: str, change: str, undefined: bool
+) -> None:
+    """What the warp owns "should be greater than or equal to" the count of .dec, "less than or equal to" that of .inc,
+    "Otherwise, the behaviour is undefined". How many it begins with, this entry does not say.
+    """
+    assert ("undefined-instruction" in rules(verdict_of(f"{before}setmaxnreg.{change};", threads=128))) is undefined
+
+
+@pytest.mark.parametrize("count", [168, 176])
+def test_threads_begin_with_the_registers_of_maxnreg(count: int) -> None:
+    text = kernel_text(f"setmaxnreg.dec.sync.aligned.u32 {count};").replace("sm_90", "sm_90a")
+    read = parse_module(Source("k.ptx", text.replace("k_param_0)\n{", "k_param_0) .maxnreg 168\n{")))
+    assert bool(judge(read, entry_of(read, "k"), launch(128), load_model("ptx-9.4")).findings) is (count > 168)
 
 
 @pytest.mark.parametrize(("operation", "wanted"), [("popc.u32 %r10", 16), ("and.pred %p6", 0), ("or.pred %p6", 1)])
