@@ -13,8 +13,7 @@ from collections.abc import Callable
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
-from memmodel.isa.movement.spaces import within
-from memmodel.isa.place import U64, address_in, memory_base
+from memmodel.isa.place import U64, address_in, memory_base, within
 from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, opaque
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled, Write
