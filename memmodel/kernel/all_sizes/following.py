@@ -360,9 +360,9 @@ class FollowedRounds(Follower):
         if self._moving(warp, (slot,)) and self._touches(warp, slot, lanes):
             if self._strict:
                 raise Refused(f"whether {instruction.opcode} is carried out", instruction.span)
-            if code.jumps:
+            if code.does.jumps:
                 self.leaves[instruction.number] = instruction
-        if code.jumps and instruction.number + 1 in self._loops:
+        if code.does.jumps and instruction.number + 1 in self._loops:
             stay = [lane for lane in lanes if warp.registers[slot][lane] == int(code.negated)]
             self._comes(warp, stay, instruction, instruction.number + 1)
 
@@ -371,7 +371,7 @@ class FollowedRounds(Follower):
         return {}
 
     def jumped(self, warp: Warp, lanes: Lanes, code: Code, target: int) -> None:
-        if code.jumps_by_table:
+        if code.does.jumps_by_table:
             slots = self._moving(warp, code.does.sources)
             if any(self._touches(warp, slot, lanes) for slot in slots):
                 self.leaves[code.instruction.number] = code.instruction

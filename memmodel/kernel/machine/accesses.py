@@ -140,7 +140,7 @@ def write_step(interpreter: Interpreter, op: Write) -> Blocking:
         if place is None:
             return slow(machine, warp, lanes, addresses)
         block, offsets = place
-        rows = [one(warp) for one in sources]
+        rows = [source(warp) for source in sources]
         for begin, length in runs:
             some = rows[begin // unit : (begin + length) // unit]
             unknown = all(row is UNKNOWN for row in some)
@@ -157,7 +157,7 @@ def write_step(interpreter: Interpreter, op: Write) -> Blocking:
         if not weak and _held(machine, warp, {n: addresses[n] for n in lanes if own[n] is None}, access):
             return False
         hidden = number in machine.schedule.opaque
-        rows = [UNKNOWN if hidden else one(warp) for one in sources]
+        rows = [UNKNOWN if hidden else source(warp) for source in sources]
         for lane in lanes:
             block, at = own[lane] or access.pointer.place(machine, warp, addresses[lane], size, access.instruction)
             aligned(block, at, size, addresses[lane])
@@ -212,7 +212,7 @@ def shifted(base: Get, offset: int) -> Get:
         row = base(warp)
         if type(row) is Uniform:
             return row if row.value is None else uniform(row.value + offset)
-        return [None if one is None else one + offset for one in row]
+        return [None if value is None else value + offset for value in row]
 
     return get
 
@@ -225,29 +225,29 @@ def strong(
     `value`: of a store.
     """
     if issue is not None:
-        made = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
-        issue.signals += (made,)
+        event = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
+        issue.signals += (event,)
     else:
         if label.side is Side.READ:
             machine.poll(warp.threads[lane], at, block, first)
-        made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
-        made.known = _around(warp, lane, machine.loops.get(at, ()))
-    made.block, made.first, made.size, made.value = block, first, size, value
+        event = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
+        event.known = _around(warp, lane, machine.loops.get(at, ()))
+    event.block, event.first, event.size, event.value = block, first, size, value
     if issue is None:
-        machine.reads.number(made, label, block, first, size)
+        machine.reads.number(event, label, block, first, size)
     known = machine.strong.setdefault(block, {})
     for begin in range(first - WIDEST + 1, first + size):
-        length, event = known.get(begin, (0, made))
+        length, earlier = known.get(begin, (0, event))
         if length and first < begin + length:
             if label.side is Side.READ and (begin, length) == (first, size):
-                made.source = event
+                event.source = earlier
             elif label.side is Side.WRITE and (begin, length) != (first, size):
                 del known[begin]
     if label.side is Side.WRITE:
-        known[first] = (size, made)
+        known[first] = (size, event)
         if machine.noted is not None:
             machine.noted.written(block, first, size, at)
-    return made
+    return event
 
 
 def _together(
@@ -291,14 +291,14 @@ def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, i
 
 
 def _held(machine: Machine, warp: Warp, addresses: dict[int, Value], access: ElementAccess) -> bool:
-    """Does a lane wait until nobody else can go on, or for a write that it reads?"""
+    """True if a lane waits until all other threads are blocked, or for a write that it reads."""
     instruction, reads = access.instruction, access.label.side is Side.READ
     if reads and any([machine.early(warp.threads[n], instruction.number, len(access.kept)) for n in addresses]):
         return True
     if not machine.schedule.looks:
         return False
     place = access.pointer.place
-    places = [(n, place(machine, warp, one, access.size, instruction)) for n, one in addresses.items()]
+    places = [(n, place(machine, warp, address, access.size, instruction)) for n, address in addresses.items()]
     return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 

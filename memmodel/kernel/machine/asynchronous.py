@@ -168,12 +168,12 @@ def issue(interpreter: Interpreter, op: IssueAsync) -> Blocking:
     tracks = {track for part in op.parts if not isinstance(part, Respond | SignalPart) for track in part.tracks}
     copies = op.label.family is Family.BULK
     described, conditional = any(piece.late for piece in pieces), any(piece.when for piece in pieces)
-    made, numbered = [True] * len(pieces), list(enumerate(pieces))
+    all_made, numbered = [True] * len(pieces), list(enumerate(pieces))
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         early = [None if piece.late else piece.locate(machine, warp) for piece in pieces]
         conditions = [None if piece.when is None else piece.when(warp) for piece in pieces]
-        use, fault = made, None
+        use, fault = all_made, None
         for lane in lanes:
             if conditional:
                 use = [row is None or row[lane] != 0 for row in conditions]
@@ -202,7 +202,7 @@ def _locate_late(
     lane: int,
     pieces: list[CompiledPart],
     located: list[Located | None],
-    made: list[bool],
+    use: list[bool],
 ) -> Faulty | None:
     """Find the bytes of parts of which others say where they are, before anything is issued."""
     for number, piece in enumerate(pieces):
@@ -210,7 +210,7 @@ def _locate_late(
         if piece.slot is not None and place is not None:
             block, first, size, _ = place.spans[0]
             warp.own(piece.slot)[lane] = block.load(first, size)
-        if piece.late and made[number]:
+        if piece.late and use[number]:
             try:
                 located[number] = piece.locate(machine, warp)(lane)
             except Faulty as error:

@@ -58,14 +58,14 @@ class Operands:
         """What an expression gives in one lane; unknown where an operand is."""
         if isinstance(expr, RegisterValue) and expr.register in self._olds:
             old = self._olds[expr.register]
-            return lambda olds, given: olds[old]
+            return lambda olds, inputs: olds[old]
         if not isinstance(expr, Apply) or registers_of(expr).isdisjoint(self._olds):
             place = self.number(expr)
-            return lambda olds, given: given[place]
+            return lambda olds, inputs: inputs[place]
         parts, function = [self.compute(part) for part in expr.args], operation(expr.op, expr.type)
 
-        def computed(olds: Sequence[Value], given: Sequence[Value]) -> Value:
-            values = [part(olds, given) for part in parts]
+        def computed(olds: Sequence[Value], inputs: Sequence[Value]) -> Value:
+            values = [part(olds, inputs) for part in parts]
             return None if None in values else function(*values)
 
         return computed
@@ -88,11 +88,11 @@ class ElementUpdate:
     bits: BitsFn | None
     operand: int
 
-    def leaves(self, old: Bits, given: list[Bits]) -> Bits:
+    def leaves(self, old: Bits, inputs: list[Bits]) -> Bits:
         """What it leaves, as far as single bits are known."""
         if self.when is not None:
             return NOTHING
-        operand = given[self.operand]
+        operand = inputs[self.operand]
         return operand if self.bits is None else self.bits(old, operand)
 
 
@@ -111,7 +111,7 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
     access = element_access(interpreter, read.region, read.label)
     operands = Operands(interpreter, read.registers, access.unit)
     condition = None if write.when is None else operands.compute(write.when)
-    updates = [ElementUpdate(operands.compute(one), condition, *operands.operand(one)) for one in write.values]
+    updates = [ElementUpdate(operands.compute(value), condition, *operands.operand(value)) for value in write.values]
     results = [_result(interpreter, operands, read, assign) for assign in assigns]
     slots = [*operands.slots, *(result.slot for result in results)]
     packs = not interpreter.surroundings.packed.isdisjoint(slots)
@@ -130,11 +130,12 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
         for number in turns:
             lane, (block, first) = lanes[number], places[number]
             aligned(block, first, size, addresses[lane])
-            given = [row[lane] for row in rows]
-            bits = [warp.bits_of(*one, lane) for one in zip(operands.slots, rows, strict=True)] if packs else []
-            olds, known = atomic.operate(machine, warp, lane, block, first, given, bits)
+            inputs = [row[lane] for row in rows]
+            sources = zip(operands.slots, rows, strict=True)
+            bits = [warp.bits_of(slot, row, lane) for slot, row in sources] if packs else []
+            olds, known = atomic.operate(machine, warp, lane, block, first, inputs, bits)
             for result in results:
-                warp.own(result.slot)[lane] = result.value(olds, given)
+                warp.own(result.slot)[lane] = result.value(olds, inputs)
                 bits_known = NOTHING if result.element is None else known[result.element]
                 warp.learn(result.slot, lane, bits_known, 8 * access.unit)
                 if warp.knows(result.slot, lane):
@@ -161,7 +162,7 @@ class Atomic:
     updates: Sequence[ElementUpdate]
 
     def operate(
-        self, machine: Machine, warp: Warp, lane: int, block: Block, first: int, given: list[Value], bits: list[Bits]
+        self, machine: Machine, warp: Warp, lane: int, block: Block, first: int, inputs: list[Value], bits: list[Bits]
     ) -> tuple[list[Value], list[Bits]]:
         """What a lane does: the old values that it sees, and what is known of their bits.
 
@@ -178,17 +179,17 @@ class Atomic:
             older = machine.reads.older(read)
             unseen = hidden and number not in machine.schedule.counted
             olds.append(None if unseen else block.load(at, unit) if older is None else older.whole(8 * unit))
-            holds = 1 if update.when is None else update.when(olds, given)
+            holds = 1 if update.when is None else update.when(olds, inputs)
             if holds != 0:
-                new = None if unseen or holds is None else update.value(olds, given)
-                self._write(machine, warp, lane, update, read, older, new, given, [] if hidden else bits)
+                new = None if unseen or holds is None else update.value(olds, inputs)
+                self._write(machine, warp, lane, update, read, older, new, inputs, [] if hidden else bits)
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at, warp.threads[lane].number)
         return [None] * len(olds) if hidden else olds, known
 
     def _write(
         self, machine: Machine, warp: Warp, lane: int, update: ElementUpdate, read: TraceEvent, older: Bits | None,
-        new: Value, given: list[Value], bits: list[Bits],
+        new: Value, inputs: list[Value], bits: list[Bits],
     ) -> None:  # fmt: skip
         """The write of one element. `older`: what the read found, if that is not the last write."""
         block, at, unit, number = read.block, read.first, self.access.unit, self.access.instruction.number
@@ -197,7 +198,7 @@ class Atomic:
         known = block.bits(at, unit) if bits else NOTHING
         write = strong(machine, warp, lane, number, self.write, block, at, unit)
         read.partner, write.partner = write, read
-        operand = None if update.when is not None else given[update.operand]
+        operand = None if update.when is not None else inputs[update.operand]
         write.given = None if operand is None else operand & (1 << 8 * unit) - 1
         if older is not None:
             machine.reads.inserted(write, older, new)

@@ -13,7 +13,7 @@ from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.machine.collective.checks import Collective, collective_of
-from memmodel.kernel.machine.engines.calls import ASSERTION, CallPlan, call_plans
+from memmodel.kernel.machine.engines.calls import CallPlan, call_plans
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Lanes, Warp
@@ -33,8 +33,9 @@ class Code:
     """What to do at one instruction: one of the steps, or a change of control.
 
     `does`: the instruction with its row. `ops`: the steps of the row, as far as they are run. `results`: of one that
-    only computes, what registers receive. `control`: the step by which it changes control, if it does; `targets`,
-    `index`: of a branch; `calls`, `index`: of a call. `fences`: one of the steps is a fence of memory or of a proxy.
+    only computes, what registers receive. `control`: the step by which it changes control, if it does; `calls`: the
+    functions of a call; `index`: which of them, or which target of a branch. `fences`: one of the steps is a fence of
+    memory or of a proxy.
     `touched`, `written`: registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
     """
 
@@ -48,7 +49,6 @@ class Code:
     blocking: Blocking | None = None
     collective: Collective | None = None
     control: Control | None = None
-    targets: tuple[int, ...] = ()
     index: Get | None = None
     calls: tuple[CallPlan, ...] = ()
     refusal: Refused | None = None
@@ -61,28 +61,8 @@ class Code:
         return tuple(dict.fromkeys((*self.does.writes, *(slot for slot, _ in self.results))))
 
     @property
-    def aligned(self) -> bool:
-        """True if all lanes of the warp have to come to the same instruction."""
-        return self.does.aligned
-
-    @property
     def instruction(self) -> PtxInstruction:
         return self.does.instruction
-
-    @property
-    def jumps(self) -> bool:
-        """True if it is a branch to a label."""
-        return isinstance(self.control, Jump)
-
-    @property
-    def jumps_by_table(self) -> bool:
-        """True if it is a branch to one of several labels."""
-        return isinstance(self.control, JumpByTable)
-
-    @property
-    def fails(self) -> bool:
-        """True if it is the call by which an assertion ends the kernel."""
-        return isinstance(self.control, CallFunction) and self.control.name == ASSERTION
 
     @property
     def computes(self) -> bool:
@@ -116,7 +96,10 @@ def compile_function(
     What is not known is refused when it is reached. `assumed`: as in `Schedule`.
     """
     surroundings = Surroundings(memory, peeks, packed_registers(body_of(entry)), entry.registers)
-    codes = [_assumed(one) if begins(one, assumed) else _compiled(surroundings, entry, one) for one in entry.body or ()]
+    codes = [
+        _assumed(instruction) if begins(instruction, assumed) else _compiled(surroundings, entry, instruction)
+        for instruction in entry.body or ()
+    ]
     multiplies = [op for code in codes for op in code.ops if isinstance(op, MultiplyInRegisters)]
     watched = {int(register) for op in multiplies for register in (*op.accumulator, *op.fragment)}
     for code in codes if watched else ():
@@ -141,7 +124,10 @@ def only_computes(codes: Sequence[Code], at: int, within: tuple[int, ...] = ()) 
 def may_loop(codes: Sequence[Code], call: int) -> bool:
     """True if the function that is called jumps back, or calls another one."""
     inside = list(_body(codes, codes[call].calls[0].callee))
-    return any(isinstance(codes[n].control, CallFunction) or any(to <= n for to in codes[n].targets) for n in inside)
+    calls_or_targets = ((n, codes[n].control, codes[n].does.targets) for n in inside)
+    return any(
+        isinstance(op, CallFunction) or any(target <= n for target in targets) for n, op, targets in calls_or_targets
+    )
 
 
 def _body(codes: Sequence[Code], callee: Callee) -> range:
@@ -150,7 +136,7 @@ def _body(codes: Sequence[Code], callee: Callee) -> range:
 
 def begins(instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
     """True if the opcode begins with one of these."""
-    return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
+    return any(f"{instruction.opcode}.".startswith(f"{opcode}.") for opcode in opcodes)
 
 
 def _assumed(instruction: PtxInstruction) -> Code:
@@ -209,9 +195,8 @@ def _control_code(interpreter: Interpreter, entry: PtxFunction, code: Code, op: 
     match op:
         case Jump():
             assert op.label is not None, "the end of a thread of a module is another step"
-            code.targets = (int(op.label),)
         case JumpByTable():
-            code.targets, code.index = tuple(map(int, op.labels)), interpreter.value(op.index)
+            code.index = interpreter.value(op.index)
         case CallFunction():
             code.calls = call_plans(op, entry.callees, interpreter.surroundings, code.instruction)
             code.index = None if op.through is None else interpreter.value(op.through)

@@ -47,10 +47,10 @@ MAX_SHARED = 232_448
 
 
 def _block(instance: Instance, address: int, size: int, content: bytes | None = None) -> Block:
-    made = Block(instance, address, size)
+    block = Block(instance, address, size)
     if content is not None:
-        made.write(0, content)
-    return made
+        block.write(0, content)
+    return block
 
 
 class Symbols(Protocol):
@@ -82,8 +82,8 @@ class DeviceMemory:
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: (None, FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
         self._addresses()
-        self.blocks.sort(key=lambda one: one.address)
-        self._starts = [one.address for one in self.blocks]
+        self.blocks.sort(key=lambda block: block.address)
+        self._starts = [block.address for block in self.blocks]
         self.shared_start = RESERVED["1"] if _uses_reserved(entry) else SHARED_START
         self.shared_size = self._shared(module, entry)
         self._private_variables(entry)
@@ -94,13 +94,13 @@ class DeviceMemory:
         """The addresses of what each thread has of its own: local variables, and what goes into calls and out of
         them.
         """
-        for one in entry.variables:
-            if one.space not in (Space.LOCAL, Space.PARAM):
+        for variable in entry.variables:
+            if variable.space not in (Space.LOCAL, Space.PARAM):
                 continue
-            align = max(one.align, 1)
+            align = max(variable.align, 1)
             at = -(-self.private_size // align) * align
-            self.symbols[one.name] = (one.space, PRIVATE_START + at)
-            self.private_size = at + (one.size or 64)
+            self.symbols[variable.name] = (variable.space, PRIVATE_START + at)
+            self.private_size = at + (variable.size or 64)
         if any(isinstance(op, OnStack) for instruction in entry.body or () for op in lowered(instruction).ops):
             self.private_size = (self.private_size | 15) + 1 + STACK
 
@@ -110,98 +110,102 @@ class DeviceMemory:
 
     def _tensor_maps(self, entry: PtxFunction) -> None:
         """What is a tensor map holds what the launch says of it, in the format of `memory.tensormap`."""
-        for one in self.launch.tensormaps:
-            found = self._holder(entry, one.param)
-            if found is None:
-                raise InputError(f"{entry.name} has no parameter {one.param}, and there is no variable or buffer of it")
-            block, at = found
-            at += one.offset
+        for tensor_map in self.launch.tensormaps:
+            holder = self._holder(entry, tensor_map.param)
+            if holder is None:
+                raise InputError(
+                    f"{entry.name} has no parameter {tensor_map.param}, and there is no variable or buffer of it"
+                )
+            block, at = holder
+            at += tensor_map.offset
             if at + TENSORMAP_BYTES > block.size:
-                raise InputError(f"a tensor map at offset {one.offset} does not fit into {one.param}")
-            block.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
+                raise InputError(f"a tensor map at offset {tensor_map.offset} does not fit into {tensor_map.param}")
+            block.write(at, described(tensor_map).to_bytes(TENSORMAP_BYTES, "little"))
 
     def _holder(self, entry: PtxFunction, name: str) -> tuple[Block, int] | None:
         """Where maps lie: in a parameter, what it points to, a variable of the module, or a buffer of that name."""
-        for one, given in zip(entry.params, self.launch.params, strict=True):
-            if name in (one.name, given.name):
-                pointed = self.find(given.address or 0) if given.type == "ptr" else None
+        for param, argument in zip(entry.params, self.launch.params, strict=True):
+            if name in (param.name, argument.name):
+                address = argument.address or 0
+                pointed = self.find(address) if argument.type == "ptr" else None
                 return (
-                    (self.params, self.symbols[one.name][1])
+                    (self.params, self.symbols[param.name][1])
                     if pointed is None
-                    else (pointed, (given.address or 0) - pointed.address)
+                    else (pointed, address - pointed.address)
                 )
         space, address = self.symbols.get(name, (None, 0))
         if space in (Space.GLOBAL, Space.CONST):
-            found = self.find(address)
-            return None if found is None else (found, 0)
-        return next(((one, 0) for one in self.blocks if one.instance.name == name), None)
+            variable = self.find(address)
+            return None if variable is None else (variable, 0)
+        return next(((block, 0) for block in self.blocks if block.instance.name == name), None)
 
     def _buffers(self) -> None:
         spans: list[tuple[int, int, str]] = []
-        for one in self.launch.all_buffers:
-            name = one.name or hex(one.address)
+        for buffer in self.launch.all_buffers:
+            name = buffer.name or hex(buffer.address)
             for first, end, other in spans:
-                if one.address < end and first < one.address + one.bytes:
-                    if first == one.address and other == name:
+                if buffer.address < end and first < buffer.address + buffer.bytes:
+                    if first == buffer.address and other == name:
                         break
                     raise InputError(f"the buffers {other} and {name} of the launch overlap")
-            spans.append((one.address, one.address + one.bytes, name))
-            content = _contents(one, name)
-            instance = Instance(name, None, Space.GLOBAL, one.bytes)
-            self.blocks.append(_block(instance, one.address, one.bytes, content))
+            spans.append((buffer.address, buffer.address + buffer.bytes, name))
+            content = _contents(buffer, name)
+            instance = Instance(name, None, Space.GLOBAL, buffer.bytes)
+            self.blocks.append(_block(instance, buffer.address, buffer.bytes, content))
 
     def _replicas(self) -> dict[Block, tuple[Block, ...]]:
         """The memory that multimem addresses point to, as far as the launch says it."""
-        named = {one.instance.name: one for one in self.blocks}
-        found: dict[Block, tuple[Block, ...]] = {}
-        for one in self.launch.all_buffers:
-            for other in one.multimem or ():
+        named = {block.instance.name: block for block in self.blocks}
+        replicas: dict[Block, tuple[Block, ...]] = {}
+        for buffer in self.launch.all_buffers:
+            for other in buffer.multimem or ():
                 if other not in named:
-                    raise InputError(f"{one.name} points to {other}, and there is no memory of that name")
-                if named[other].size < one.bytes:
-                    raise InputError(f"{one.name} has {one.bytes:,} bytes, and {other} only {named[other].size:,}")
-            if one.multimem is not None:
-                found[named[one.name or hex(one.address)]] = tuple(named[other] for other in one.multimem)
-        return found
+                    raise InputError(f"{buffer.name} points to {other}, and there is no memory of that name")
+                if named[other].size < buffer.bytes:
+                    sizes = f"has {buffer.bytes:,} bytes, and {other} only {named[other].size:,}"
+                    raise InputError(f"{buffer.name} {sizes}")
+            if buffer.multimem is not None:
+                replicas[named[buffer.name or hex(buffer.address)]] = tuple(named[other] for other in buffer.multimem)
+        return replicas
 
     def _module_variables(self, module: PtxModule) -> None:
         places = {Space.GLOBAL: MODULE_START, Space.CONST: CONST_WINDOW}
-        for one in module.variables.values():
-            if one.space not in places:
+        for variable in module.variables.values():
+            if variable.space not in places:
                 continue
-            align = max(one.align, 16)
-            at = -(-places[one.space] // align) * align
-            size = one.size or 0
-            self.symbols[one.name] = (one.space, at)
+            align = max(variable.align, 16)
+            at = -(-places[variable.space] // align) * align
+            size = variable.size or 0
+            self.symbols[variable.name] = (variable.space, at)
             held = min(size, REMEMBERED)
             reserve(4 * held)
-            given = b"" if one.initial is None else one.initial.content
-            content = None if size > held or one.external else given.ljust(held, b"\0")[:held]
-            self.blocks.append(_block(Instance(one.name, None, one.space, size), at, max(size, 1), content))
-            if one.initial is not None:
-                self._pointing.append((self.blocks[-1], one.initial))
-            places[one.space] = at + size
+            first_bytes = b"" if variable.initial is None else variable.initial.content
+            content = None if size > held or variable.external else first_bytes.ljust(held, b"\0")[:held]
+            self.blocks.append(_block(Instance(variable.name, None, variable.space, size), at, max(size, 1), content))
+            if variable.initial is not None:
+                self._pointing.append((self.blocks[-1], variable.initial))
+            places[variable.space] = at + size
 
     def _addresses(self) -> None:
         """Variables whose first contents are addresses; one of something that is not here is unknown."""
         for block, initial in self._pointing:
-            for one in initial.addresses:
-                space, address = self.symbols.get(one.name, (Space.GENERIC, 0))
+            for pointer in initial.addresses:
+                space, address = self.symbols.get(pointer.name, (Space.GENERIC, 0))
                 known = space in (Space.GLOBAL, Space.CONST, None)
-                block.store(one.at, one.size, address + one.addend >> one.down if known else None)
+                block.store(pointer.at, pointer.size, address + pointer.addend >> pointer.down if known else None)
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
         at = SHARED_START
         dynamic: list[str] = []
-        for one in (*module.variables.values(), *entry.variables):
-            if one.space is not Space.SHARED:
+        for variable in (*module.variables.values(), *entry.variables):
+            if variable.space is not Space.SHARED:
                 continue
-            if one.size is None or one.external:
-                dynamic.append(one.name)
+            if variable.size is None or variable.external:
+                dynamic.append(variable.name)
                 continue
-            at = -(-at // max(one.align, 1)) * max(one.align, 1)
-            self.symbols[one.name] = (Space.SHARED, at)
-            at += one.size
+            at = -(-at // max(variable.align, 1)) * max(variable.align, 1)
+            self.symbols[variable.name] = (Space.SHARED, at)
+            at += variable.size
         start = -(-at // 1024) * 1024 if dynamic else at
         for name in dynamic:
             self.symbols[name] = (Space.SHARED, start)
@@ -213,30 +217,30 @@ class DeviceMemory:
         return end
 
     def _parameters(self, entry: PtxFunction) -> Block:
-        given = self.launch.params
+        arguments = self.launch.params
         check_directives(entry, self.launch)
-        if len(given) != len(entry.params):
-            raise InputError(f"{entry.name} has {len(entry.params)} parameters; the launch gives {len(given)}")
+        if len(arguments) != len(entry.params):
+            raise InputError(f"{entry.name} has {len(entry.params)} parameters; the launch gives {len(arguments)}")
         content = bytearray()
-        for one, value in zip(entry.params, given, strict=True):
+        for param, value in zip(entry.params, arguments, strict=True):
             data = _encoded(value)
-            size = one.size or len(data)
+            size = param.size or len(data)
             if len(data) > size:
-                raise InputError(f"{one.name} has {size} bytes; the launch gives {len(data)}")
-            start = -(-len(content) // max(one.align, 1)) * max(one.align, 1)
+                raise InputError(f"{param.name} has {size} bytes; the launch gives {len(data)}")
+            start = -(-len(content) // max(param.align, 1)) * max(param.align, 1)
             reserve(2 * (start + size))
             content += bytes(start - len(content)) + data + bytes(size - len(data))
-            self.symbols[one.name] = (Space.PARAM, start)
+            self.symbols[param.name] = (Space.PARAM, start)
         return _block(Instance("parameters", None, Space.PARAM, len(content)), 0, max(1, len(content)), bytes(content))
 
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
         """The shared memory of a CTA."""
         reserve(2 * self.shared_size)
         instance = Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size)
-        made = _block(instance, 0, self.shared_size)
+        block = _block(instance, 0, self.shared_size)
         if self.shared_start < SHARED_START:
-            made.write(self.shared_start, bytes(SHARED_START - self.shared_start))
-        return made
+            block.write(self.shared_start, bytes(SHARED_START - self.shared_start))
+        return block
 
     def allocate(self, size: int) -> int:
         """The address of new memory of the heap."""
@@ -256,7 +260,7 @@ class DeviceMemory:
         del self.blocks[at], self._starts[at], self.heap[block.address]
 
     def nothing(self, address: int | None) -> bool:
-        """Is a generic address in the global state space, and of no memory there?"""
+        """True if a generic address is in the global state space, and no memory is there."""
         if address is None or self.find(address) is not None:
             return False
         return not any(0 <= address - window < 1 << 32 for window in (SHARED_WINDOW, PARAM_WINDOW, LOCAL_WINDOW))
@@ -266,45 +270,45 @@ class DeviceMemory:
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0:
             return None
-        one = self.blocks[at]
-        return one if address < one.address + one.size else None
+        block = self.blocks[at]
+        return block if address < block.address + block.size else None
 
 
-def _contents(one: Buffer, name: str) -> bytes | None:
+def _contents(buffer: Buffer, name: str) -> bytes | None:
     """What the launch says of the first contents of a buffer."""
-    given = one.init or one.hex or one.file
-    if given is not None and one.bytes > REMEMBERED:
-        raise InputError(f"{name} has {one.bytes:,} bytes; contents are for at most {REMEMBERED:,}")
-    if one.init == "zero":
-        return bytes(one.bytes)
-    if one.init == "iota":
-        return b"".join(struct.pack("<I", n & 0xFFFFFFFF) for n in range(one.bytes // 4))
-    if one.file is None:
-        return None if one.hex is None else bytes.fromhex(one.hex)
-    found = read_bytes(one.file, one.bytes)
-    if len(found) > one.bytes:
-        raise InputError(f"{one.file}: has more than the {one.bytes:,} bytes of {name}")
-    return found
+    source = buffer.init or buffer.hex or buffer.file
+    if source is not None and buffer.bytes > REMEMBERED:
+        raise InputError(f"{name} has {buffer.bytes:,} bytes; contents are for at most {REMEMBERED:,}")
+    if buffer.init == "zero":
+        return bytes(buffer.bytes)
+    if buffer.init == "iota":
+        return b"".join(struct.pack("<I", n & 0xFFFFFFFF) for n in range(buffer.bytes // 4))
+    if buffer.file is None:
+        return None if buffer.hex is None else bytes.fromhex(buffer.hex)
+    content = read_bytes(buffer.file, buffer.bytes)
+    if len(content) > buffer.bytes:
+        raise InputError(f"{buffer.file}: has more than the {buffer.bytes:,} bytes of {name}")
+    return content
 
 
 def _uses_reserved(entry: PtxFunction) -> bool:
-    """Does a kernel ask where the shared memory of the libraries lies?"""
-    named = (one for instruction in entry.body or () for one in instruction.operands if isinstance(one, Special))
-    return any(one.name == "%reserved_smem_offset_1" for one in named)
+    """True if a kernel asks where the shared memory of the libraries lies."""
+    operands = (operand for instruction in entry.body or () for operand in instruction.operands)
+    return any(isinstance(operand, Special) and operand.name == "%reserved_smem_offset_1" for operand in operands)
 
 
-def _encoded(one: Param) -> bytes:
-    if one.type == "ptr":
-        return (one.address or 0).to_bytes(8, "little")
-    if one.type == "bytes":
-        return bytes.fromhex(one.hex or "")
-    size = KINDS[one.type]
-    if one.type == "fp32":
-        return struct.pack("<f", float(one.value or 0))
-    if one.type == "fp64":
-        return struct.pack("<d", float(one.value or 0))
-    if one.type == "fp16":
-        return struct.pack("<e", float(one.value or 0))
-    if one.type == "bf16":
-        return struct.pack("<f", float(one.value or 0))[2:]
-    return (int(one.value or 0) & (1 << size * 8) - 1).to_bytes(size, "little")
+def _encoded(param: Param) -> bytes:
+    if param.type == "ptr":
+        return (param.address or 0).to_bytes(8, "little")
+    if param.type == "bytes":
+        return bytes.fromhex(param.hex or "")
+    size = KINDS[param.type]
+    if param.type == "fp32":
+        return struct.pack("<f", float(param.value or 0))
+    if param.type == "fp64":
+        return struct.pack("<d", float(param.value or 0))
+    if param.type == "fp16":
+        return struct.pack("<e", float(param.value or 0))
+    if param.type == "bf16":
+        return struct.pack("<f", float(param.value or 0))[2:]
+    return (int(param.value or 0) & (1 << size * 8) - 1).to_bytes(size, "little")

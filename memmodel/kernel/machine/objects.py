@@ -35,12 +35,12 @@ def signalled(
     tx: int = 0,
 ) -> TraceEvent:
     """A complete-tx of so many bytes, or an arrive-on, that the hardware makes when some issues are done."""
-    told = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
-    told.completes = tuple(completes)
-    issue.signals += (told,)
-    machine.update(told, label.action, int(label.action is Action.ARRIVE), tx)
-    issue.note = (*issue.note, *told.note)
-    return told
+    signal = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
+    signal.completes = tuple(completes)
+    issue.signals += (signal,)
+    machine.update(signal, label.action, int(label.action is Action.ARRIVE), tx)
+    issue.note = (*issue.note, *signal.note)
+    return signal
 
 
 # ---- operations of threads -------------------------------------------------------------------------------------

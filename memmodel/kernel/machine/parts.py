@@ -136,7 +136,7 @@ class IssueGroups:
     def over(self, lane: int, left: int) -> list[TraceEvent]:
         """What is done when all but the last groups are."""
         groups = self.closed[lane]
-        return [one for group in groups[: len(groups) - left] for one in group] if left < len(groups) else []
+        return [issue for group in groups[: len(groups) - left] for issue in group] if left < len(groups) else []
 
 
 @dataclass(slots=True, eq=False)
@@ -183,7 +183,8 @@ class PutAside:
 
 @dataclass(slots=True)
 class Collected:
-    """A collector buffer: is it filled, has an mma taken a matrix from it, and which threads issued mma with it?"""
+    """A collector buffer. `filled`: it holds a matrix. `used`: an mma has taken the matrix. `threads`: which threads
+    issued mma with it."""
 
     filled: bool = False
     used: bool = False
@@ -274,7 +275,7 @@ class Warp:
         return row
 
     def knows(self, slot: int, lane: int) -> bool:
-        """Is anything known of a register?"""
+        """True if anything is known of a register."""
         return self.registers[slot][lane] is not None or (slot, lane) in self.bits
 
     def bits_of(self, slot: int | None, row: Row, lane: int) -> Bits:
@@ -320,7 +321,7 @@ class Warp:
 def state_of(waiting: list[Warp]) -> object:
     """What tells two rounds apart in which no memory changed."""
     return [
-        (dict(warp.bits), [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes]
-                            for one in warp.registers]) for group in warp.groups])
+        (dict(warp.bits), [(group.at, tuple(group.lanes), [[row[lane] for lane in group.lanes]
+                            for row in warp.registers]) for group in warp.groups])
         for warp in waiting
     ]  # fmt: skip

@@ -50,7 +50,7 @@ def private_step(
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(pointer.address(warp))
-        rows = [one(warp) for one in sources]
+        rows = [source(warp) for source in sources]
         for lane in lanes:
             at = addresses[lane]
             if at is None and pointer.window is Window.LOCAL:

@@ -21,7 +21,7 @@ from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.code import Code, Follower, compile_function, may_loop, only_computes
 from memmodel.kernel.machine.collective.checks import RULE
-from memmodel.kernel.machine.engines.calls import back, chosen_callee, enter, system_call
+from memmodel.kernel.machine.engines.calls import ASSERTION_CALL, back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.multimem import misused
 from memmodel.kernel.machine.engines.wgmma import BUSY
 from memmodel.kernel.machine.memory import DeviceMemory
@@ -73,7 +73,7 @@ class Scheduler:
         for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
         self.machine = Machine(launch, memory, self.run, self.ctas)
-        self.machine.unstarted = last_clusters(launch, min(one.cluster for one in self.ctas) + 1, schedule.cancelled)
+        self.machine.unstarted = last_clusters(launch, min(cta.cluster for cta in self.ctas) + 1, schedule.cancelled)
         self.machine.awaits = self.run.awaits = awaits
         loads = [number for number, does in enumerate(body_of(entry)) if does.loads]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
@@ -94,9 +94,9 @@ class Scheduler:
         grid, block, size = self.launch.grid, self.launch.block, self.launch.cluster
         index = (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
         inside = tuple(i % c for i, c in zip(index, size, strict=True))
-        of = tuple(i // c for i, c in zip(index, size, strict=True))
-        across = tuple(g // c for g, c in zip(grid, size, strict=True))
-        cluster = of[0] + across[0] * (of[1] + across[1] * of[2])
+        cluster_index = tuple(i // c for i, c in zip(index, size, strict=True))
+        clusters = tuple(g // c for g, c in zip(grid, size, strict=True))
+        cluster = cluster_index[0] + clusters[0] * (cluster_index[1] + clusters[1] * cluster_index[2])
         rank = inside[0] + size[0] * (inside[1] + size[1] * inside[2])
         single = size == (1, 1, 1)
         threads = [
@@ -114,7 +114,7 @@ class Scheduler:
             common |= {
                 f"%ctaid.{letter}": index[axis], f"%nctaid.{letter}": grid[axis], f"%ntid.{letter}": block[axis],
                 f"%cluster_ctaid.{letter}": inside[axis], f"%cluster_nctaid.{letter}": size[axis],
-                f"%clusterid.{letter}": of[axis], f"%nclusterid.{letter}": across[axis],
+                f"%clusterid.{letter}": cluster_index[axis], f"%nclusterid.{letter}": clusters[axis],
             }  # fmt: skip
         common |= {"%cluster_ctarank": rank, "%cluster_nctarank": size[0] * size[1] * size[2]}
         common |= {"%is_explicit_cluster": int(not single), "%nwarpid": -(-len(threads) // LANES)}
@@ -142,32 +142,32 @@ class Scheduler:
 
     def _limit(self) -> int:
         """Registers of a thread when the kernel starts: what .maxnreg says, or as many as the threads can have."""
-        given = self.entry.directives.get("maxnreg")
-        return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
+        directive = self.entry.directives.get("maxnreg")
+        return directive[0] if directive else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
     def _started(self) -> list[Warp]:
         """The warps of the clusters that wait to be taken over: nobody has asked for these, and they start."""
-        found = [one for one in self.warps if one.cta.cluster in self.machine.unstarted]
+        warps = [warp for warp in self.warps if warp.cta.cluster in self.machine.unstarted]
         self.machine.unstarted = {}
-        return found
+        return warps
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        waiting = [one for one in self.warps if one.cta.cluster not in self.machine.unstarted]
+        waiting = [warp for warp in self.warps if warp.cta.cluster not in self.machine.unstarted]
         waiting = waiting[:: -1 if self.machine.schedule.backwards else 1]
         idle, state, rounds = 0, None, 0
         while waiting:
             self.machine.next_round()
             rounds += 1
             progress, version = False, self.machine.version
-            for warp in (one for one in waiting if not one.slow):
+            for warp in (warp for warp in waiting if not warp.slow):
                 progress |= self._turn(warp)
-            for warp in (one for one in waiting if one.slow):
+            for warp in (warp for warp in waiting if warp.slow):
                 if self.machine.version == version or rounds % PATIENCE == 0:
                     progress |= self._turn(warp)
-            waiting = [one for one in waiting if one.groups] or self._started()
+            waiting = [warp for warp in waiting if warp.groups] or self._started()
             idle = 0 if self.machine.version != version else idle + 1
             before, state = state, state_of(waiting) if idle > 1 else None
             if not waiting or (progress and (state is None or state != before)):
@@ -201,17 +201,17 @@ class Scheduler:
         while True:
             if jumps > (POLLS if self.machine.polled else LOOPS):
                 return True
-            ready = [one for one in warp.groups if not one.blocked]
+            ready = [candidate for candidate in warp.groups if not candidate.blocked]
             if not ready:
                 return progress
-            group = min(ready, key=lambda one: (one.spun, one.at))
+            group = min(ready, key=lambda candidate: (candidate.spun, candidate.at))
             for other in warp.groups:
                 alike = (other.at, other.step, other.frames) == (group.at, 0, group.frames) and group.step == 0
                 if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes, group.checked = sorted(group.lanes + other.lanes), False
                     warp.groups.remove(other)
                     break
-            stop = min((one.at for one in warp.groups if one.at > group.at), default=-1)
+            stop = min((candidate.at for candidate in warp.groups if candidate.at > group.at), default=-1)
             before = group.at
             moved = self._advance(warp, group, stop)
             progress |= moved or group.at != before
@@ -225,7 +225,7 @@ class Scheduler:
                     other.blocked = other.blocked and (other is group or other.waits is PARKED)
 
     def _advance(self, warp: Warp, group: LaneGroup, stop: int) -> bool:
-        """Carry out instructions of a group until it waits, splits, jumps or meets others. Did anything happen?"""
+        """Carry out instructions of a group until it waits, splits, jumps or meets others. False if it cannot go on."""
         done = 0
         try:
             while group.at != stop or done == 0:
@@ -273,7 +273,7 @@ class Scheduler:
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
         unsure = [lane for lane in group.lanes if values[lane] is None]
-        if unsure and code.jumps:
+        if unsure and code.does.jumps:
             self._either(warp, group, code, unsure)
             return None
         if unsure and (code.pure is None or code.touched):
@@ -366,7 +366,7 @@ class Scheduler:
             warp.split(group, lanes)
             enter(self.machine, warp, group, lanes, plan, instruction)
             return True
-        if code.fails:
+        if call.name == ASSERTION_CALL:
             self.machine.problem(ASSERTION, "an assertion of the kernel fails", instruction)
             self._leave(warp, group, group.lanes)
             return True
@@ -376,18 +376,19 @@ class Scheduler:
 
     def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A branch; lanes that go elsewhere are a group of their own."""
+        labels = code.does.targets
         targets: dict[int, Lanes] = {}
         if code.index is None:
-            targets[code.targets[0]] = lanes
+            targets[labels[0]] = lanes
         else:
             values = code.index(warp)
             for lane in lanes:
                 value = values[lane]
                 if value is None:
                     self.machine.unknown("where this branch goes", code.instruction)
-                if value >= len(code.targets):
+                if value >= len(labels):
                     raise Faulty("undefined-instruction", f"the index {value} is outside the list of branch targets")
-                targets.setdefault(code.targets[value], []).append(lane)
+                targets.setdefault(labels[value], []).append(lane)
         before = group.at
         for target, some in targets.items():
             self.follower.jumped(warp, some, code, target)
@@ -415,7 +416,7 @@ class Scheduler:
                 if self.run.multimem and group.waits is None and group.on is None:
                     what = "threads poll what another device may write through a multimem address"
                     raise Refused(what, code.instruction.span)
-                divergent = code.aligned and group.waits is None and len(warp.groups) > 1
+                divergent = code.does.aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
                 message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
@@ -424,7 +425,7 @@ class Scheduler:
 
 
 def _stops(group: LaneGroup, code: Code) -> bool:
-    """Does a slow warp stop before an instruction? So it does once before a fence, that those of others come first."""
+    """True if a slow warp stops before an instruction: once before each fence, so that fences of others come first."""
     if not code.fences:
         return False
     group.blocked = group.stopped != group.at
@@ -443,15 +444,15 @@ def run_launch(
     scheduler.follower.follow(scheduler.machine, scheduler.code, schedule.assumed)
     run = scheduler.go()
     run.infeasible |= scheduler.machine.reads.foretold
-    for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
+    for instruction in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
         message = "a multimem address is accessed by another instruction than multimem"
-        scheduler.machine.problem("undefined-address", message, one)
+        scheduler.machine.problem("undefined-address", message, instruction)
 
     def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
         naming = Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
-        found = run_launch(module, entry, launch, schedule, naming)
-        found.doubtful, found.limited = naming.terms.doubtful, naming.limited
-        return found
+        named_run = run_launch(module, entry, launch, schedule, naming)
+        named_run.doubtful, named_run.limited = naming.terms.doubtful, naming.limited
+        return named_run
 
     run.again = again
     return run

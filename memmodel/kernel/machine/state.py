@@ -54,7 +54,7 @@ class Machine:
         self.launch = launch
         self.memory = memory
         self.run = run
-        self.ctas = {(one.cluster, one.rank): one for one in ctas}
+        self.ctas = {(cta.cluster, cta.rank): cta for cta in ctas}
         self.objects: dict[tuple[Block, int], MbarrierCounts] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
@@ -95,12 +95,12 @@ class Machine:
         """
         if address is None:
             self.unknown("the address", instruction)
-        found = self._find(warp, space, address, window)
-        if found is None:
+        target = self._find(warp, space, address, window)
+        if target is None:
             local = LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32)
             where = "in local memory, which this instruction does not take" if local else "outside every object"
             raise Faulty("undefined-address", f"address {address:#x} is {where}")
-        block, at = found
+        block, at = target
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
         if at + size > block.size or (block.instance.space is Space.SHARED and at < self.memory.shared_start):
@@ -108,7 +108,7 @@ class Machine:
         return block, at
 
     def takes(self, warp: Warp, window: Window, block: Block) -> bool:
-        """Does an address in a window reach this memory?"""
+        """True if an address in a window reaches this memory."""
         own = block.instance.owner is None or block is warp.cta.shared
         if own and window is Window.SHARED_OTHER:
             return False
@@ -118,10 +118,10 @@ class Machine:
 
     def _find(self, warp: Warp, space: Space | None, address: int, window: Window) -> tuple[Block, int] | None:
         if space is Space.SHARED:
-            found = self._shared(warp, address & 0xFFFFFFFF)
-            if found is not None and window is Window.SHARED_CTA and found[0] is not warp.cta.shared:
+            target = self._shared(warp, address & 0xFFFFFFFF)
+            if target is not None and window is Window.SHARED_CTA and target[0] is not warp.cta.shared:
                 raise Faulty("undefined-address", f"address {address:#x} is in another CTA, outside .shared::cta")
-            return found
+            return target
         if space is None and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
             return self._shared(warp, address - SHARED_WINDOW)
         if space is None and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
@@ -140,18 +140,18 @@ class Machine:
         self, warp: Warp, space: Space | None, addresses: Row, lanes: Lanes, size: int, window: Window
     ) -> tuple[Block, list[int]] | None:
         """The block and the offsets of what lanes access, if it all lies in one block; otherwise None."""
-        given = [addresses[lane] for lane in lanes]
-        first = given[0]
-        if first is None or None in given:
+        known = [addresses[lane] for lane in lanes]
+        first = known[0]
+        if first is None or None in known:
             return None
-        found = self._find(warp, space, first, window)
-        if found is None or found[0] is self.memory.params:
+        target = self._find(warp, space, first, window)
+        if target is None or target[0] is self.memory.params:
             return None
-        block, at = found
+        block, at = target
         if not self.takes(warp, WINDOWS.get(space, window), block):
             return None
         shift = at - first
-        offsets = [one + shift for one in given if one is not None]
+        offsets = [address + shift for address in known if address is not None]
         least = self.memory.shared_start if block.instance.space is Space.SHARED else 0
         if min(offsets) < least or max(offsets) + size > block.size:
             return None
@@ -167,20 +167,20 @@ class Machine:
         """A new event of each of some threads."""
         # Lanes that only wait for one another order no memory, so that accesses around that come as one.
         orders = not (isinstance(label, Barrier) and label.sem is Sem.RELAXED and label.domain is Domain.WARP)
-        found = []
+        events_made = []
         for thread in threads:
             events = thread.events
             self._clock += 1
-            made = TraceEvent(thread.number, len(events), at, label, note=note, time=self._clock)
-            events.append(made)
-            found.append(made)
+            event = TraceEvent(thread.number, len(events), at, label, note=note, time=self._clock)
+            events.append(event)
+            events_made.append(event)
             if orders:
                 thread.epoch = len(events)
         if isinstance(label, Access) and label.side is Side.READ:
-            self.polled |= bool(found)
+            self.polled |= bool(events_made)
         else:
-            self.version += len(found)
-        return found
+            self.version += len(events_made)
+        return events_made
 
     def poll(self, thread: TraceThread, at: int, block: Block, first: int) -> None:
         """A strong read is about to be made again in a loop that did nothing else: the last one need not be kept.
@@ -190,11 +190,11 @@ class Machine:
         events = thread.events
         if len(events) < 2 or self._touched.get(thread.number, 0) >= len(events) - 1:
             return
-        for one in events[-2:]:
-            label = one.label
-            if one.at != at or one.block is not block or one.first != first:
+        for event in events[-2:]:
+            label = event.label
+            if event.at != at or event.block is not block or event.first != first:
                 return
-            if not isinstance(label, Access) or label.side is not Side.READ or one.partner is not None:
+            if not isinstance(label, Access) or label.side is not Side.READ or event.partner is not None:
                 return
         if self.reads and events[-1].known != events[-2].known:  # the loop counts its rounds
             return
@@ -212,8 +212,8 @@ class Machine:
             self.version += 1
             if self.noted is not None:
                 self.noted.written(block, first, size, at)
-        made = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
-        self.run.single.append(made)
+        access = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
+        self.run.single.append(access)
 
     def weak_lanes(
         self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,
@@ -221,8 +221,8 @@ class Machine:
     ) -> None:  # fmt: skip
         """Weak accesses of lanes, in their order."""
         threads = [warp.threads[lane] for lane in lanes]
-        numbers, epochs = [one.number for one in threads], [one.epoch for one in threads]
-        self._touched |= {one.number: len(one.events) for one in threads}
+        numbers, epochs = [thread.number for thread in threads], [thread.epoch for thread in threads]
+        self._touched |= {thread.number: len(thread.events) for thread in threads}
         if label.side is Side.WRITE:
             self.version += 1
             if self.noted is not None:
@@ -263,12 +263,19 @@ class Machine:
     def test(self, event: TraceEvent, seen: int, *, stale: bool) -> None:
         """A test that returned true. `stale`: it asked for a phase before the one that ended last."""
         assert event.block is not None
-        one = self.object(event.block, event.first)
+        counts = self.object(event.block, event.first)
         if stale:
             self.run.stale.append(event)
-        event.note = (*event.note, event.first, seen, one.life, *self._elsewhere(event), *(["stale"] if stale else []))
+        event.note = (
+            *event.note,
+            event.first,
+            seen,
+            counts.life,
+            *self._elsewhere(event),
+            *(["stale"] if stale else []),
+        )
         log = self.run.objects.setdefault((event.block, event.first), [])
-        log.append(ObjectStep(event, False, seen, seen, one.life, seen))
+        log.append(ObjectStep(event, False, seen, seen, counts.life, seen))
 
     def _elsewhere(self, event: TraceEvent) -> tuple[int, ...]:
         """The CTA of an object in another CTA, by its rank: lanes that go to different CTAs do not do the same."""
@@ -276,7 +283,7 @@ class Machine:
         own = self.run.threads[event.thread].place.cta_id
         if event.block.instance.owner == own:
             return ()
-        return tuple(rank for (_, rank), one in self.ctas.items() if one.shared is event.block)
+        return tuple(rank for (_, rank), cta in self.ctas.items() if cta.shared is event.block)
 
     def forget_all(self, block: Block, offsets: list[int], size: int) -> None:
         """The same for several places."""
@@ -295,9 +302,9 @@ class Machine:
         return block, at
 
     def problem(self, rule: str, message: str, instruction: PtxInstruction | None) -> None:
-        for one in self.run.problems:
-            if one.rule == rule and one.instruction is instruction:
-                one.threads += 1
+        for known in self.run.problems:
+            if known.rule == rule and known.instruction is instruction:
+                known.threads += 1
                 return
         self.run.problems.append(Failure(rule, message, instruction))
 
@@ -310,8 +317,8 @@ class Machine:
         for number, (block, at, thread) in enumerate(places):
             queue = self.order.get((block.instance.name, at), ())
             ranks[number] = queue.index(thread) if thread in queue else -1
-            here = {who for other, first, who in places if other is block and first == at}
-            if ranks[number] >= 0 and not set(queue[: ranks[number]]) <= here:
+            present = {who for other, first, who in places if other is block and first == at}
+            if ranks[number] >= 0 and not set(queue[: ranks[number]]) <= present:
                 return None
         return sorted(ranks, key=lambda number: ranks[number])
 
@@ -323,9 +330,9 @@ class Machine:
     # ---- words that are polled -------------------------------------------------------------------------------
 
     def held(self, thread: TraceThread, instruction: PtxInstruction, place: tuple[Block, int], *, reads: bool) -> bool:
-        """Does a thread wait until nobody else can go on, so that a state of a word is seen, or is not?
+        """True if an access of a polled word is delayed until all other threads are blocked.
 
-        `reads`: it only looks at the word; else it writes it, which changes nothing for others the first time.
+        `reads`: it only reads the word; else it writes it, and a first write is not delayed.
         """
         looks, (block, at) = self.schedule.looks, place
         if not looks or (instruction.number not in self.schedule.looked if reads else not self._written(block, at)):
@@ -338,7 +345,7 @@ class Machine:
         return True
 
     def early(self, thread: TraceThread, at: int, count: int) -> bool:
-        """Does a thread wait for a write that one of its next reads is to return?"""
+        """True if a thread waits for a write that one of its next reads is to return."""
         if not self.reads or not self.reads.early(thread.number, at, count):
             return False
         key = thread.number, at, "early", 0
@@ -357,7 +364,7 @@ class Machine:
         return at in self.strong.get(block, ())
 
     def release(self) -> bool:
-        """Nobody can go on: let one of those go on that wait. Is there one?"""
+        """All threads are blocked: let one of those go on whose access is delayed. False if there is none."""
         waiting, self._held = list(self._held), {}
         if waiting:
             looks = self.schedule.looks
@@ -395,22 +402,22 @@ class Machine:
 
     def peeked(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int) -> None:
         """A test that only looks ahead: it fails, so that the wait that it could save is made."""
-        one = self.object(block, at)
-        phase = one.over if one.over % 2 == parity % 2 else one.over - 1
-        made = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))
-        made.block, made.first, made.size = block, at, 8
-        made.note = (at, phase, one.life, "peek")
+        counts = self.object(block, at)
+        phase = counts.over if counts.over % 2 == parity % 2 else counts.over - 1
+        event = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))
+        event.block, event.first, event.size = block, at, 8
+        event.note = (at, phase, counts.life, "peek")
         if instruction.number in self.awaits.get(NOBODY, ()):
             return
-        self.run.peeks.append((made, phase))
-        warp.peeks[lane][instruction.number] = Peek(block, at, phase, made.time)
+        self.run.peeks.append((event, phase))
+        warp.peeks[lane][instruction.number] = Peek(block, at, phase, event.time)
 
     def waited(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int) -> None:
         """A wait that a test before it could have saved has to be for the same phase."""
-        known = [one for n, one in warp.peeks[lane].items() if n in self.awaits.get(instruction.number, ())]
+        known = [peek for n, peek in warp.peeks[lane].items() if n in self.awaits.get(instruction.number, ())]
         if not known:
             return
-        last = max(known, key=lambda one: one.time)
+        last = max(known, key=lambda peek: peek.time)
         if (last.block, last.at, last.phase) != (block, at, self.object(block, at).over - 1):
             message = "a test before it may skip this wait, and is about another object or phase"
             raise Refused(f"{instruction.opcode}: {message}", instruction.span)

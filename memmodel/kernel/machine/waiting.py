@@ -24,13 +24,13 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
         return f": {arrived} of {needed} threads have arrived at barrier {group.waits[0]}"
     if group.on is None:
         return ""
-    one = machine.object(*group.on)
-    if not one.live:
+    mbarrier = machine.object(*group.on)
+    if not mbarrier.live:
         return ": its mbarrier object is not initialised"
-    found = [f"lacks {one.pending} of {one.expected} arrivals"] if one.pending else []
-    found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
-    found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
-    return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"
+    missing = [f"lacks {mbarrier.pending} of {mbarrier.expected} arrivals"] if mbarrier.pending else []
+    missing += [f"lacks {mbarrier.tx} bytes that were announced"] if mbarrier.tx > 0 else []
+    missing += [f"got {-mbarrier.tx} bytes that nobody announced"] if mbarrier.tx < 0 else []
+    return f": phase {mbarrier.over} of its mbarrier object {' and '.join(missing) or 'has not ended'}"
 
 
 def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:
@@ -38,5 +38,7 @@ def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:
     threads = tuple(warp.threads[lane].number for lane in group.lanes)
     if group.on is None:
         return StuckLanes(threads, group.at)
-    one = machine.object(*group.on)
-    return StuckLanes(threads, group.at, AwaitedPhase(*group.on, one.over, one.pending, one.tx, one.live))
+    mbarrier = machine.object(*group.on)
+    return StuckLanes(
+        threads, group.at, AwaitedPhase(*group.on, mbarrier.over, mbarrier.pending, mbarrier.tx, mbarrier.live)
+    )

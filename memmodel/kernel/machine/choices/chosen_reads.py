@@ -22,7 +22,7 @@ class ChosenReads:
 
     def __init__(self, run: LaunchTrace, choices: tuple[ChosenRead, ...]) -> None:
         self.run = run
-        self._choices = {one.read: one for one in choices}
+        self._choices = {choice.read: choice for choice in choices}
         self._turns: Counter[tuple[int, int, Side]] = Counter()
         self._writes: dict[AccessKey, TraceEvent] = {}
         self._before: dict[tuple[Block, int], Bits] = {}
@@ -33,7 +33,7 @@ class ChosenReads:
 
     @property
     def foretold(self) -> bool:
-        """Is there a read of a write that has not been made?"""
+        """True if there is a read of a write that has not been made."""
         return bool(self._foretold)
 
     def number(self, event: TraceEvent, label: Access, block: Block, first: int, size: int) -> None:
@@ -45,12 +45,12 @@ class ChosenReads:
             self._before.setdefault((block, first), block.bits(first, size))
 
     def all_made(self, events: list[TraceEvent]) -> None:
-        """They have been made."""
+        """Strong accesses have been made."""
         for event in events:
             self.made(event)
 
     def made(self, event: TraceEvent) -> None:
-        """It has been made."""
+        """A strong access has been made."""
         if event.block is not None:
             event.bits = event.block.bits(event.first, event.size)
         if not self._choices or not isinstance(event.label, Access) or event.label.side is not Side.WRITE:
@@ -65,13 +65,15 @@ class ChosenReads:
             self.run.chosen.append((read, event))
 
     def early(self, thread: int, at: int, count: int) -> bool:
-        """Does one of the next reads of a thread return a write that has not been made?"""
+        """True if one of the next reads of a thread returns a write that has not been made."""
         turn = self._turns[thread, at, Side.READ]
-        found = (self._choices.get((thread, at, number)) for number in range(turn, turn + count))
-        return any(one is not None and one.write is not None and one.write not in self._writes for one in found)
+        choices = (self._choices.get((thread, at, number)) for number in range(turn, turn + count))
+        return any(
+            choice is not None and choice.write is not None and choice.write not in self._writes for choice in choices
+        )
 
     def older(self, read: TraceEvent) -> Bits | None:
-        """What an atomic operation finds that comes right after an older write than the last; None for any other."""
+        """What an atomic operation reads if it comes right after a write that is not the last one; None otherwise."""
         self.made(read)
         choice = self._choices.get((read.thread, read.at, read.turn)) if self._choices else None
         if choice is None:
@@ -82,7 +84,7 @@ class ChosenReads:
         return self.returned(read)
 
     def inserted(self, write: TraceEvent, older: Bits, value: int | None) -> None:
-        """Such an operation leaves what it found, so that nobody else finds anything else."""
+        """Such an operation has to leave the value that it read, so that other reads are not changed."""
         write.bits = older
         self._writes[write.thread, write.at, write.turn] = write
         self.run.infeasible |= value is None or older.whole(8 * write.size) != value

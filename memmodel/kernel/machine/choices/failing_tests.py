@@ -1,9 +1,9 @@
 """Tests of mbarrier objects that fail a few times, to see that a failure changes nothing that matters.
 
-In: a thread that comes to a test. Out: does it fail there? Settled here: where a thread comes back to the test twice in
-one state, with no effect on the way, it does so after any number of failures. What differs from one time to the next
-(a count of rounds) is unknown from then on, so that nothing can depend on it unseen; so is, behind the loop, what
-differs from the first time.
+In: a thread that comes to a test. Out: whether the test fails. Settled here: where a thread comes back to the test
+twice in one state, with no effect on the way, it does so after any number of failures. What differs from one time to
+the next (a count of rounds) is unknown from then on, so that nothing can depend on it unseen; so is, behind the loop,
+what differs from the first time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class FailingTests:
         self._at: dict[tuple[int, int, int], Failing] = {}
 
     def fails(self, warp: Warp, lane: int, number: int, frames: tuple[int, ...], asked: Asked) -> bool:
-        """A thread comes to a test."""
+        """A thread comes to a test. True if the test fails."""
         if number not in self.tests:
             return False
         key = warp.cta.number, warp.number, lane
@@ -121,15 +121,15 @@ class FailingTests:
 
     def proved(self) -> frozenset[int]:
         """The tests of which no failure changed anything."""
-        inside = {one.number for one in self._at.values() if not one.over}
+        inside = {failing.number for failing in self._at.values() if not failing.over}
         return self.tests - self.unproven - inside
 
     def _changed(self, known: Failing, thread: int, events: int) -> bool:
-        """Did a thread do more since it came last than compute and read?"""
+        """True if a thread did more since it last came than compute and read."""
         if events != known.events:
             return True
-        singles = (one.label for one in self._run.single[known.single :] if one.thread == thread)
-        many = (one.label for one in self._run.lanes[known.lanes :] if thread in one.threads)
+        singles = (access.label for access in self._run.single[known.single :] if access.thread == thread)
+        many = (access.label for access in self._run.lanes[known.lanes :] if thread in access.threads)
         return any(_writes(label) for label in (*singles, *many))
 
 
@@ -149,24 +149,24 @@ def _state(warp: Warp, lane: int) -> ThreadState:
     )
 
 
-def _forget(warp: Warp, lane: int, one: ThreadState, other: ThreadState) -> None:
+def _forget(warp: Warp, lane: int, before: ThreadState, after: ThreadState) -> None:
     """What is different in two states of a thread is not known any more."""
-    bits = {slot for slot, _ in one.bits ^ other.bits if slot is not None}
-    slots = [n for n, (a, b) in enumerate(zip(one.registers, other.registers, strict=True)) if a != b]
+    bits = {slot for slot, _ in before.bits ^ after.bits if slot is not None}
+    slots = [n for n, (a, b) in enumerate(zip(before.registers, after.registers, strict=True)) if a != b]
     for slot in {*slots, *bits}:
         warp.own(slot)[lane] = None
     warp.clear({*slots, *bits}, [lane])
     own = warp.locals[lane]
-    if own is None or one.memory == other.memory:
+    if own is None or before.memory == after.memory:
         return
-    for at in _different(one.memory, other.memory):
+    for at in _different(before.memory, after.memory):
         own.forget(at, 1)
 
 
-def _different(one: tuple[bytes, bytes] | None, other: tuple[bytes, bytes] | None) -> Iterable[int]:
+def _different(before: tuple[bytes, bytes] | None, after: tuple[bytes, bytes] | None) -> Iterable[int]:
     """The places of bytes that are not the same, or known in one of them only."""
-    if one is None or other is None:
-        whole = one or other
+    if before is None or after is None:
+        whole = before or after
         return range(len(whole[0])) if whole is not None else ()
-    both = zip(one[0], other[0], one[1], other[1], strict=True)
+    both = zip(before[0], after[0], before[1], after[1], strict=True)
     return [n for n, (a, b, x, y) in enumerate(both) if x != y or (x and a != b)]

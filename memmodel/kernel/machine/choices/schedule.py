@@ -77,8 +77,8 @@ def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int
     """The last clusters of the grid, none before the one with the number `first`: by their numbers their first CTAs."""
     size = launch.cluster
     across = [extent // part for extent, part in zip(launch.grid, size, strict=True)]
-    found = {}
+    clusters = {}
     for number in range(max(first, prod(across) - count), prod(across)):
         of = (number % across[0], number // across[0] % across[1], number // (across[0] * across[1]))
-        found[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
-    return found
+        clusters[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
+    return clusters

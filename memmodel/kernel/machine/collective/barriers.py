@@ -76,8 +76,8 @@ def _cta_arrive(
         for event in machine.each(threads, instruction.number, op.label, which, generation, needed):
             event.barrier, event.generation, event.count = identity, generation, needed
         if vote is not None:
-            given = vote(warp)
-            meeting.votes.setdefault(generation, []).extend(given[lane] for lane in lanes)
+            values = vote(warp)
+            meeting.votes.setdefault(generation, []).extend(values[lane] for lane in lanes)
         meeting.arrive(warp, lanes, needed)
         if needed is not None and meeting.counts.overfull(cta.everyone):
             machine.problem("barrier-count", f"more threads arrive at barrier {which} than its {needed}", instruction)

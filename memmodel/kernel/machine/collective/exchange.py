@@ -147,13 +147,13 @@ def _match(slot: int | None, flag: int | None, data: Get, *, everyone: bool) -> 
         for lane in lanes:
             equal[row[lane]] = equal.get(row[lane], 0) | 1 << lane
         for lane in lanes:
-            found: Value = None if None in equal else equal[row[lane]]
-            if everyone and found is not None and len(equal) > 1:
-                found = 0
+            mask: Value = None if None in equal else equal[row[lane]]
+            if everyone and mask is not None and len(equal) > 1:
+                mask = 0
             if slot is not None:
-                warp.own(slot)[lane] = found
+                warp.own(slot)[lane] = mask
             if flag is not None:
-                warp.own(flag)[lane] = None if found is None else int(found != 0)
+                warp.own(flag)[lane] = None if mask is None else int(mask != 0)
 
     return learn
 
@@ -183,10 +183,9 @@ def _shuffle(exchange: Exchange, slot: int | None, flag: int | None, data: Get, 
         targets = None if slot is None else warp.own(slot)
         flags = None if flag is None else warp.own(flag)
         for lane in lanes:
-            found = sources[lane]
-            source, valid = (lane, None) if found is None else found
+            source, valid = sources[lane] or (lane, None)
             if targets is not None:
-                targets[lane] = a[source] if found is not None and source in members else None
+                targets[lane] = a[source] if sources[lane] is not None and source in members else None
             if flags is not None:
                 flags[lane] = valid
 

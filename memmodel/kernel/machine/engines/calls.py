@@ -37,16 +37,16 @@ Moves = Sequence[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """A call: the function, the places that go in and come out; its address."""
+    """A call of a function: what is copied before and after it (from, to, bytes), and the address of the function."""
 
     callee: Callee
-    given: tuple[tuple[int, int, int], ...]
-    returned: tuple[tuple[int, int, int], ...]
+    arguments: tuple[tuple[int, int, int], ...]
+    results: tuple[tuple[int, int, int], ...]
     address: int
 
 
 def _active(callee: Callee, places: Iterable[int]) -> bool:
-    """Is a thread in a function already? `places`: of the calls that it is in."""
+    """True if a thread is in a function already. `places`: of the calls that it is in."""
     return any(callee.start <= at < callee.end for at in places)
 
 
@@ -56,13 +56,13 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
     if len(frames) > MAX_DEPTH:
         raise Refused(f"calls are nested more than {MAX_DEPTH:,} deep", call.span)
     again = _active(plan.callee, frames)
-    if again and any(one.space is Space.LOCAL for one in plan.callee.variables):
+    if again and any(variable.space is Space.LOCAL for variable in plan.callee.variables):
         raise Refused("a call of a function by itself, with local memory of its own, is not known", call.span)
     for lane in lanes:
         own = _private(machine, warp, lane)
         if again:
             warp.aside[lane].append(_put_aside(machine, warp, lane, own, plan.callee))
-        for source, target, size in plan.given:
+        for source, target, size in plan.arguments:
             own.copy(target, own, source, size)
             if machine.noted is not None:
                 machine.noted.left(own, target, machine.noted.taken(own, source, size))
@@ -71,13 +71,13 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
 
 def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Sequence[CallPlan]) -> None:
     """The group goes on behind the call."""
-    plan = next(one for one in plans if one.callee.start <= group.at < one.callee.end)
+    plan = next(candidate for candidate in plans if candidate.callee.start <= group.at < candidate.callee.end)
     again = _active(plan.callee, group.frames)
     for lane in lanes:
         own = _private(machine, warp, lane)
-        results = [(target, _piece(own, source, size)) for source, target, size in plan.returned]
+        results = [(target, _piece(own, source, size)) for source, target, size in plan.results]
         noted = machine.noted
-        terms = [] if noted is None else [noted.taken(own, source, size) for source, _, size in plan.returned]
+        terms = [] if noted is None else [noted.taken(own, source, size) for source, _, size in plan.results]
         if again:
             kept = warp.aside[lane].pop()
             _restore(warp, lane, own, plan.callee, kept)
@@ -101,7 +101,7 @@ def chosen_callee(
     if any(through[lane] is None for lane in lanes):
         machine.unknown("which function is called", call)
     first = through[lanes[0]]
-    plan = next((one for one in plans if one.address == first), None)
+    plan = next((candidate for candidate in plans if candidate.address == first), None)
     if plan is None:
         raise Faulty("undefined-instruction", "no function with these parameters has the address that is called")
     others = [lane for lane in lanes if through[lane] != first]
@@ -112,10 +112,10 @@ def chosen_callee(
 
 
 HEAP = ("malloc", "free")
-ASSERTION = "__assertfail"
+ASSERTION_CALL = "__assertfail"
 """The function by which an assertion ends the kernel."""
 
-SYSTEM_CALLS = ("vprintf", *HEAP, ASSERTION)
+SYSTEM_CALLS = ("vprintf", *HEAP, ASSERTION_CALL)
 """Functions of the system that are known. The first one touches no memory of the kernel."""
 
 
@@ -134,10 +134,10 @@ def call_plans(
     plans = []
     for name, callee in named.items():
         if (len(callee.params), len(callee.results)) == counts:
-            given = _moves(surroundings, op.arguments, callee.params, instruction)
+            arguments = _moves(surroundings, op.arguments, callee.params, instruction)
             results = _moves(surroundings, op.results, callee.results, instruction)
             returned = tuple((source, target, size) for target, source, size in results)
-            plans.append(CallPlan(callee, given, returned, surroundings.memory.symbols[name][1]))
+            plans.append(CallPlan(callee, arguments, returned, surroundings.memory.symbols[name][1]))
         elif op.through is None:
             message = f"{name} has {len(callee.params)} parameters and {len(callee.results)} results"
             raise Refused(f"{message}, and {counts[0]} and {counts[1]} are given", instruction.span)
@@ -151,10 +151,10 @@ def _moves(
     symbols = surroundings.memory.symbols
     moves = []
     for name, variable in zip(actual, formal, strict=True):
-        (space, here), (own, there) = (symbols.get(each, (None, 0)) for each in (name, variable.name))
+        (space, outside), (own, inside) = (symbols.get(each, (None, 0)) for each in (name, variable.name))
         if space is not Space.PARAM or own is not Space.PARAM:
             raise Refused(f"{name} is no variable in .param, or {variable.name} is none", instruction.span)
-        moves.append((here - PRIVATE_START, there - PRIVATE_START, variable.size or 8))
+        moves.append((outside - PRIVATE_START, inside - PRIVATE_START, variable.size or 8))
     return tuple(moves)
 
 
@@ -168,8 +168,8 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, op: CallFunction, ca
         places = (machine.private(warp, lane, LOCAL_WINDOW + symbols[name][1], 1) for name in variables)
         own = [place for place in places if place is not None]
         if op.name == "malloc" and len(own) == 2:
-            (block, at), (_, given) = own
-            size = block.load(given, 8)
+            (block, at), (_, argument_at) = own
+            size = block.load(argument_at, 8)
             if size is None:
                 machine.unknown("how many bytes malloc is asked for", call)
             machine.run.assumed.setdefault(
@@ -225,9 +225,9 @@ def on_stack(interpreter: Interpreter, op: OnStack) -> Blocking:
 
 
 def _private(machine: Machine, warp: Warp, lane: int) -> Block:
-    found = machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
-    assert found is not None
-    return found[0]
+    place = machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
+    assert place is not None
+    return place[0]
 
 
 def _piece(own: Block, at: int, size: int) -> tuple[bytes, bytes]:
@@ -247,8 +247,8 @@ def _put(own: Block, at: int, data: bytes, known: bytes) -> None:
 
 def _put_aside(machine: Machine, warp: Warp, lane: int, own: Block, callee: Callee) -> PutAside:
     first, count = callee.registers
-    places = ((machine.memory.symbols[one.name][1] - PRIVATE_START, one.size or 8) for one in callee.variables
-              if one.space is Space.PARAM)  # fmt: skip
+    params = [variable for variable in callee.variables if variable.space is Space.PARAM]
+    places = ((machine.memory.symbols[param.name][1] - PRIVATE_START, param.size or 8) for param in params)
     return PutAside(
         tuple(warp.registers[slot][lane] for slot in range(first, first + count)),
         tuple((at, *_piece(own, at, size)) for at, size in places),

@@ -73,7 +73,7 @@ def _bytes(matrix: MatrixDescriptor, rows: int, depth: int, element: int, transp
             first = matrix.start + column // 8 * others + column % 8 * width
             for at in range(0, along, PIECE):
                 pieces.add(first + at // width * groups + at % width)
-    return tuple(joined([(_moved(one, matrix), PIECE) for one in pieces]))
+    return tuple(joined([(_moved(piece, matrix), PIECE) for piece in pieces]))
 
 
 def _moved(address: int, matrix: MatrixDescriptor) -> int:

@@ -80,7 +80,7 @@ class _Issued:
     def may_touch(self, side: Side, cta: Cta, where: int, lanes: Iterable[int], count: int, why: str) -> None:
         """Some of these columns; as many of them as are allocated. `why`: what the text leaves open."""
         columns = tensor_memory(cta).columns[where & 0xFFFF :][:count]
-        count = next((n for n, one in enumerate(columns) if one is None), len(columns))
+        count = next((n for n, column in enumerate(columns) if column is None), len(columns))
         label = Access(side, family=self.family, asynchronous=True, group=self.group)
         thread, run = self.warp.threads[self.lane], self.machine.run
         run.loose.add((self.number, LOOSE))
@@ -193,7 +193,7 @@ def enabled(words: Sequence[Value]) -> tuple[frozenset[int] | None, frozenset[in
     both = list(zip(words, words[4:] or words, strict=False))
     if not both:
         return None, frozenset()
-    bits = [{None if one is None else one >> lane % 32 & 1 for one in both[lane // 32]} for lane in range(128)]
+    bits = [{None if word is None else word >> lane % 32 & 1 for word in both[lane // 32]} for lane in range(128)]
     kept = frozenset(lane for lane in range(128) if bits[lane] == {0})
     return kept if len(kept) < 128 else None, frozenset(lane for lane in range(128) if bits[lane] not in ({0}, {1}))
 
@@ -204,9 +204,9 @@ def _accumulate(
 ) -> None:  # fmt: skip
     """The accumulator is written, and read before if the product is added to it. `lanes`: as `enabled` has them."""
     base, (kept, open_) = target >> 16, lanes
-    there = list(layout[0])
-    spans = list(_spans(cta, target, [x for x in there if kept is None or (base + x) % 128 in kept], layout[1]))
-    unsure = [x for x in there if (base + x) % 128 in open_]
+    rows = list(layout[0])
+    spans = list(_spans(cta, target, [row for row in rows if kept is None or (base + row) % 128 in kept], layout[1]))
+    unsure = [row for row in rows if (base + row) % 128 in open_]
     for side in (Side.READ, Side.WRITE) if adds else (Side.WRITE,):
         issued.touch(side, spans, form=issued.form)
         if unsure:

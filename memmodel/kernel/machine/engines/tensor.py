@@ -48,7 +48,8 @@ def stretch(cta: Cta, lane: int, column: int, count: int) -> tuple[Block, int, i
 
 def owners(cta: Cta, column: int, count: int) -> tuple[TraceEvent, ...]:
     """The allocations that columns belong to."""
-    return tuple(dict.fromkeys(one for one in tensor_memory(cta).columns[column : column + count] if one is not None))
+    owners = tensor_memory(cta).columns[column : column + count]
+    return tuple(dict.fromkeys(owner for owner in owners if owner is not None))
 
 
 def pair_of(machine: Machine, warp: Warp, group: int) -> list[Cta]:

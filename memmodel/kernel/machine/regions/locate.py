@@ -181,8 +181,8 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
     """The bytes of a box that lie in its tensor. Where a copy reads it, the padding counts as transferred."""
     instruction = interpreter.instruction
     numbers = interpreter.value(region.map)
-    values = [interpreter.value(one) for one in region.coordinates]
-    moved = [interpreter.value(one) for one in region.offsets]
+    values = [interpreter.value(coordinate) for coordinate in region.coordinates]
+    moved = [interpreter.value(offset) for offset in region.offsets]
 
     def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
         def at(lane: int) -> Located:
@@ -235,7 +235,7 @@ def _outside(
     if len(coordinates) != len(tile.map.sizes):
         message = f"the tensor map has {len(tile.map.sizes)} dimensions, and {len(coordinates)} coordinates are given"
         raise Refused(message, instruction.span)
-    known = [one for one in offsets if one is not None]
+    known = [offset for offset in offsets if offset is not None]
     if len(known) < len(offsets):
         machine.unknown("an offset of im2col", instruction)
     distances = known or [0] * (len(coordinates) - 2)

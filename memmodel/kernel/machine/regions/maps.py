@@ -95,17 +95,17 @@ class Tile:
     def outside(self, coordinates: tuple[int, ...], offsets: tuple[int, ...] = ()) -> list[Stretch] | None:
         """The bytes in global memory, joined where they touch. `offsets`: of im2col; None: outside its bounding box."""
         pixels = self._tiled(coordinates[1:]) if self.corners is None else self._pixels(coordinates[1:], offsets)
-        found: list[Stretch] = []
+        stretches: list[Stretch] = []
         inner, sizes = self._inner_bytes(coordinates[0]), self.map.sizes[1:]
         for at in pixels or ():
-            one = None if inner is None else self._row(inner, at, sizes)
-            if one is None:
+            row = None if inner is None else self._row(inner, at, sizes)
+            if row is None:
                 continue
-            if found and sum(found[-1]) == one[0]:
-                found[-1] = (found[-1][0], found[-1][1] + one[1])
+            if stretches and sum(stretches[-1]) == row[0]:
+                stretches[-1] = (stretches[-1][0], stretches[-1][1] + row[1])
             else:
-                found.append(one)
-        return None if pixels is None else found
+                stretches.append(row)
+        return None if pixels is None else stretches
 
     def _inner_bytes(self, first: int) -> Stretch | None:
         """The bytes of the innermost dimension from a coordinate on, as far as they lie in the tensor."""
@@ -136,9 +136,9 @@ class Tile:
         *base, image = start
         if any(not low <= c <= high for c, (low, high) in zip(base, bounds, strict=True)):
             return None
-        found = []
+        pixels = []
         for _ in range(self.map.box[1]):
-            found.append((*(c + offset for c, offset in zip(base, offsets, strict=True)), image))
+            pixels.append((*(c + offset for c, offset in zip(base, offsets, strict=True)), image))
             for axis, (low, high) in enumerate(bounds):
                 base[axis] += self.steps[axis + 1]
                 if base[axis] <= high:
@@ -146,7 +146,7 @@ class Tile:
                 base[axis] = low
             else:
                 image += 1
-        return found
+        return pixels
 
     def inside(self, first: int) -> list[Stretch]:
         """The bytes in shared memory of a box that begins at this address."""
@@ -164,19 +164,19 @@ def read_map(number: int) -> Tile | str:
     """A map from its number, or why it is none that is known. A type that nobody set in zeroed memory is .u8."""
     if not extract(number, ELEMENT_BYTES):
         number = insert(number, ELEMENT_BYTES, ELEMENT_SIZES[0])
-    found = TensorMap.unpack(number)
-    if found is None:
+    tensor_map = TensorMap.unpack(number)
+    if tensor_map is None:
         return "no tensor map is known to lie there"
     if extract(number, INTERLEAVED):
         return "interleaved tensor maps are not known"
-    rank = len(found.sizes)
+    rank = len(tensor_map.sizes)
     steps = tuple(extract(number, step_field(axis)) + 1 for axis in range(rank))
     corners = None
     if extract(number, IM2COL):
         ends = [corner_fields(axis) for axis in range(rank - 2)]
         corners = tuple((_corner(number, lower), _corner(number, upper)) for lower, upper in ends)
     packed = PACKED[extract(number, PACKING)]
-    return Tile(found, SPANS.get(extract(number, SWIZZLE), 0), steps, corners, packed)
+    return Tile(tensor_map, SPANS.get(extract(number, SWIZZLE), 0), steps, corners, packed)
 
 
 def _corner(number: int, field: tuple[int, int]) -> int:
@@ -194,11 +194,11 @@ def swizzled(address: int, span: int) -> int:
 
 def joined(stretches: list[Stretch]) -> list[Stretch]:
     """Stretches in order, joined where they touch."""
-    found: list[Stretch] = []
+    result: list[Stretch] = []
     for first, size in sorted(stretches):
-        if found and found[-1][0] + found[-1][1] >= first:
-            end = max(sum(found[-1]), first + size)
-            found[-1] = (found[-1][0], end - found[-1][0])
+        if result and result[-1][0] + result[-1][1] >= first:
+            end = max(sum(result[-1]), first + size)
+            result[-1] = (result[-1][0], end - result[-1][0])
         else:
-            found.append((first, size))
-    return found
+            result.append((first, size))
+    return result

@@ -46,7 +46,7 @@ class MemoryTerms:
         self.moves: list[OwnAccess] = []
 
     def written(self, block: Block, first: int, size: int, at: int) -> None:
-        """An instruction writes there, nobody knows what."""
+        """An instruction writes an unknown value to these bytes."""
         known, end = self._cells.setdefault(block, {}), first + size
         if at in self._loose:
             known.update((place, LOOSE) for place in range(first, end))
@@ -65,21 +65,21 @@ class MemoryTerms:
     def taken(self, block: Block, first: int, size: int) -> list[Cell]:
         """The bytes that are there, to be left elsewhere: the parameters and results of a call."""
         known, place = self._cells.get(block, {}), self._place(block)
-        found = [known.get(at) for at in range(first, first + size)]
+        cells = [known.get(at) for at in range(first, first + size)]
         unwritten = (self._terms.of("bytes", 1, (*place, first + n)) for n in range(size))
-        return [(term, 0, 1) if one is None else one for one, term in zip(found, unwritten, strict=True)]
+        return [(term, 0, 1) if cell is None else cell for cell, term in zip(cells, unwritten, strict=True)]
 
     def left(self, block: Block, first: int, cells: Sequence[Cell]) -> None:
         self._cells.setdefault(block, {}).update(enumerate(cells, first))
 
     def store(self, block: Block, first: int, size: int, term: int) -> None:
-        """A value is left there."""
+        """A write leaves this value in these bytes."""
         known = self._cells.setdefault(block, {})
         for n in range(size):
             known[first + n] = term, n, size
 
     def load(self, block: Block, first: int, size: int) -> int:
-        """The value that is there."""
+        """The value of these bytes."""
         known = self._cells.get(block, {})
         whole = known.get(first, LOOSE)[0]
         if whole >= 0 and all(known.get(first + n) == (whole, n, size) for n in range(size)):
@@ -89,9 +89,9 @@ class MemoryTerms:
         if LOOSE in cells:
             return self._terms.fresh()
         if None in cells:
-            parts = ((*place, first + n) if one is None else one for n, one in enumerate(cells))
+            parts = ((*place, first + n) if cell is None else cell for n, cell in enumerate(cells))
             return self._slices.has(self._terms.of("bytes", size, *parts), 8 * size)
-        return self._slices.joined(Piece(one[0], 8 * one[1], 8) for one in cells if one is not None)
+        return self._slices.joined(Piece(cell[0], 8 * cell[1], 8) for cell in cells if cell is not None)
 
     def _place(self, block: Block) -> tuple[int, int]:
         """Memory in the state in which the last large write left it."""

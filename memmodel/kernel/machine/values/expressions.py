@@ -25,20 +25,20 @@ ADDRESS_BITS = (1 << 64) - 1
 def assigning(expr: Expr, slot: int, width: int, leaf: LeafValues) -> Step:
     """The step that puts the values of an expression into a register of so many bits."""
     expr = stripped(expr)
-    found = compiled(expr)
-    if found.fn is unknown:
+    function = compiled(expr)
+    if function.fn is unknown:
         return forgetting([slot])
     if not isinstance(expr, Apply):
         if isinstance(expr, Const):
             return copied(slot, rows_of(Const(expr.value & (1 << width) - 1), leaf))
         mask = (1 << width) - 1
         return unary(lambda value: value & mask, slot, leaf(expr))
-    sources = [leaf(one) for one in found.leaves]
-    fn = fitted(found.fn, result_type(expr.op, expr.type), width)
+    sources = [leaf(name) for name in function.leaves]
+    fn = fitted(function.fn, result_type(expr.op, expr.type), width)
     if not sources:
         constant = uniform(fn())
         return copied(slot, lambda warp: constant)
-    if not found.strict:
+    if not function.strict:
         args = [compiled(arg) for arg in expr.args]
         if expr.op == "selp" and args[2].plain and all(arg.plain or not arg.leaves for arg in args[:2]):
             chosen = fitted(choosing(operation(expr.op, expr.type)), expr.type, width)
@@ -55,11 +55,11 @@ def rows_of(expr: Expr, leaf: LeafValues) -> Get:
         return lambda warp: constant
     if not isinstance(expr, Apply):
         return leaf(expr)
-    found = compiled(expr)
-    if not found.leaves:
-        constant = uniform(found.fn())
+    function = compiled(expr)
+    if not function.leaves:
+        constant = uniform(function.fn())
         return lambda warp: constant
-    return rowwise(found.fn, [leaf(one) for one in found.leaves], strict=found.strict)
+    return rowwise(function.fn, [leaf(name) for name in function.leaves], strict=function.strict)
 
 
 def rowwise(fn: Function, sources: Sequence[Get], *, strict: bool = True) -> Get:

@@ -61,17 +61,17 @@ def many(fn: Callable[..., Value], slot: int, sources: list[Get]) -> Step:
         return unary(fn, slot, sources[0])
 
     def step(warp: Warp, lanes: Lanes) -> None:
-        lists = [one(warp) for one in sources]
+        rows = [source(warp) for source in sources]
         if len(lanes) == LANES:
-            if any(one is UNKNOWN for one in lists):
+            if any(row is UNKNOWN for row in rows):
                 warp.registers[slot] = UNKNOWN
                 return
-            if all(type(one) is Uniform for one in lists):
-                warp.registers[slot] = uniform(fn(*(one[0] for one in lists)))
+            if all(type(row) is Uniform for row in rows):
+                warp.registers[slot] = uniform(fn(*(row[0] for row in rows)))
                 return
         d = warp.own(slot)
         for lane in lanes:
-            values = [one[lane] for one in lists]
+            values = [row[lane] for row in rows]
             d[lane] = None if None in values else fn(*values)
 
     return step

@@ -76,7 +76,7 @@ class ExpressionTerms:
         """The term of a result, from the terms of operands."""
         terms, slices, exact, width = self._terms, self._slices, operation(op, type), result_type(op, type).width
         if type == PREDICATE and op in LOGIC:
-            return lambda *given: terms.logic(op, *given)
+            return lambda *inputs: terms.logic(op, *inputs)
         if op == "selp":
             return lambda first, second, which: slices.has(terms.selected(which, first, second), width)
         if is_comparison(op):
@@ -86,13 +86,13 @@ class ExpressionTerms:
             return lambda term: slices.part(term, 0, width)
         moves, followed = op in MOVES, exact is not unknown
 
-        def computed(*given: int) -> int:
-            numbers = [terms.known(term) for term in given] if followed else [None]
+        def computed(*inputs: int) -> int:
+            numbers = [terms.known(term) for term in inputs] if followed else [None]
             number = None if None in numbers else exact(*numbers)
             if number is not None:
                 return terms.number(number)
-            moved = slices.computed(op, type, given) if moves else None
-            return slices.has(terms.computed(op, type, given) if moved is None else moved, width)
+            moved = slices.computed(op, type, inputs) if moves else None
+            return slices.has(terms.computed(op, type, inputs) if moved is None else moved, width)
 
         return computed
 

@@ -75,7 +75,7 @@ class Move:
 
 
 class Naming(Follower):
-    """Follows values through a run. `stores`: the instructions whose values are asked for."""
+    """Follows values through a run. `stores`: the instructions of which the trace is to say what they store."""
 
     def __init__(self, body: Sequence[PtxInstruction], stores: frozenset[int], *, ordered: bool = False) -> None:
         self.terms = Terms(ordered=ordered)
@@ -88,7 +88,7 @@ class Naming(Follower):
         self._unsure: frozenset[int] = frozenset()
 
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
-        """Make a run do so, before it begins."""
+        """Wrap the steps of a run, before it begins."""
         machine.noted, self._codes = self._cells, codes
         self._unsure = frozenset(n for n, code in enumerate(codes) if not _function(code, assumed))
         for code in codes:
@@ -104,7 +104,7 @@ class Naming(Follower):
 
     @property
     def limited(self) -> dict[int, str]:
-        """By what the trace says that a store leaves the limit for which it may equal what another one leaves."""
+        """For values in the trace that a limit may keep apart from equal ones, that limit."""
         return {_value(term): limit for term, limit in self.terms.limited.items()}
 
     # ---- registers -------------------------------------------------------------------------------------------
@@ -156,14 +156,21 @@ class Naming(Follower):
         if not self._unsure.isdisjoint(way.inside) or any(_keeps_notes(self._codes[at]) for at in way.inside):
             return {}
         inside = [self._codes[at].instruction for at in (branch, *way.inside)]
-        used = {item.slot: item for one in inside for item in _registers(one) if item.slot in self._slots}
+        used = {
+            register.slot: register
+            for instruction in inside
+            for register in _registers(instruction)
+            if register.slot in self._slots
+        }
         sources, targets = [used[slot] for slot in sorted(used)], [used[slot] for slot in way.slots if slot in used]
         named = {}
         for lane in lanes:
-            before = (self.read(warp, lane, item.slot, item.width) for item in sources)
+            before = (self.read(warp, lane, register.slot, register.width) for register in sources)
             whole = self.terms.of("detour", branch, *before)
-            for item in targets:
-                named[item.slot, lane] = self.slices.has(self.terms.of("result", item.slot, whole), item.width)
+            for register in targets:
+                named[register.slot, lane] = self.slices.has(
+                    self.terms.of("result", register.slot, whole), register.width
+                )
         return named
 
     def _computed(self, code: Code, step: Step, slots: Sequence[int], *, known: bool) -> Step:
@@ -188,17 +195,17 @@ class Naming(Follower):
         """An instruction that does more than compute."""
         slots: Sequence[int | None] = lowered(code.instruction).writes
         read: Callable[[Warp, Lanes, list[Moved]], list[list[int]]] | None = None
-        given: Results | None = None
+        team: Results | None = None
         if move is not None:
             slots, read = move.slots, self._loaded(code.instruction, move)
         for op in code.ops:
             if isinstance(op, AmongLanes) and op.exchange in NAMED:
-                given, slots = self._team(code.instruction, op), [_slot(name) for name in op.registers]
+                team, slots = self._team(code.instruction, op), [_slot(name) for name in op.registers]
             elif isinstance(op, TransposeMatrix):
-                given, slots = self._transposed(code.instruction, op), [_slot(op.register)]
+                team, slots = self._transposed(code.instruction, op), [_slot(op.register)]
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-            results = None if given is None else given(warp, lanes)
+            results = None if team is None else team(warp, lanes)
             single, many = len(machine.run.single), len(machine.run.lanes)
             self._cells.moves.clear()
             if not step(machine, warp, lanes, group):
@@ -225,19 +232,19 @@ class Naming(Follower):
 
         def of(warp: Warp, lanes: Lanes) -> list[list[int]]:
             masks = [terms.known(mask(warp, lane)) for lane in lanes]
-            given = {lane: values[0](warp, lane) for lane in lanes}
+            inputs = {lane: values[0](warp, lane) for lane in lanes}
             results = []
             for lane, own in zip(lanes, masks, strict=True):
                 team = [other for other, same in zip(lanes, masks, strict=True) if same == own]
                 if among.exchange in SHUFFLES:
                     number, bounds = (terms.known(value(warp, lane)) for value in values[1:])
                     source, _ = shuffle_source(among.exchange, lane, number, bounds) or (-1, 0)
-                    results.append([given[source] if source in team else terms.fresh(), terms.fresh()])
+                    results.append([inputs[source] if source in team else terms.fresh(), terms.fresh()])
                 elif among.exchange is Exchange.REDUCE:
-                    combined = terms.of(among.combine, among.type, *sorted(given[other] for other in team))
+                    combined = terms.of(among.combine, among.type, *sorted(inputs[other] for other in team))
                     results.append([self.slices.has(combined, 32)])
                 else:
-                    results.append([terms.of(among.exchange, *((other, given[other]) for other in team))])
+                    results.append([terms.of(among.exchange, *((other, inputs[other]) for other in team))])
             return results
 
         return of
@@ -274,14 +281,14 @@ class Naming(Follower):
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             each = [[value(warp, lane) for value in values] for lane in lanes]
             each = self._turned(each) if move.transposed else each
-            given = {warp.threads[lane].number: row for lane, row in zip(lanes, each, strict=True)}
+            stored = {warp.threads[lane].number: row for lane, row in zip(lanes, each, strict=True)}
             single, many = len(machine.run.single), len(machine.run.lanes)
             self._cells.moves.clear()
             if not step(machine, warp, lanes, group):
                 return False
             left: dict[tuple[int, int], list[int]] = {}
             for access, n, first in _pieces(self._since(machine, single, many), move):
-                row = given.get(access.thread)  # none of a lane that has exited, where the warp may not go on
+                row = stored.get(access.thread)  # none of a lane that has exited, where the warp may not go on
                 term = self.terms.fresh() if row is None else row[n]
                 self._cells.store(access.block, first, move.unit, term)
                 left.setdefault((access.thread, access.first), []).append(term)
@@ -359,7 +366,7 @@ def _keeps_notes(code: Code) -> bool:
 
 def _function(code: Code, assumed: Sequence[str]) -> bool:
     """True if an instruction computes a function of its registers alone, or jumps."""
-    if code.jumps:
+    if code.does.jumps:
         return True
     names = {name for op in code.ops if isinstance(op, Assign) for name in registers_of(op.value)}
     special = any(name[0] == "%" for name in names)
@@ -407,7 +414,9 @@ def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[fr
     slots: set[int] = set()
     moves = {number: move for number, move in writers.items() if number in stores}
     waiting = [slot for move in moves.values() for slot in _stored_slots(move)]
-    waiting += [one.guard.slot for one in body if lowered(one).jumps and one.guard is not None]
+    waiting += [
+        instruction.guard.slot for instruction in body if lowered(instruction).jumps and instruction.guard is not None
+    ]
     while waiting:
         slot = waiting.pop()
         if slot in slots:
@@ -423,8 +432,10 @@ def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[fr
                         moves[number] = store
                         waiting += _stored_slots(store)
             elif not lowered(instruction).loads:
-                given = [item for item in instruction.operands[1:] if not isinstance(item, Mem | TensorOperand)]
-                waiting += [register for item in given for register in registers(item)]
+                operands = [
+                    operand for operand in instruction.operands[1:] if not isinstance(operand, Mem | TensorOperand)
+                ]
+                waiting += [register for operand in operands for register in registers(operand)]
     return frozenset(slots), moves
 
 

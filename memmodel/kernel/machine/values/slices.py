@@ -63,35 +63,39 @@ class Slices:
 
     def joined(self, pieces: Iterable[Piece]) -> int:
         """Pieces one above the other, the lowest first."""
-        terms, found = self._terms, list[Piece]()
-        for one in pieces:
-            known = terms.known(one.term)
+        terms, joined = self._terms, list[Piece]()
+        for piece in pieces:
+            known = terms.known(piece.term)
             if known is not None:
-                one = Piece(terms.number(known >> one.first & (1 << one.bits) - 1), 0, one.bits)
-            last = found[-1] if found else None
+                piece = Piece(terms.number(known >> piece.first & (1 << piece.bits) - 1), 0, piece.bits)
+            last = joined[-1] if joined else None
             low = None if last is None else terms.known(last.term)
             if last is not None and low is not None and known is not None:
-                low |= (terms.known(one.term) or 0) << last.bits
-                found[-1] = Piece(terms.number(low), 0, last.bits + one.bits)
-            elif last is not None and known is None and (last.term, last.first + last.bits) == one[:2]:
-                found[-1] = Piece(last.term, last.first, last.bits + one.bits)
-            elif one.bits > 0:
-                found.append(one)
-        top = terms.known(found[-1].term) if found else 0
-        if top is not None and found:
-            found[-1] = found[-1]._replace(bits=top.bit_length())
-            found = found[: None if top else -1]
-        if not found:
+                low |= (terms.known(piece.term) or 0) << last.bits
+                joined[-1] = Piece(terms.number(low), 0, last.bits + piece.bits)
+            elif last is not None and known is None and (last.term, last.first + last.bits) == piece[:2]:
+                joined[-1] = Piece(last.term, last.first, last.bits + piece.bits)
+            elif piece.bits > 0:
+                joined.append(piece)
+        top = terms.known(joined[-1].term) if joined else 0
+        if top is not None and joined:
+            joined[-1] = joined[-1]._replace(bits=top.bit_length())
+            joined = joined[: None if top else -1]
+        if not joined:
             return terms.number(0)
-        term, first, bits = found[0]
-        if len(found) == 1 and first == 0 and (terms.known(term) is not None or bits >= self._widths.get(term, WIDEST)):
+        term, first, bits = joined[0]
+        if (
+            len(joined) == 1
+            and first == 0
+            and (terms.known(term) is not None or bits >= self._widths.get(term, WIDEST))
+        ):
             return term
-        bits = sum(one.bits for one in found)
-        if len(found) > MOST_PIECES:
-            return self.has(terms.beyond(PIECES, "pieces", *found), bits)
-        made = self.has(terms.of("pieces", *found), bits)
-        self._pieces[made] = tuple(found)
-        return made
+        bits = sum(piece.bits for piece in joined)
+        if len(joined) > MOST_PIECES:
+            return self.has(terms.beyond(PIECES, "pieces", *joined), bits)
+        whole = self.has(terms.of("pieces", *joined), bits)
+        self._pieces[whole] = tuple(joined)
+        return whole
 
     def _cut(self, term: int, first: int, bits: int) -> list[Piece]:
         """The pieces that make up some bits of a term, and zeros above them."""
@@ -99,14 +103,14 @@ class Slices:
         if known is not None:
             return [Piece(self._terms.number(known >> first & (1 << bits) - 1), 0, bits)]
         whole = self._pieces.get(term) or (Piece(term, 0, self._widths.get(term, WIDEST)),)
-        at, found = 0, list[Piece]()
-        for one in whole:
-            low, high = max(first, at), min(first + bits, at + one.bits)
+        at, pieces = 0, list[Piece]()
+        for piece in whole:
+            low, high = max(first, at), min(first + bits, at + piece.bits)
             if low < high:
-                found.append(Piece(one.term, one.first + low - at, high - low))
-            at += one.bits
-        missing = bits - sum(one.bits for one in found)
-        return [*found, Piece(self._terms.number(0), 0, missing)] if missing else found
+                pieces.append(Piece(piece.term, piece.first + low - at, high - low))
+            at += piece.bits
+        missing = bits - sum(piece.bits for piece in pieces)
+        return [*pieces, Piece(self._terms.number(0), 0, missing)] if missing else pieces
 
     # ---- operations ------------------------------------------------------------------------------------------
 
@@ -114,66 +118,66 @@ class Slices:
         """The elements of a vector, each so wide, as one value."""
         return self.joined(piece for part in parts for piece in self._cut(part, 0, bits))
 
-    def turned(self, given: Sequence[int]) -> list[int]:
+    def turned(self, rows: Sequence[int]) -> list[int]:
         """A transposed matrix of 8 × 8 elements of 16 bits: of each row the lanes of a warp have four bytes, in their
         order, two elements each ("ldmatrix", "movmatrix").
         """
-        halves = [[self.part(one, 16 * half, 16) for half in range(2)] for one in given]
+        halves = [[self.part(row, 16 * half, 16) for half in range(2)] for row in rows]
         return [
             self.packed([halves[4 * (lane % 4 * 2 + n) + lane // 8][lane // 4 % 2] for n in range(2)], 16)
-            for lane in range(len(given))
+            for lane in range(len(rows))
         ]
 
-    def computed(self, op: str, type: DataType, given: Sequence[int]) -> int | None:
+    def computed(self, op: str, type: DataType, operands: Sequence[int]) -> int | None:
         """An operation that only moves bits; None if it does something else."""
         if op == "cvt":
-            return self.part(given[0], 0, type.width)
-        numbers, width = [self._terms.known(one) for one in given], type.width
+            return self.part(operands[0], 0, type.width)
+        numbers, width = [self._terms.known(operand) for operand in operands], type.width
         last = numbers[-1] if numbers else None
         if op == "shl" and last is not None:
             by = min(last, width)
-            return self.joined([Piece(self._terms.number(0), 0, by), *self._cut(given[0], 0, width - by)])
+            return self.joined([Piece(self._terms.number(0), 0, by), *self._cut(operands[0], 0, width - by)])
         if op == "shr" and last is not None and not type.signed:
-            return self.part(given[0], min(last, width), width - min(last, width))
+            return self.part(operands[0], min(last, width), width - min(last, width))
         if op == "and":
-            for one, mask in ((given[0], last), (given[1], numbers[0])):
+            for operand, mask in ((operands[0], last), (operands[1], numbers[0])):
                 if mask is not None:
-                    return self._masked(one, mask, width)
+                    return self._masked(operand, mask, width)
         if op in ("or", "xor"):
-            return self._merged(given[0], given[1], width)
+            return self._merged(operands[0], operands[1], width)
         if op == "prmt" and last is not None:
             places = [last >> 4 * n & 15 for n in range(4)]
             if all(place < 8 for place in places):
-                return self.joined(x for place in places for x in self._cut(given[place // 4], place % 4 * 8, 8))
+                return self.joined(x for place in places for x in self._cut(operands[place // 4], place % 4 * 8, 8))
         return None
 
     def _masked(self, term: int, mask: int, width: int) -> int | None:
         """The bits of a term that a number has too."""
-        found, at = list[Piece](), 0
-        while at < width and len(found) <= MOST_PIECES:
+        pieces, at = list[Piece](), 0
+        while at < width and len(pieces) <= MOST_PIECES:
             bit, begin = mask >> at & 1, at
             while at < width and mask >> at & 1 == bit:
                 at += 1
-            found += self._cut(term, begin, at - begin) if bit else [Piece(self._terms.number(0), 0, at - begin)]
-        return self.joined(found) if at == width else None
+            pieces += self._cut(term, begin, at - begin) if bit else [Piece(self._terms.number(0), 0, at - begin)]
+        return self.joined(pieces) if at == width else None
 
-    def _merged(self, one: int, other: int, width: int) -> int | None:
+    def _merged(self, first: int, second: int, width: int) -> int | None:
         """Two terms of which everywhere at least one is zero."""
-        cuts = sorted({0, width, *self._edges(one), *self._edges(other)})
+        cuts = sorted({0, width, *self._edges(first), *self._edges(second)})
         cuts = [at for at in cuts if at <= width]
-        found, zero = list[Piece](), self._terms.number(0)
+        pieces, zero = list[Piece](), self._terms.number(0)
         for low, high in pairwise(cuts):
-            parts = [self._cut(term, low, high - low) for term in (one, other)]
+            parts = [self._cut(term, low, high - low) for term in (first, second)]
             kept = [part for part in parts if any(piece.term != zero for piece in part)]
             if len(kept) > 1:
                 return None
-            found += kept[0] if kept else [Piece(zero, 0, high - low)]
-        return self.joined(found)
+            pieces += kept[0] if kept else [Piece(zero, 0, high - low)]
+        return self.joined(pieces)
 
     def _edges(self, term: int) -> list[int]:
         """Where pieces of a term begin and end."""
-        at, found = 0, list[int]()
-        for one in self._pieces.get(term, (Piece(term, 0, self._widths.get(term, WIDEST)),)):
-            at += one.bits
-            found.append(at)
-        return found
+        at, edges = 0, list[int]()
+        for piece in self._pieces.get(term, (Piece(term, 0, self._widths.get(term, WIDEST)),)):
+            at += piece.bits
+            edges.append(at)
+        return edges

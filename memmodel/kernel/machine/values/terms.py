@@ -1,4 +1,4 @@
-"""Values that nobody knows, as terms: one number for one value, whatever the data is.
+"""Symbolic values, as terms: one number for one value, whatever the data is.
 
 In: operations and the numbers of their operands. Out: numbers; equal numbers are equal values, different ones may be.
 Settled here: operations on equal operands are equal; sums, products, minima and maxima do not depend on the order of
@@ -41,7 +41,7 @@ MOST_TERMS = 1_500_000
 
 EQUAL, UNORDERED = "equal", "unordered"
 INTEGERS: tuple[Outcome, ...] = (EQUAL, (True, True), (True, False), (False, True), (False, False))
-"""How two integers compare: they are equal, or is the first one less, as signed and as unsigned numbers?"""
+"""How two integers compare: they are equal, or the first one is less or not, as signed and as unsigned numbers."""
 FLOATS: tuple[Outcome, ...] = (EQUAL, (True,), (False,), UNORDERED)
 BITS: tuple[Outcome, ...] = (True, False)
 
@@ -62,13 +62,13 @@ class Choices(NamedTuple):
 @lru_cache(maxsize=4096)
 def _cases(sizes: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
     """For each combination of outcomes the place in a table of only some of the comparisons."""
-    found = []
+    table = []
     for chosen in product(*map(range, sizes)):
         at = 0
         for place in places:
             at = at * sizes[place] + chosen[place]
-        found.append(at)
-    return tuple(found)
+        table.append(at)
+    return tuple(table)
 
 
 class Terms:
@@ -87,24 +87,24 @@ class Terms:
         self.limited: dict[int, str] = {}
         """Terms that a limit may keep apart from equal ones, with the limit."""
         self.doubtful = False
-        """Would more be equal if no number were NaN?"""
+        """True if more terms might be equal if no number were NaN."""
         self._fresh = 0
         self.false, self.true = self.number(0), self.number(1)
 
     def of(self, *key: Hashable) -> int:
         """The number of a term. Raises TermsSpent."""
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self._numbers)
-            if found >= MOST_TERMS:
+        term = self._numbers.get(key)
+        if term is None:
+            term = self._numbers[key] = len(self._numbers)
+            if term >= MOST_TERMS:
                 raise TermsSpent
             if (
                 self.limited
                 and key[0] not in ("number", "fresh")
                 and (limit := next(self._limits(key), None)) is not None
             ):
-                self.limited[found] = limit
-        return found
+                self.limited[term] = limit
+        return term
 
     def _limits(self, key: Iterable[Hashable]) -> Iterator[str]:
         """The limits of the terms in a key; other numbers in it only make more terms limited."""
@@ -116,16 +116,16 @@ class Terms:
 
     def beyond(self, limit: str, *key: Hashable) -> int:
         """The number of a term of which a limit hides what it is made of."""
-        found = self.of(*key)
-        self.limited.setdefault(found, limit)
-        return found
+        term = self.of(*key)
+        self.limited.setdefault(term, limit)
+        return term
 
     def number(self, value: int) -> int:
         """A value that is known."""
-        found = self.of("number", value)
-        if found not in self._known:
-            self._known[found], self._possible[found] = value, frozenset((value,))
-        return found
+        term = self.of("number", value)
+        if term not in self._known:
+            self._known[term], self._possible[term] = value, frozenset((value,))
+        return term
 
     def known(self, term: int) -> int | None:
         return self._known.get(term)
@@ -137,9 +137,9 @@ class Terms:
 
     # ---- operations ------------------------------------------------------------------------------------------
 
-    def computed(self, op: str, type: DataType, given: Sequence[int]) -> int:
+    def computed(self, op: str, type: DataType, inputs: Sequence[int]) -> int:
         """The result of an operation."""
-        operands, head = list(given), op.partition(".")[0]
+        operands, head = list(inputs), op.partition(".")[0]
         if head in COMMUTES and type == NANS_DIFFER and not self.ordered:
             self.doubtful = True
         elif head in COMMUTES:
@@ -151,52 +151,52 @@ class Terms:
 
     def _joined(self, name: tuple[str, DataType], operands: list[int]) -> int:
         """Integers joined in any order and grouping."""
-        parts = sorted(part for one in operands for part in self._grouped.get((name, one), (one,)))
+        parts = sorted(part for operand in operands for part in self._grouped.get((name, operand), (operand,)))
         if name[0] not in ("add", "xor"):
             parts = list(dict.fromkeys(parts))
         if len(parts) == 1:
             return parts[0]
         if len(parts) > MOST_OPERANDS:
             return self.beyond(f"{len(parts)} operands of {name[0]}, more than {MOST_OPERANDS}", name, *operands)
-        found = self.of(name, *parts)
-        self._grouped[name, found] = tuple(parts)
-        return found
+        term = self.of(name, *parts)
+        self._grouped[name, term] = tuple(parts)
+        return term
 
     # ---- what comparisons decide -----------------------------------------------------------------------------
 
-    def compared(self, op: str, type: DataType, one: int, other: int) -> int:
+    def compared(self, op: str, type: DataType, left: int, right: int) -> int:
         """The result of a comparison of two numbers, as a table over how they compare."""
         how, *modifiers = op.split(".")
         decide, unordered = TESTS[how] if type.floating else (operation(how, DataType("u", type.width)), False)
-        first, second = sorted((one, other))
+        first, second = sorted((left, right))
         atom = self._comparison(
-            type if type.floating else DataType("b", type.width), *modifiers, one=first, other=second
+            type if type.floating else DataType("b", type.width), *modifiers, left=first, right=second
         )
 
         def holds(outcome: Outcome) -> bool:
             if outcome in (EQUAL, UNORDERED):
                 return bool(decide(0, 0)) if outcome == EQUAL else unordered
             assert isinstance(outcome, tuple)
-            less = outcome[0 if type.signed else -1] == (first == one)
+            less = outcome[0 if type.signed else -1] == (first == left)
             return bool(decide(0, 1) if less else decide(1, 0))
 
         leaves = tuple(self.true if holds(outcome) else self.false for outcome in self._outcomes[atom])
         return self._table((atom,), leaves)
 
-    def _comparison(self, type: DataType, *modifiers: str, one: int, other: int) -> int:
+    def _comparison(self, type: DataType, *modifiers: str, left: int, right: int) -> int:
         """Two numbers compared; which outcomes are possible."""
-        atom = self.of("compare", type, *modifiers, one, other)
+        atom = self.of("compare", type, *modifiers, left, right)
         if atom in self._outcomes:
             return atom
         if type.floating:
             possible = tuple(x for x in FLOATS if not (self.ordered and x == UNORDERED))
             self.doubtful |= not self.ordered
-            self._outcomes[atom] = tuple(x for x in possible if one != other or x in (EQUAL, UNORDERED))
+            self._outcomes[atom] = tuple(x for x in possible if left != right or x in (EQUAL, UNORDERED))
             return atom
-        self._same[atom] = one, other
-        mine, others = self._possible.get(one), self._possible.get(other)
-        outcomes = INTEGERS if one != other else (EQUAL,)
-        if mine is not None and others is not None and one != other:
+        self._same[atom] = left, right
+        mine, others = self._possible.get(left), self._possible.get(right)
+        outcomes = INTEGERS if left != right else (EQUAL,)
+        if mine is not None and others is not None and left != right:
             signed = DataType("s", type.width).wrap
             if len(mine) * len(others) <= MOST_PAIRS:
                 met = {EQUAL if a == b else (signed(a) < signed(b), a < b) for a in mine for b in others}
@@ -206,44 +206,44 @@ class Terms:
         self._outcomes[atom] = outcomes
         return atom
 
-    def selected(self, which: int, one: int, other: int) -> int:
+    def selected(self, which: int, first: int, second: int) -> int:
         """selp: the first value where a predicate holds."""
-        key = "selected", which, one, other
+        key = "selected", which, first, second
         if key not in self._done:
-            self._done[key] = self._selected(which, one, other)
+            self._done[key] = self._selected(which, first, second)
         return self._done[key]
 
-    def _selected(self, which: int, one: int, other: int) -> int:
+    def _selected(self, which: int, first: int, second: int) -> int:
         decision = self._decision(which)
 
         def chosen(holds: int, yes: int, no: int) -> int:
             return yes if holds == self.true else no
 
-        found = self._combined(chosen, decision, self._table_of(one), self._table_of(other))
-        if found is None:
-            found = self._combined(chosen, decision, self._leaf(one), self._leaf(other))
-        return self.beyond(OUTCOMES, "select", which, one, other) if found is None else found
+        term = self._combined(chosen, decision, self._table_of(first), self._table_of(second))
+        if term is None:
+            term = self._combined(chosen, decision, self._leaf(first), self._leaf(second))
+        return self.beyond(OUTCOMES, "select", which, first, second) if term is None else term
 
-    def logic(self, head: str, *given: int) -> int:
+    def logic(self, head: str, *predicates: int) -> int:
         """and, or, xor, not of predicates."""
 
-        key = (head, *given)
+        key = (head, *predicates)
         if key not in self._done:
-            self._done[key] = self._logic(head, given)
+            self._done[key] = self._logic(head, predicates)
         return self._done[key]
 
-    def _logic(self, head: str, given: tuple[int, ...]) -> int:
+    def _logic(self, head: str, predicates: tuple[int, ...]) -> int:
         def work(*bits: int) -> int:
             held = [bit == self.true for bit in bits]
             result = {"and": all(held), "or": any(held), "xor": held[0] != held[-1], "not": not held[0]}[head]
             return self.true if result else self.false
 
-        found = self._combined(work, *map(self._decision, given))
-        return self.beyond(OUTCOMES, head, "pred", *sorted(given)) if found is None else found
+        term = self._combined(work, *map(self._decision, predicates))
+        return self.beyond(OUTCOMES, head, "pred", *sorted(predicates)) if term is None else term
 
-    def tested(self, fn: Operation, one: int, other: int) -> int | None:
+    def tested(self, fn: Operation, first: int, second: int) -> int | None:
         """What a function says of two values that are numbers in each case; None if they are not."""
-        tables = self._table_of(one), self._table_of(other)
+        tables = self._table_of(first), self._table_of(second)
         if any(leaf not in self._known for table in tables for leaf in table.leaves):
             return None
         return self._combined(lambda a, b: self.number(fn(self._known[a], self._known[b]) or 0), *tables)
@@ -275,14 +275,14 @@ class Terms:
         for table in tables:
             leaves = table.leaves
             columns.append([leaves[at] for at in _cases(sizes, tuple(place[atom] for atom in table.atoms))])
-        found = list(map(fn, *columns))
+        results = list(map(fn, *columns))
         for atom in atoms:
             if atom in self._same and EQUAL in self._outcomes[atom]:
                 equal = self._outcomes[atom].index(EQUAL)
-                one, other = self._same[atom]
+                first, second = self._same[atom]
                 digits = _cases(sizes, (place[atom],))
-                found = [one if at == equal and x == other else x for x, at in zip(found, digits, strict=True)]
-        return self._table(atoms, tuple(found))
+                results = [first if at == equal and x == second else x for x, at in zip(results, digits, strict=True)]
+        return self._table(atoms, tuple(results))
 
     def _table(self, atoms: tuple[int, ...], leaves: tuple[int, ...]) -> int:
         """The term of a table, without the comparisons that decide nothing."""
@@ -297,12 +297,12 @@ class Terms:
                 after *= count
         if not atoms:
             return leaves[0]
-        found = self.of("table", atoms, leaves)
-        if found not in self._choices:
-            self._choices[found] = Choices(atoms, leaves)
+        term = self.of("table", atoms, leaves)
+        if term not in self._choices:
+            self._choices[term] = Choices(atoms, leaves)
             sets = [self._possible.get(leaf) for leaf in dict.fromkeys(leaves)]
-            if all(one is not None for one in sets):
-                numbers = frozenset(x for one in sets if one is not None for x in one)
+            if all(possible is not None for possible in sets):
+                numbers = frozenset(x for possible in sets if possible is not None for x in possible)
                 if len(numbers) <= MOST_NUMBERS:
-                    self._possible[found] = numbers
-        return found
+                    self._possible[term] = numbers
+        return term

@@ -14,12 +14,12 @@ from memmodel.ptx.vocabulary import DataType
 
 def together(values: list[Value], unit: int) -> Value:
     """The elements of a vector as one number."""
-    found = 0
+    total = 0
     for number, value in enumerate(values):
         if value is None:
             return None
-        found |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
-    return found
+        total |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
+    return total
 
 
 def extended(value: Value, unit: int, extend: int) -> Value:
