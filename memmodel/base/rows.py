@@ -314,9 +314,12 @@ def has_cycle(graph: Mapping[T, Iterable[T]]) -> bool:
 
 
 def total_order(over: int, before: Sequence[int], ranks: Sequence[int]) -> Rows:
-    """A strict total order on a set: after what is `before` a member, where that has no cycle; lower ranks first."""
+    """A strict total order on a set: after what is `before` a member, where that has no cycle; lower ranks first.
+
+    Members without a rank come last.
+    """
     rows = [0] * len(before)
-    waiting = sorted(bits(over), key=ranks.__getitem__)
+    waiting = sorted(bits(over), key=lambda member: ranks[member] if member < len(ranks) else len(before))
     while waiting:
         remaining = sum(1 << member for member in waiting)
         first = next((member for member in waiting if not before[member] & remaining), waiting[0])

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from memmodel.base.resources import DEFAULT_MODEL
+from memmodel.base.resources import DEFAULT_MODEL, is_shipped
 from memmodel.errors import InputError, suggestion
 
 FILE = "pyproject.toml"
@@ -68,18 +68,35 @@ _EXAMPLES = {
 
 
 def _beside(path: Path, key: str, value: object) -> object:
-    """Paths as seen from where the command runs; everything else as it is."""
+    """Paths as seen from where the command runs; everything else as it is. Raises InputError."""
     if key == "suite" and isinstance(value, list):
-        return [os.path.relpath(path.parent / str(folder)) for folder in value]
-    if key == "model" and str(value).endswith(".cat"):
-        place = path.parent / str(value)
-        if not place.resolve().is_relative_to(path.parent.resolve()):
-            hint = "a project names a shipped model or a file of its own; --model names any other"
-            raise InputError(f"{path}: [tool.memmodel] model lies outside the project", hint=hint)
-        return os.path.relpath(place)
+        return [_inside(path, key, str(place)) for place in value]
+    if key == "readings" and isinstance(value, list):
+        return [_model(path, key, str(name)) for name in value]
+    if key == "model":
+        return _model(path, key, str(value))
     if key in ("budget", "memory"):
         return str(value)
     return value
+
+
+def _model(path: Path, key: str, name: str) -> str:
+    """A shipped model or reading by its name, or a cat file of the project. Raises InputError."""
+    if name.endswith(".cat"):
+        return _inside(path, key, name)
+    if not is_shipped(name):
+        hint = f"a shipped model such as {DEFAULT_MODEL}, or a .cat file of the project; --model names any other"
+        raise InputError(f"{path}: [tool.memmodel] {key}: no model `{name[:80]}` is shipped", hint=hint)
+    return name
+
+
+def _inside(path: Path, key: str, name: str) -> str:
+    """A place in the project, which nobody's configuration leaves. Raises InputError."""
+    place = path.parent / name
+    if "\0" in name or not place.resolve().is_relative_to(path.parent.resolve()):
+        hint = "a project names files of its own; the command line names any other"
+        raise InputError(f"{path}: [tool.memmodel] {key} lies outside the project", hint=hint)
+    return os.path.relpath(place)
 
 
 def _find(folder: Path) -> Path | None:

@@ -90,8 +90,8 @@ class Renaming:
         return self.writer(place[0]), place[1]
 
     def ordered(self, event: Ordered) -> Ordered:
-        writer, side, cell = event
-        return self.writer(writer), side, None if cell is None else self.cell(cell)
+        writer, side, cell, issue = event
+        return self.writer(writer), side, None if cell is None else self.cell(cell), issue
 
 
 def _steps(old: LoweredTest, new: LoweredTest, thread: int) -> dict[int, int]:

@@ -16,8 +16,9 @@ Place = tuple[RecordName | None, int]
 """The life of an mbarrier object (the init that began it, or None), and how many of its phases are over."""
 
 
-Ordered = tuple[Writer, Side | None, Cell | None]
-"""An event of a total order: its record (None for an initial write), and which half and bytes of an access it is."""
+Ordered = tuple[Writer, Side | None, Cell | None, bool]
+"""An event of a total order: its record (None for an initial write), which half and bytes of an access it is, and
+whether it is the issue of what the record does: an issue and its signal may share a record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memmodel.answer import Budget, Witness
-from memmodel.base.labels import Access, Fence, InitialWrite, Side
+from memmodel.base.labels import Access, Fence, InitialWrite, Issue, Side
 from memmodel.base.rows import Rows, closure, has_cycle, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
@@ -148,7 +148,7 @@ class _Where:
     def __init__(self, frame: FixedPart, traces: Sequence[Trace]) -> None:
         self.frame = frame
         self._events: dict[tuple[Writer, Side], list[int]] = {}
-        self._any: dict[object, int] = {}
+        self._others: dict[tuple[object, bool], int] = {}
         for number, event in enumerate(frame.events):
             record = frame.record_of(event)
             name = None if record is None else record.name
@@ -157,13 +157,13 @@ class _Where:
             elif isinstance(event.label, Access):
                 self._events.setdefault((name, event.label.side), []).append(number)
             else:
-                self._any[name] = number
+                self._others[name, isinstance(event.label, Issue)] = number
 
-    def event(self, name: object) -> int:
-        """The only event of a record that is not an access."""
-        if name not in self._any:
+    def event(self, name: object, *, issue: bool = False) -> int:
+        """The event of a record that is no access: its issue, or the only other one."""
+        if (name, issue) not in self._others:
             raise InternalError(f"replay: there is no event {name}")
-        return self._any[name]
+        return self._others[name, issue]
 
     def at(self, name: Writer, side: Side, cell: Cell) -> list[int]:
         """The events of a record that access some byte of a cell."""
@@ -267,8 +267,12 @@ class _Where:
         places: dict[int, list[int]] = {}
         for index, events in choice.orders:
             ranks = places[index] = [len(events)] * self.frame.count
-            for rank, (name, side, cell) in enumerate(events):
-                for number in [self.event(name)] if side is None or cell is None else self.at(name, side, cell):
+            for rank, (name, side, cell, issue) in enumerate(events):
+                if side is not None and cell is not None:
+                    named = self.at(name, side, cell)
+                else:
+                    named = [self.event(name, issue=issue)]
+                for number in named:
                     ranks[number] = min(ranks[number], rank)
         return places
 

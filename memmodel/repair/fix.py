@@ -119,8 +119,11 @@ def fix(
 
     layout = laid(Source(name, text))
     asked = api.questions(api.lowered(Source(name, layout.blocks)))
-    with together(options.budget):
-        fixed = _fixed(name, layout.blocks, asked, models, options, most, seconds, progress)
+    try:
+        with together(options.budget):
+            fixed = _fixed(name, layout.blocks, asked, models, options, most, seconds, progress)
+    except BudgetSpent as spent:  # before a search began that keeps what it finds
+        return Fixed(name, (), (), 1, f"what would repair it is not decided: {spent}")
     repairs = tuple(_as_written(repair, layout) for repair in fixed.repairs)
     return replace(fixed, repairs=repairs, reason=layout.said(fixed.reason))
 

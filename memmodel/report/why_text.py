@@ -26,6 +26,11 @@ WORDS = {
 }
 """Base relations in words, with their two events."""
 
+MISSED = "{0} asks for what no execution with this outcome has"
+"""What a negated axiom forbids."""
+
+ITSELF = "is related to itself by"
+
 
 def brief_story(story: Story, style: Style = plain) -> list[str]:
     """`because …`: the first things that are missing, a line each."""
@@ -48,13 +53,16 @@ CLOSING = {
 
 
 def brief_contradiction(contradiction: Contradiction) -> list[str]:
-    """`because …`: the two accesses that a cycle closes on, the way between them, and what closes it."""
+    """`because …`: the two accesses that a cycle closes on, the way between them, and what closes it; or the path that
+    is forbidden."""
     steps = contradiction.steps
+    if not steps:
+        return _wrapped("because ", MISSED.format(contradiction.axiom))
     closing = [number for number, step in enumerate(steps) if step.relation in CLOSING]
-    if len(closing) != 1 or len(steps) < 2:
-        return _wrapped(
-            "because of a cycle: ", "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in steps)
-        )
+    closes = steps[0].first == steps[-1].second
+    if len(closing) != 1 or len(steps) < 2 or not closes:
+        links = "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in steps)
+        return _wrapped("because of a cycle: " if closes and len(steps) > 1 else "because ", links)
     way = (*steps[closing[0] + 1 :], *steps[: closing[0]])
     links = "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in way if step.relation != "po")
     head = f"because {_bare(way[0].first)} comes before {_bare(way[-1].second)}"
@@ -76,6 +84,8 @@ def _words(step: PathStep, first: str, second: str) -> str:
             for part in step.parts
         )
         return ", ".join(parts)
+    if step.first == step.second:
+        return f"{first} {ITSELF} {step.relation}"
     return WORDS.get(step.relation, f"{{0}} {step.relation} {{1}}").format(first, second)
 
 
@@ -149,7 +159,8 @@ def _steps(steps: tuple[PathStep, ...], style: Style, indent: str) -> list[str]:
         if not (step.first.missing or step.second.missing) or step.relation != "po":
             mark = "|" if step.holds else style("x", "bad")
             lines.append(f"{indent}  {mark} {_link(step)}")
-        lines.append(f"{indent}{_place(step.second, style)}")
+        if step.first != step.second or step.parts:
+            lines.append(f"{indent}{_place(step.second, style)}")
         last = step.second
     return lines
 
@@ -168,6 +179,8 @@ def _link(step: PathStep) -> str:
         parts = ", ".join(_link(part) for part in step.parts)
         head = f"synchronizes ({step.relation}{clause})" if "sync" in step.relation else step.relation
         return f"{head}: {parts}"
+    if step.first == step.second:
+        return f"{first} {ITSELF} {step.relation}"
     return WORDS.get(step.relation, step.relation).format(first, second)
 
 
@@ -175,6 +188,8 @@ def _contradiction(contradiction: Contradiction, style: Style) -> list[str]:
     lines = [f"  {style(contradiction.axiom, 'name')}: in an execution that only this axiom forbids"]
     if contradiction.rule:
         lines += _wrapped("    ", contradiction.rule)
+    if not contradiction.steps:
+        return [*lines, *_wrapped("    ", MISSED.format(contradiction.axiom))]
     lines += _steps(contradiction.steps, style, "      ")
     rests = "; ".join(f"{place.text} ({place.where})" for place in contradiction.rests_on)
     lines += _wrapped("    it rests on ", rests)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memmodel.base.labels import Access, Action, Half, Side
+from memmodel.base.labels import Access, Action, Half, Issue, Side
 from memmodel.concrete.records import RecordName
 from memmodel.encode.relations import Rel
 from memmodel.errors import InternalError
@@ -153,9 +153,9 @@ class _Reader:
 
     def _ordered(self, event: Event) -> Ordered:
         if not isinstance(event, MemoryEvent):
-            return self.writer(event), None, None
+            return self.writer(event), None, None, isinstance(event.label, Issue)
         side = event.label.side if isinstance(event.label, Access) else Side.WRITE
-        return self.writer(event), side, event.cell
+        return self.writer(event), side, event.cell, False
 
     def _edges(self, rel: Rel) -> Iterator[tuple[Event, Event]]:
         for a, row in enumerate(rel):

@@ -115,6 +115,8 @@ def _ends(diagnosis: Diagnosis | None, pair: tuple[int, int] | None) -> tuple[in
     if not order:  # one communication edge is forbidden by itself
         return pair or (diagnosis.chain[0].first, diagnosis.chain[0].second)
     ends = (order[0].first, order[-1].second)
+    if ends[0] == ends[1] and len(order) == 1:  # an event that breaks the axiom by itself
+        return pair
     if pair is None and len(order) == len(diagnosis.chain):
         # A cycle with several communication edges: the first of them was overtaken.
         link = next((link for link in diagnosis.chain if link.name == "fr"), None)

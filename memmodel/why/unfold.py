@@ -17,6 +17,7 @@ from memmodel.base.kinds import Kind
 from memmodel.base.labels import Fence, Mark, ProxyFence
 from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary
+from memmodel.cat.text.printer import show
 from memmodel.concrete.execution import ConcreteEvent
 from memmodel.errors import InternalError
 from memmodel.why.values import Values
@@ -37,6 +38,9 @@ Chain = tuple[Link, ...]
 
 COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1")
 """Edges between accesses to one location."""
+
+LONGEST = 80
+"""A relation that is written out is cut after so many characters."""
 
 _TITLE = re.compile(r"\(\*\s*[-=]{3,}[^\n]*?\(([^()\n]*\"[^()\n]*)\)[^\n]*\*\)")
 
@@ -63,12 +67,30 @@ class Unfolding:
     def broken(self, check: Check, behind: int = 0) -> Chain:
         """The shortest cycle or contradiction by which an execution breaks an axiom.
 
-        `behind`: a mask of accesses; of several cycles, one that closes on one of these is the first.
+        Where a set or an identity has an event, it is a link from the event to itself. Empty for a negated axiom: what
+        it asks for is nowhere. `behind`: a mask of accesses; of several cycles, one that closes on one of these is the
+        first.
         """
-        chains = [chain for chain in self._contradictions(check) if chain]
+        if check.negated:
+            return ()
+        chains = list(self._contradictions(check))
         if not chains:
             raise InternalError(f"{check.name} is not broken")
-        return min(chains, key=lambda chain: (not closes_on(chain, behind), len(chain)))
+        linked = [chain for chain in chains if chain]
+        if not linked:
+            return self._itself(check)
+        return min(linked, key=lambda chain: (not closes_on(chain, behind), len(chain)))
+
+    def _itself(self, check: Check) -> Chain:
+        """A link from the first event that breaks an axiom by itself to this event."""
+        body = check.body
+        if body.kind is Kind.SET:
+            members = self.values.value(body)
+            assert isinstance(members, int)
+            event, name = bits(members)[0], f"[{show(body)}]"
+        else:
+            event, name = next(a for a, row in enumerate(self.values.rows(body)) if row >> a & 1), show(body)
+        return (Link(event, event, name if len(name) <= LONGEST else f"{name[:LONGEST]} …"),)
 
     def excluded(self, check: Check, a: int, b: int) -> Chain:
         """Why a flag of the form `X \\ R` does not report a pair of X: how the two are related by R."""
@@ -90,7 +112,9 @@ class Unfolding:
 
     def _contradictions(self, check: Check) -> Iterator[Chain]:
         values, body = self.values, check.body
-        if check.negated or body.kind is Kind.SET:
+        if body.kind is Kind.SET:
+            if values.value(body):
+                yield ()
             return
         rows = values.rows(body)
         if check.test == "empty":

@@ -134,13 +134,35 @@ def test_no_character_of_a_text_reaches_the_terminal(char, run, tmp_path):
     assert code == 2 and char not in said and escaped(char) in said
 
 
-def test_a_pyproject_of_somebody_else_names_no_model_elsewhere(run, tmp_path, monkeypatch):
-    (tmp_path / "secret.cat").write_text(SECRET)
+@pytest.mark.parametrize(
+    "line",
+    [
+        'model = "../secret.cat"',
+        'model = "../secret.txt"',
+        'model = "ABOVE/secret.txt"',
+        'model = "/etc/passwd"',
+        'model = "link.cat"',
+        'model = "own.txt"',
+        'model = "../../../../../../../../etc/passwd"',
+        'readings = ["../secret.txt"]',
+        'readings = ["../secret.cat"]',
+        'readings = ["ABOVE/secret.txt"]',
+        'suite = ["../secret.txt"]',
+        'suite = ["link.cat"]',
+        'suite = ["ABOVE"]',
+    ],
+)
+def test_a_pyproject_of_somebody_else_names_no_file_elsewhere(line, run, tmp_path, monkeypatch):
     path = test(tmp_path)
-    (path.parent / "pyproject.toml").write_text('[tool.memmodel]\nmodel = "../secret.cat"\n')
+    for place in ("secret.cat", "secret.txt", "secret.litmus", f"{path.parent.name}/own.txt"):
+        (tmp_path / place).write_text(SECRET)
+    (path.parent / "link.cat").symlink_to(tmp_path / "secret.cat")
+    (path.parent / "pyproject.toml").write_text(f"[tool.memmodel]\n{line.replace('ABOVE', str(tmp_path))}\n")
     monkeypatch.chdir(path.parent)
-    code, said = run("check", "t.litmus")
-    assert code == 2 and "hunter2" not in said
+    for command in ("check", "outcomes", "suite"):
+        code, said = run(command, *(["t.litmus"] if command != "suite" else []))
+        assert code == 2 and "hunter2" not in said and "root:" not in said
+        assert "[tool.memmodel]" in said
 
 
 def test_allow_include_names_a_folder(tmp_path):
