@@ -133,6 +133,7 @@ class Domain(WordList):
 
     LAUNCH: a CTA and the grid that depends on its own; GRID: a grid that is complete and the one that depends on it.
     PAIR: the two CTAs that manage tensor memory together. It orders nothing, and a wait may end before it is complete.
+    COLUMNS: an alloc of tensor memory by itself; it waits where its columns are not there, and orders nothing.
     """
 
     CTA = "cta"
@@ -141,9 +142,12 @@ class Domain(WordList):
     LAUNCH = "launch"
     GRID = "grid"
     PAIR = "pair"
+    COLUMNS = "columns"
 
 
 BETWEEN_GRIDS = (Domain.LAUNCH, Domain.GRID)
+OF_TENSOR_MEMORY = (Domain.PAIR, Domain.COLUMNS)
+"""Where threads wait for tensor memory, and nothing is ordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +248,11 @@ class Allocation(WordList):
 
 @dataclass(frozen=True, slots=True)
 class Allocates:
-    """tcgen05.alloc, dealloc or relinquish_alloc_permit."""
+    """tcgen05.alloc, dealloc or relinquish_alloc_permit. `columns`: how many, if that is known before the test runs."""
 
     what: Allocation
     group: int | None
+    columns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

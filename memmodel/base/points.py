@@ -38,6 +38,8 @@ class BarrierId:
             return f"end of grid {self.key[0]}"
         if self.domain is Domain.PAIR:
             return "tensor memory of the CTA pair"
+        if self.domain is Domain.COLUMNS:
+            return "free columns of tensor memory"
         number = f" {self.key[0]}" if self.domain is Domain.CTA else ""
         return f"{self.domain.value} barrier{number}"
 

@@ -180,7 +180,9 @@ def _accumulator(point: Point) -> Hashable:
 
 
 def _allocation(point: Point) -> Hashable:
-    return point.range.instance if isinstance(point.label, Allocates) and point.range is not None else None
+    if not isinstance(point.label, Allocates) or point.range is None:
+        return None
+    return point.range.instance, point.label.columns
 
 
 def _on_object(point: Point) -> bool:
@@ -335,7 +337,10 @@ RELATIONS: tuple[BaseRelation, ...] = (
         key=_accumulator,
     ),
     BaseRelation(
-        "samealloc", "tcgen05.alloc and dealloc of one allocation", "tcgen05.alloc, tcgen05.dealloc", key=_allocation
+        "samealloc",
+        "tcgen05.alloc and dealloc of one allocation and number of columns",
+        "tcgen05.alloc, tcgen05.dealloc",
+        key=_allocation,
     ),
     BaseRelation(
         "exits",

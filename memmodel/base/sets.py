@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memmodel.base.labels import (
+    OF_TENSOR_MEMORY,
     TCGEN,
     Access,
     Action,
@@ -133,7 +134,7 @@ def _is_generic(label: Label) -> bool:
 
 
 def _is_half(half: Half) -> Holds:
-    return lambda label: isinstance(label, Barrier) and label.half is half and label.domain is not Domain.PAIR
+    return lambda label: isinstance(label, Barrier) and label.half is half and label.domain not in OF_TENSOR_MEMORY
 
 
 def _is_red(label: Label) -> bool:

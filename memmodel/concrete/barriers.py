@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
+from memmodel.base.labels import BETWEEN_GRIDS, OF_TENSOR_MEMORY, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.base.rows import bits, has_cycle
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
@@ -134,8 +134,8 @@ class BarrierUses:
     def _by_number(self) -> bool:
         """True if the k-th arrival of each thread is in generation k: everyone has to arrive; or as many threads as a
         generation takes use the barrier, and each of them waits whenever it arrives; or a grid ends, or a pair of CTAs
-        acts together."""
-        if self.barrier.domain in (Domain.GRID, Domain.PAIR):
+        acts together, or an alloc waits for columns."""
+        if self.barrier.domain in (Domain.GRID, *OF_TENSOR_MEMORY):
             return True
         counts = {arrival.record.count for arrival in self.arrives}
         if counts <= {None} or all(count is not None and count < 0 for count in counts):
@@ -222,7 +222,7 @@ class BarrierUses:
 
     def exits(self, assignment: Generations) -> list[tuple[int, int]]:
         """(thread, event): that wait is released by the exit of that thread, which does not arrive."""
-        if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
+        if self.barrier.domain in (*BETWEEN_GRIDS, *OF_TENSOR_MEMORY):
             return []
         pairs = []
         for wait in self.waits:
@@ -240,6 +240,8 @@ class BarrierUses:
         if self.barrier.domain is Domain.LAUNCH:
             grid, cta = self.barrier.key
             return f"{self.barrier.text}: CTA {cta} of grid {grid} neither launches nor ends"
+        if self.barrier.domain is Domain.COLUMNS:
+            return f"{self.barrier.text}: not as many are left as the alloc asks for"
         number = waiting.generation if waiting.arrive is None else assignment[waiting.arrive]
         generation = self.generation(assignment, number or 0)
         gone = self.gone(assignment, number or 0) if generation.needed is None else 0
@@ -283,7 +285,7 @@ def meet(barriers: Sequence[BarrierUses], choice: Sequence[Generations]) -> Meet
     meeting = Meeting({}, [], [], [])
     for uses, chosen in zip(barriers, choice, strict=True):
         meeting.generations.update(chosen)
-        if uses.barrier.domain is Domain.PAIR:
+        if uses.barrier.domain in OF_TENSOR_MEMORY:
             continue
         for wait in uses.waits:
             number = uses.awaited(chosen, wait)
@@ -306,7 +308,7 @@ def mixed(barriers: Sequence[BarrierUses]) -> list[tuple[int, int]]:
     return [
         (first.event, second.event)
         for uses in barriers
-        if uses.barrier.domain not in (*BETWEEN_GRIDS, Domain.PAIR)
+        if uses.barrier.domain not in (*BETWEEN_GRIDS, *OF_TENSOR_MEMORY)
         for first in uses.arrives
         for second in uses.arrives
         if first is not second

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations, product
 
-from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
+from memmodel.base.labels import BETWEEN_GRIDS, OF_TENSOR_MEMORY, Barrier, Domain, Half
 from memmodel.base.logic import FALSE, Logic
 from memmodel.base.points import BarrierId
 from memmodel.encode.counting import ByNumber, count
@@ -41,7 +41,7 @@ class Barriers:
 
     def _relate(self, barrier: _OneBarrier) -> None:
         domain = barrier.barrier.domain
-        if domain is Domain.PAIR:
+        if domain in OF_TENSOR_MEMORY:
             return
         logic = self.logic
         for wait in barrier.waits:
@@ -170,8 +170,8 @@ class _OneBarrier:
     def _is_indexed(self) -> bool:
         """True if the k-th arrival of each thread is in generation k: everyone has to arrive, or as many threads as a
         generation takes use the barrier, each of them waiting whenever it arrives; or a grid ends, or a pair of CTAs
-        acts together."""
-        if self.barrier.domain in (Domain.GRID, Domain.PAIR):
+        acts together, or an alloc waits for columns."""
+        if self.barrier.domain in (Domain.GRID, *OF_TENSOR_MEMORY):
             return True
         counts = {event.count for event in self.arrives}
         if counts <= {None} or all(number is not None and number < 0 for number in counts):
@@ -276,7 +276,7 @@ class _OneBarrier:
         """
         logic = self.logic
         members = self._members(number)
-        if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
+        if self.barrier.domain in (*BETWEEN_GRIDS, *OF_TENSOR_MEMORY):
             return self._full(number)
         some = logic.disj(_formulas(members))
         present = [
@@ -345,7 +345,7 @@ class _OneBarrier:
         logic.require(-wait.runs, *link.values())
         for number, formula in link.items():
             logic.require(-formula, self.complete.get(number, FALSE))
-            if self.barrier.domain in BETWEEN_GRIDS:
+            if self.barrier.domain in (*BETWEEN_GRIDS, *OF_TENSOR_MEMORY):
                 continue
             members = self._members(number)
             full = self._full(number) if any(event.count is not None for event, _ in members) else FALSE

@@ -40,6 +40,7 @@ class Reason(Enum):
     PARITY = "wrong parity"
     COUNT = "an arrive count that does not match"
     BYTES = "expected bytes that do not match"
+    NO_COLUMNS = "tensor memory that is not free"
     NEVER_WRITTEN = "a value that nobody writes"
     DEADLOCK = "each waits for the other"
     GONE = "an object or CTA that may be gone"

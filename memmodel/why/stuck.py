@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from memmodel.answer import Witness
-from memmodel.base.labels import Access
+from memmodel.base.labels import Access, Domain
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
@@ -56,6 +56,9 @@ def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reas
 def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
     waiting = [blocked for blocked in stopped if blocked != thread]
     names = [execution.frame.lowered.test.threads[blocked].name for blocked in waiting]
+    last = execution.frame.traces[thread].records[-1]
+    if isinstance(last, BarrierRecord) and last.barrier.domain is Domain.COLUMNS:
+        return Reason.NO_COLUMNS, "a dealloc before it, or fewer columns"
     own = {_barriers(execution, blocked) for blocked in (thread, *waiting)}
     if waiting and len(own) > 1:
         return Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself"

@@ -266,13 +266,13 @@ SYNCHRONIZED = {
     "tcgen05.fence::before_thread_sync;": ["Emit(Mark(before))"],
     "tcgen05.fence::after_thread_sync;": ["Emit(Mark(after))"],
     "tcgen05.alloc.cta_group::1.sync.aligned.b32 [tile+4], 32;": [
-        "Emit(Allocates(alloc 1) address=&acc columns=4)",
+        "Emit(Allocates(alloc 1 columns=32) address=&acc columns=4)",
         "Write([&acc] Elements(&tile+4 shared_cta size=4) Access(write))",
     ],
     "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r0, 32;": [
         "AtBarrier(Barrier(arrive pair) [1] 2)",
         "AtBarrier(Barrier(wait pair) [1] 2)",
-        "Emit(Allocates(dealloc 2) address=%r0 columns=-1)",
+        "Emit(Allocates(dealloc 2 columns=32) address=%r0 columns=-1)",
     ],
     "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;": ["Emit(Allocates(relinquish 1))"],
 }

@@ -159,6 +159,7 @@ REST = {
     "async/undefined/barrier-two-counts": Reason.RULE,
     "async/barriers/arrive-then-own-sync": Reason.NOTHING_MISSING,
     "async/instructions/grid-wait-read-only": Reason.READ_ONLY,
+    "async/tcgen05/alloc-no-columns-left": Reason.NO_COLUMNS,
 }
 """Where no order between two accesses is missing."""
 

@@ -24,10 +24,17 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.isa.call import Call
+from memmodel.isa.matrix.tensor_columns import (
+    ColumnUse,
+    allocations,
+    column_use,
+    columns_given_back,
+    columns_of,
+    columns_taken,
+)
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
 from memmodel.isa.row import Effect, Row, Rule, Since, Together, in_blocks, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue, matrix_a, tracked
-from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
@@ -45,11 +52,23 @@ def alloc(call: Call) -> tuple[Op, ...]:
     """tcgen05.alloc: the address of the allocated variable goes to shared memory."""
     where = address_in(call, call.operands[0], Space.SHARED)
     valid = _check_columns(call, call.operands[1])
-    variable = _allocated(call)
+    variable, use = _allocated(call), column_use(call)
     address = AddressOf(variable.name)
-    allocated = Emit(Allocates(Allocation.ALLOC, group(call)), address, columns=variable.length)
+    label = Allocates(Allocation.ALLOC, group(call), _labelled(call, use))
+    taken = columns_taken(call, use, variable, call.integer(call.operands[1]))
     written = Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE))
-    return (*valid, *_together(call, Allocation.ALLOC), allocated, written)
+    return (
+        *valid,
+        *_together(call, Allocation.ALLOC),
+        *taken,
+        Emit(label, address, columns=variable.length),
+        written,
+    )
+
+
+def _labelled(call: Call, use: ColumnUse) -> int | None:
+    """The number of columns as the label has it, by which the model compares alloc and dealloc."""
+    return columns_of(call, call.context.thread, call.instruction) if use.known else None
 
 
 def alloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
@@ -82,20 +101,12 @@ def _together(call: Call, action: Allocation) -> tuple[Op, ...]:
 
 def _allocated(call: Call) -> Variable:
     """The tensor variable whose turn it is among those of the test."""
-    test = call.context.test
-    declared = [v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None]
-    threads = [thread for thread in test.threads if thread.place.cta_id == call.place.cta_id]
-    allocations = [
-        instruction
-        for thread in threads
-        for instruction in instructions(thread)
-        if instruction.mnemonic.startswith("tcgen05.alloc")
-    ]
-    turn = next((k for k, instruction in enumerate(allocations) if instruction is call.instruction), len(declared))
-    if turn >= len(declared):
+    turn = (variable for _, instruction, variable in allocations(call) if instruction is call.instruction)
+    variable = next(turn, None)
+    if variable is None:
         hint = "declare what it allocates: `.tensor .b32 acc[4];`"
         call.fail(f"no .tensor variable is left for this {call.head}", hint=hint)
-    return declared[turn]
+    return variable
 
 
 def dealloc(call: Call) -> tuple[Op, ...]:
@@ -105,8 +116,10 @@ def dealloc(call: Call) -> tuple[Op, ...]:
     address: Expr = call.value(operand)
     if not isinstance(operand, Reg):
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
-    freed = Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=WHOLE)
-    return (*valid, *_together(call, Allocation.DEALLOC), freed)
+    use = column_use(call)
+    freed = Emit(Allocates(Allocation.DEALLOC, group(call), _labelled(call, use)), address, columns=WHOLE)
+    given_back = columns_given_back(call, use, address, call.integer(call.operands[1]))
+    return (*valid, *_together(call, Allocation.DEALLOC), freed, *given_back)
 
 
 def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
@@ -170,8 +183,8 @@ ROWS = (
         (GROUP, *ALIGNED, _ALLOC_SPACE, in_blocks("type", "b32")),
         ("[dst]", "nCols"),
         alloc,
-        "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address"
-        + _MAY_WAIT,
+        "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address; it waits "
+        "while the thread holds so many columns that there are not enough" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         lower_module=alloc_in_warp,
         together=Together.WARP,
@@ -183,7 +196,7 @@ ROWS = (
         (GROUP, *ALIGNED, in_blocks("type", "b32")),
         ("taddr", "nCols"),
         dealloc,
-        "an event that ends the life of the variable at that address" + _MAY_WAIT,
+        "an event that ends the life of the variable at that address, which has as many columns" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         lower_module=dealloc_in_warp,
         together=Together.WARP,

@@ -1,0 +1,148 @@
+"""How many columns of tensor memory the CTA of a litmus thread has left.
+
+In: the Call of a tcgen05.alloc or dealloc. Out: the steps that count its columns, and at which an alloc waits for ever
+if they are not there. Settled here: a thread counts what it allocates and frees itself in a register that is hidden,
+and only in a CTA whose allocations may ask for more than the 512 columns. "The Tensor Memory must be allocated by a
+single warp in a CTA": where several threads allocate or free so many, whether an alloc has to wait for the others is
+not modelled. Where the columns lie is not counted: "the number of columns allocated should not increase", so that what
+is free always has room. Source: PTX ISA "Tensor Memory Allocation", "tcgen05.alloc, tcgen05.dealloc".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.isa.call import Call
+from memmodel.litmus.constants import constants, instructions, repeated
+from memmodel.litmus.syntax import Instruction, Thread, Variable
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.ops import Assign, AtBarrier, Op, UndefinedIf, Unmodelled
+from memmodel.ptx.operands import Imm, Reg
+from memmodel.ptx.vocabulary import DataType, Space
+
+COLUMNS = 512
+COUNTED = "#columns"
+_U32 = DataType("u", 32)
+UNSURE = "several threads of a CTA allocate or free tensor memory, and ask for more than its 512 columns together"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """What the threads of a CTA do to its tensor memory.
+
+    `own`, `others`: the columns that the executing thread and the others allocate at most; more than there are for an
+    alloc in a loop. `others_free`: another thread frees some. `known`: the number of every alloc and
+    dealloc is known before the test runs.
+    """
+
+    own: int = 0
+    others: int = 0
+    others_free: bool = False
+    known: bool = True
+
+    @property
+    def may_be_short(self) -> bool:
+        """True if the allocations may ask for more columns than there are."""
+        return self.own + self.others > COLUMNS
+
+
+def column_use(call: Call) -> ColumnUse:
+    """What the threads of the executing thread's CTA do."""
+    use = ColumnUse()
+    for thread in call.context.test.threads:
+        if thread.place.cta_id != call.place.cta_id:
+            continue
+        for instruction, again in _management(thread):
+            columns = columns_of(call, thread, instruction)
+            use = replace(use, known=use.known and columns is not None)
+            most = COLUMNS + 1 if again else columns or COLUMNS
+            if instruction.parts[1] == "dealloc":
+                use = replace(use, others_free=use.others_free or thread is not call.context.thread)
+            elif thread is call.context.thread:
+                use = replace(use, own=use.own + most)
+            else:
+                use = replace(use, others=use.others + most)
+    return use
+
+
+def columns_of(call: Call, thread: Thread, instruction: Instruction) -> int | None:
+    """The number of columns of an alloc or dealloc, if it is known before the test runs."""
+    match instruction.operands[1:2]:
+        case (Imm(value=value),):
+            return value
+        case (Reg(name=name),):
+            return constants(call.context.test, thread).get(name)
+    return None
+
+
+def _management(thread: Thread) -> Iterator[tuple[Instruction, bool]]:
+    """The allocs and deallocs of a thread, and whether they stand in a loop."""
+    again = repeated(thread)
+    for at, statement in enumerate(thread.body):
+        if isinstance(statement, Instruction) and statement.parts[:2] in (("tcgen05", "alloc"), ("tcgen05", "dealloc")):
+            yield statement, at in again
+
+
+def columns_taken(call: Call, use: ColumnUse, variable: Variable, columns: Expr) -> tuple[Op, ...]:
+    """An alloc waits for ever, as at a barrier where one more should arrive, if its columns are not there."""
+    noted = () if use.known else (Assign(_note(variable), columns),)
+    if not use.may_be_short:
+        return noted
+    held = Apply("add", (Get(COUNTED), columns), _U32)
+    short = Apply("gt", (held, Const(COLUMNS)), _U32)
+    unsure: tuple[Op, ...] = ()
+    if use.others or use.others_free:
+        perhaps = Apply("gt", (Apply("add", (held, Const(use.others)), _U32), Const(COLUMNS)), _U32)
+        surely = Const(0) if use.others_free else short
+        unsure = (Unmodelled(UNSURE, Apply("gt", (perhaps, surely), _U32)),)
+    thread = call.context.thread
+    number = next(at for at, statement in enumerate(thread.body) if statement is call.instruction)
+    key = Const(call.context.test.threads.index(thread)), Const(number)
+    count = Apply("add", (Const(1), short), _U32)
+    halves = (AtBarrier(Barrier(half, Domain.COLUMNS), key, count) for half in (Half.ARRIVE, Half.WAIT))
+    return (*unsure, *halves, Assign(COUNTED, held), *noted)
+
+
+def columns_given_back(call: Call, use: ColumnUse, address: Expr, columns: Expr) -> tuple[Op, ...]:
+    """A dealloc leaves its columns to later allocations of its thread. Another number of columns than was allocated is
+    undefined; where all numbers are known before the test runs, the model finds that by the labels."""
+    steps: list[Op] = [] if use.known else list(_other_numbers(call, address, columns))
+    if use.may_be_short:
+        fewer = Apply("min", (Get(COUNTED), columns), _U32)
+        steps.append(Assign(COUNTED, Apply("sub", (Get(COUNTED), fewer), _U32)))
+    return tuple(steps)
+
+
+def _other_numbers(call: Call, address: Expr, columns: Expr) -> Iterator[Op]:
+    """What finds at run time that an allocation has another number of columns."""
+    for thread, instruction, variable in allocations(call):
+        mine = Apply("eq", (address, AddressOf(variable.name)), _U32)
+        if thread is call.context.thread:
+            differs = Apply("ne", (columns, Get(_note(variable))), _U32)
+            yield UndefinedIf(f"{call.head} frees all columns of an allocation", Apply("and", (mine, differs), _U32))
+        elif (known := columns_of(call, thread, instruction)) is not None:
+            differs = Apply("ne", (columns, Const(known)), _U32)
+            yield UndefinedIf(f"{call.head} frees all columns of an allocation", Apply("and", (mine, differs), _U32))
+        else:
+            yield Unmodelled("how many columns another thread allocated is computed", mine)
+
+
+def _note(variable: Variable) -> str:
+    """The hidden register that holds the columns of an allocation."""
+    return f"{COUNTED}.{variable.name}"
+
+
+def allocations(call: Call) -> list[tuple[Thread, Instruction, Variable]]:
+    """The allocs of the executing thread's CTA, each with the .tensor variable whose turn it is."""
+    test = call.context.test
+    declared = [v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None]
+    threads = [thread for thread in test.threads if thread.place.cta_id == call.place.cta_id]
+    allocs = [
+        (thread, instruction)
+        for thread in threads
+        for instruction in instructions(thread)
+        if instruction.mnemonic.startswith("tcgen05.alloc")
+    ]
+    return [(*alloc, variable) for alloc, variable in zip(allocs, declared, strict=False)]
