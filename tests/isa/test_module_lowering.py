@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.kernel.samples import judged
 
 from memmodel.base.labels import (
     Access,
@@ -353,3 +354,31 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
 @pytest.mark.parametrize("line", WORKED_OUT_IN_MODULES)
 def test_the_steps_are_those_worked_out(line: str) -> None:
     assert list(steps_of(line)) == WORKED_OUT_IN_MODULES[line]
+
+
+PAIR, ONE = "{%r10, %r11}", "%r12"
+OCTET = "{%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}"
+ACCUMULATORS = {
+    "wmma.mma.sync.aligned.row.col.m8n8k32.{0}.s4.s4.{0}": (PAIR, ONE, "s32", "f32"),
+    "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.{0}.b1.b1.{0}": (PAIR, ONE, "s32", "f32"),
+    "wmma.mma.sync.aligned.row.col.m16n16k16.{0}.u8.s8.{0}": (OCTET, PAIR, "s32", "f16"),
+    "wmma.mma.sync.aligned.row.col.m16n16k16.{0}.{0}": (OCTET, OCTET, "f32", "s32"),
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.{0}": (OCTET, OCTET, "f16", "s32"),
+    "mma.sync.aligned.m8n8k32.row.col.{0}.s4.s4.{0}": (PAIR, ONE, "s32", "f32"),
+    "mma.sync.aligned.m16n8k8.row.col.{0}.tf32.tf32.{0}": ("{%f0, %f1, %f2, %f3}", PAIR, "f32", "f16"),
+}
+"""Registers of C and D, of A and B, and a type that C and D may have and one that they may not: "For sub-byte
+single-bit wmma, .ctype and .dtype must be specified as .s32", and the syntax of mma and wmma.mma."""
+
+
+@pytest.mark.parametrize("opcode", ACCUMULATORS)
+def test_types_of_accumulators(opcode: str) -> None:
+    results, factors, good, bad = ACCUMULATORS[opcode]
+    operands = f"{results}, {factors}, {factors}, {results};"
+    assert not judged(f"{opcode.format(good)} {operands}", 32).open
+    assert "accumulator" in judged(f"{opcode.format(bad)} {operands}", 32).open[0]
+
+
+def test_bits_are_combined_by_an_operation() -> None:
+    line = f"wmma.mma.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {PAIR}, {ONE}, {ONE}, {PAIR};"
+    assert "names its operation" in judged(line, 32).open[0]

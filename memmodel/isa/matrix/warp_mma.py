@@ -11,7 +11,7 @@ import re
 from memmodel.base.labels import Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Row, Since, Slot, Together, needed, optional
+from memmodel.isa.row import Effect, Row, Rule, Since, Slot, Together, either, needed, optional
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Vector
@@ -25,6 +25,13 @@ BITS = {
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _FACTORS = (*BITS, *_NARROW)
 _RESULTS = ("f16", "f32", "f64", "s32")
+_ACCUMULATORS = {
+    "u8|s8|u4|s4|b1": "s32",
+    "f64": "f64",
+    "bf16|tf32": "f32",
+    either(("f16", *_NARROW)): "f16|f32",
+}
+"""The types of C and D, by that of A ("mma", "wmma.mma")."""
 _LAYOUTS = ("row", "col")
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
@@ -107,6 +114,21 @@ _LAYOUT = needed("layout", *_LAYOUTS)
 _BITS_COMBINED = (optional("op", "xor", "and"), optional("popc"))
 
 
+_RULES = (
+    *(
+        Rule(
+            f"{{head}} of .{{atype}} has no .{{{slot}}} accumulator",
+            f"write .{results.partition('|')[0]}",
+            f"atype={factors} btype {slot}!={results}",
+        )
+        for factors, results in _ACCUMULATORS.items()
+        for slot in ("dtype", "ctype")
+    ),
+    Rule("{head} of .b1 names its operation", "add .xor.popc or .and.popc", "atype=b1 !op"),
+    *(Rule(f".{word} is for .b1", "drop it", f"atype!=b1 {slot}") for slot, word in (("op", "{op}"), ("popc", "popc"))),
+)
+
+
 def _mma(head: str, *, sparse: bool) -> Row:
     metadata = ("e", "f") if sparse else ()
     return _row(
@@ -127,6 +149,7 @@ def _mma(head: str, *, sparse: bool) -> Row:
         ("d", "a", "b", "c", *metadata, *(f"scale{number}?" for number in range(4))),
         lower_module=multiply,
         effect=Effect.COMPUTES,
+        rules=_RULES,
         since=Since(70),
     )
 
@@ -172,6 +195,13 @@ ROWS = (
         ("d", "a", "b", "c"),
         lower_module=multiply,
         effect=Effect.COMPUTES,
+        rules=(
+            *_RULES,
+            *(
+                Rule(f"{{head}} of .f16 has no .{{{slot}}} accumulator", "write .f32", f"!btype {slot}!=f16|f32")
+                for slot in ("dtype", "atype")  # where the two types are those of D and C
+            ),
+        ),
         since=Since(70),
     ),
     _row(
