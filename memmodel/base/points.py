@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memmodel.base.labels import Domain, Label, Signal
+from memmodel.base.labels import BETWEEN_GRIDS, Domain, Label, Signal
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.ptx.vocabulary import Place, Space
 
@@ -29,6 +29,24 @@ class BarrierId:
     domain: Domain
     where: tuple[object, ...]
     key: tuple[int, ...]
+
+    @staticmethod
+    def of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> BarrierId:
+        """The barrier that a thread at a place means by a domain and a key."""
+        if domain is Domain.CTA:
+            return BarrierId(domain, place.cta_id, key)
+        if domain is Domain.CLUSTER:
+            return BarrierId(domain, place.cluster_id, key)
+        if domain in BETWEEN_GRIDS:
+            return BarrierId(domain, (place.gpu,), key)
+        if domain is Domain.PAIR:
+            return BarrierId(domain, (*place.cluster_id, place.rank // 2), key)
+        warp = ("thread", thread) if place.warp is None else ("warp", place.warp)
+        return BarrierId(domain, (*place.cta_id, warp), key)
+
+    def of_thread(self, place: Place, thread: int) -> bool:
+        """True if a thread at a place is in the domain of this barrier."""
+        return BarrierId.of(self.domain, self.key, place, thread) == self
 
     @property
     def text(self) -> str:

@@ -14,7 +14,6 @@ from memmodel.base.labels import BETWEEN_GRIDS, OF_TENSOR_MEMORY, Barrier, Domai
 from memmodel.base.points import BarrierId
 from memmodel.base.rows import bits, has_cycle
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
-from memmodel.concrete.waiting import barrier_at
 from memmodel.errors import InternalError
 from memmodel.program.automata import BarrierCounts
 from memmodel.program.lowered import LoweredTest
@@ -72,7 +71,7 @@ class ThreadsOf:
         inside = [
             number
             for number, thread in enumerate(lowered.test.threads)
-            if barrier_at(barrier.domain, barrier.key, thread.place, number) == barrier
+            if barrier.of_thread(thread.place, number)
             and (barrier.domain not in BETWEEN_GRIDS or thread.place.grid == barrier.key[0])
         ]
         return ThreadsOf.of(inside, [number for number in inside if traces[number].ending.end is End.EXIT])

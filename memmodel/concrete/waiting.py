@@ -16,31 +16,16 @@ from memmodel.concrete.records import AccessRecord, BarrierRecord, Contribution,
 from memmodel.concrete.state import Run, RunState
 from memmodel.memory.bytes import BadFootprint, Cell
 from memmodel.program.ops import AtBarrier, Combine, OnObject, Track, WaitForGroups
-from memmodel.ptx.vocabulary import Place
 
 if TYPE_CHECKING:
     from memmodel.concrete.runner import Runner
-
-
-def barrier_at(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> BarrierId:
-    """The barrier with that key as a thread at a place means it."""
-    if domain is Domain.CTA:
-        return BarrierId(domain, place.cta_id, key)
-    if domain is Domain.CLUSTER:
-        return BarrierId(domain, place.cluster_id, key)
-    if domain in BETWEEN_GRIDS:
-        return BarrierId(domain, (place.gpu,), key)
-    if domain is Domain.PAIR:
-        return BarrierId(domain, (*place.cluster_id, place.rank // 2), key)
-    own = ("thread", thread) if place.warp is None else ("warp", place.warp)
-    return BarrierId(domain, (*place.cta_id, own), key)
 
 
 def at_barrier(runner: Runner, state: RunState, op: AtBarrier, run: Run) -> bool:
     """One half of a barrier; in front of a wait half the thread may wait for ever."""
     key = tuple(runner.value(part, state) for part in op.key)
     asked = None if op.count is None else runner.value(op.count, state)
-    barrier = barrier_at(op.label.domain, key, runner.place, runner.number)
+    barrier = BarrierId.of(op.label.domain, key, runner.place, runner.number)
     if op.label.half is Half.WAIT and run.waits:
         runner.keep(state.copy(), run, _waits_at(state, barrier))
     record = runner.record(

@@ -15,7 +15,6 @@ from memmodel.base.points import BarrierId
 from memmodel.encode.counting import ByNumber, count
 from memmodel.encode.relations import cyclic, no_pairs, put
 from memmodel.events.graph import BarrierEvent, EventGraph
-from memmodel.events.objects import barrier_of
 
 
 class Barriers:
@@ -145,7 +144,7 @@ class _OneBarrier:
         self.domain = [
             number
             for number, thread in enumerate(graph.lowered.test.threads)
-            if barrier_of(barrier.domain, barrier.key, thread.place, number) == barrier
+            if barrier.of_thread(thread.place, number)
         ]
         self.generation: dict[int, ByNumber] = {}
         self.exits: list[tuple[int, int, int]] = []

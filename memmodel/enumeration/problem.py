@@ -7,7 +7,7 @@ too; then the threads are run once more with only the values that some run write
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Side
@@ -18,12 +18,10 @@ from memmodel.concrete.records import AccessRecord, End, Trace
 from memmodel.concrete.runner import Runner
 from memmodel.enumeration.domains import Domains, Heard
 from memmodel.enumeration.supports import dependent
-from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Extent, Footprint
 from memmodel.memory.cells import Starts
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.uses import expressions
+from memmodel.program.uses import asked_constants, constants
 from memmodel.ptx.vocabulary import Proxy, Sem
 
 
@@ -60,7 +58,7 @@ def prepare(
     for thread in threads:  # the first time, each with what those before it write
         thread.run(domains)
         domains.learn([thread.traces])
-    seeds = frozenset() if grounded else _constants(lowered)
+    seeds = frozenset() if grounded else constants(lowered) | asked_constants(lowered)
     seeded, rounds, fresh = grounded, 0, True
     while True:
         known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
@@ -150,31 +148,6 @@ def _seed(domains: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[in
         for seed in seeds if size <= 16 else ():
             mask = (1 << size * 8) - 1
             domains.write(footprint, sum((seed & mask) << at * 8 for at in range(0, footprint.size, size)))
-
-
-def _constants(lowered: LoweredTest) -> frozenset[int]:
-    """Constants of the program and of the condition."""
-    constants: set[int] = set()
-    for runner_number, program in enumerate(lowered.programs):
-        place = lowered.test.threads[runner_number].place
-        for step in program.steps:
-            for expr in expressions(step.op):
-                for leaf in _leaves(expr):
-                    if isinstance(leaf, Const):
-                        constants.add(leaf.value)
-                    else:
-                        address = lowered.space.address(leaf.name, leaf.offset, place, leaf.cta)
-                        constants.update(() if address is None else (address,))
-    constants.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
-    return frozenset(constants)
-
-
-def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
-    if isinstance(expr, Apply):
-        for arg in expr.args:
-            yield from _leaves(arg)
-    elif isinstance(expr, Const | AddressOf):
-        yield expr
 
 
 # ---- spin loops whose failed rounds may race -------------------------------------------------------------------------

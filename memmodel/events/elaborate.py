@@ -7,7 +7,7 @@ and everything else that an execution decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from memmodel.base.labels import Access, Action, Half, Side
 from memmodel.base.logic import FALSE, TRUE
@@ -16,15 +16,14 @@ from memmodel.errors import TooLarge
 from memmodel.events.graph import BarrierEvent, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.loops import Loops
-from memmodel.events.objects import barrier_of
 from memmodel.events.values import ZERO
 from memmodel.events.walk import Walk
-from memmodel.litmus.syntax import LocValue, Number, RegValue, Term, terms_of
+from memmodel.litmus.syntax import LocValue, RegValue, Term
 from memmodel.memory.bytes import Cell, Footprint
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.expressions import Const
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Jump, OnObject
-from memmodel.program.uses import expressions
+from memmodel.program.uses import asked_constants, constants
 from memmodel.ptx.vocabulary import Proxy, Sem
 
 MAX_PASSES = 64
@@ -35,7 +34,7 @@ MAX_PENDING = 256
 def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, grounded: bool = False) -> EventGraph:
     """Events of a test; `grounded`: no value supports itself. Raises TooLarge."""
     knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered), grounded=grounded)
-    seeds = _asked(lowered) if grounded else _asked(lowered) | _constants(lowered)
+    seeds = asked_constants(lowered) if grounded else asked_constants(lowered) | constants(lowered)
     loops = [Loops(program) for program in lowered.programs]
     for number in range(MAX_PASSES):
         walk = Walk(lowered, knowledge, bound, loops)
@@ -174,11 +173,7 @@ def _uneven(graph: EventGraph) -> bool:
 
 def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
     """How many threads of the test are in the domain of a barrier."""
-    barrier = event.barrier
-    return sum(
-        barrier_of(barrier.domain, barrier.key, thread.place, number) == barrier
-        for number, thread in enumerate(graph.lowered.test.threads)
-    )
+    return sum(event.barrier.of_thread(thread.place, k) for k, thread in enumerate(graph.lowered.test.threads))
 
 
 # ---- values out of thin air ------------------------------------------------------------------------------------------
@@ -212,30 +207,3 @@ def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
                 seen.add(cell)
                 stack.append(cell)
     return start in seen
-
-
-def _constants(lowered: LoweredTest) -> frozenset[int]:
-    """Constants of the program."""
-    numbers: set[int] = set()
-    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
-        for step in program.steps:
-            for leaf in (leaf for expr in expressions(step.op) for leaf in _leaves(expr)):
-                if isinstance(leaf, Const):
-                    numbers.add(leaf.value)
-                else:
-                    address = lowered.space.address(leaf.name, leaf.offset, thread.place, leaf.cta)
-                    numbers.update(() if address is None else (address,))
-    return frozenset(numbers)
-
-
-def _asked(lowered: LoweredTest) -> frozenset[int]:
-    """Constants of the condition."""
-    return frozenset(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
-
-
-def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
-    if isinstance(expr, Apply):
-        for arg in expr.args:
-            yield from _leaves(arg)
-    elif isinstance(expr, Const | AddressOf):
-        yield expr

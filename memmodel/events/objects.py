@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
+from memmodel.base.labels import Action, Domain, Half
 from memmodel.base.logic import TRUE
 from memmodel.base.points import BarrierId
 from memmodel.events.accesses import targets
@@ -17,21 +17,6 @@ from memmodel.events.graph import BarrierEvent, GroupWaitEvent, ObjectEvent, Red
 from memmodel.events.values import Cases, Value, merge_deps, select
 from memmodel.memory.bytes import Cell
 from memmodel.program.ops import AtBarrier, Combine, OnObject, WaitForGroups
-from memmodel.ptx.vocabulary import Place
-
-
-def barrier_of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> BarrierId:
-    """The barrier that a thread at a place means."""
-    if domain is Domain.CLUSTER:
-        return BarrierId(domain, place.cluster_id, key)
-    if domain is Domain.CTA:
-        return BarrierId(domain, place.cta_id, key)
-    if domain in BETWEEN_GRIDS:
-        return BarrierId(domain, (place.gpu,), key)
-    if domain is Domain.PAIR:
-        return BarrierId(domain, (*place.cluster_id, place.rank // 2), key)
-    warp = ("thread", thread) if place.warp is None else ("warp", place.warp)
-    return BarrierId(domain, (*place.cta_id, warp), key)
 
 
 def at_barrier(build: Builder, current: CurrentStep, op: AtBarrier) -> None:
@@ -56,7 +41,7 @@ def at_barrier(build: Builder, current: CurrentStep, op: AtBarrier) -> None:
             ctrl=current.control,
             visit=current.visit,
             half=op.label.half,
-            barrier=barrier_of(op.label.domain, key, current.thread.place, current.number),
+            barrier=BarrierId.of(op.label.domain, key, current.thread.place, current.number),
             count=count or None,  # 0: all threads that have not exited
         )
         build.add(event)

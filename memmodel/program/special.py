@@ -62,7 +62,7 @@ _WRITE_IT = "a litmus thread's place is fixed: write the number"
 
 
 def is_special(name: str) -> bool:
-    """Is this the name of a special register, or of a part of one (`ctaid.x`)?"""
+    """True for the name of a special register, or of a part of one (`ctaid.x`)."""
     return name.partition(".")[0] in SPECIAL
 
 

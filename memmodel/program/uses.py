@@ -1,14 +1,16 @@
 """What a step reads and assigns: the expressions and registers in it.
 
-In: an op or a step. Out: expressions and register names. Temporaries of one instruction (`$…`) never outlive it.
+In: an op or a step, or a test. Out: expressions, register names, constants. Temporaries of one instruction (`$…`) never
+outlive it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memmodel.program.expressions import Expr, registers_of, substituted
-from memmodel.program.lowered import Step
+from memmodel.litmus.syntax import Number, terms_of
+from memmodel.program.expressions import AddressOf, Const, Expr, leaves_of, registers_of, substituted
+from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import (
     Assign,
     AsyncRead,
@@ -109,3 +111,21 @@ def used(step: Step) -> frozenset[str]:
 def is_hidden(register: str) -> bool:
     """True for a temporary of one instruction or a note beside one, which is no register of the program."""
     return register.startswith("$") or "#" in register
+
+
+def constants(lowered: LoweredTest) -> frozenset[int]:
+    """The numbers and addresses that the programs of a test name."""
+    numbers: set[int | None] = set()
+    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
+        for expr in (expr for step in program.steps for expr in expressions(step.op)):
+            for leaf in leaves_of(expr):
+                if isinstance(leaf, Const):
+                    numbers.add(leaf.value)
+                elif isinstance(leaf, AddressOf):
+                    numbers.add(lowered.space.address(leaf.name, leaf.offset, thread.place, leaf.cta))
+    return frozenset(number for number in numbers if number is not None)
+
+
+def asked_constants(lowered: LoweredTest) -> frozenset[int]:
+    """The numbers that the condition of a test names."""
+    return frozenset(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))

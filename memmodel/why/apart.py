@@ -78,7 +78,7 @@ def _thing(execution: Execution, number: int, *, after: bool) -> tuple[str, Thin
 
 
 def _overlap(what: str, thing: Thing, other: Thing) -> bool:
-    """Of two locations that are not one: do they share bytes?"""
+    """True if two locations that are not one share bytes."""
     return what == "location" and any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a in thing for b in other)
 
 

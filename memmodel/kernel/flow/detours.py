@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memmodel.base.rows import has_cycle
 from memmodel.isa.lowered import Body
 
 MOST = 3_000
@@ -46,10 +47,11 @@ def detour(body: Body, branch: int, computes: Callable[[int], bool]) -> Detour |
             waiting += follows[at]
     if not all(at == branch or computes(at) or body[at].target is not None for at in inside):
         return None
+    among = {at: [successor for successor in follows[at] if successor in inside] for at in inside}
     slots = {slot for at in inside for slot in body[at].writes}
     calls = tuple(at for at in inside if body[at].calls)
     stores = bool(calls) or any(body[at].stores for at in inside)
-    return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), stores, calls, tuple(sorted(inside)))
+    return Detour(join, tuple(sorted(slots)), has_cycle(among), stores, calls, tuple(sorted(inside)))
 
 
 def _reached(body: Body, branch: int, computes: Callable[[int], bool]) -> dict[int, list[int]]:
@@ -85,22 +87,3 @@ def _meeting(follows: dict[int, list[int]], branch: int) -> int | None:
     left = after[branch] & ~(1 << number[branch])
     meetings = [at for at in follows if left >> number[at] & 1]
     return max(meetings, key=lambda at: after[at].bit_count(), default=None)
-
-
-def _cyclic(follows: dict[int, list[int]], inside: set[int]) -> bool:
-    """True if there is a cycle among these instructions."""
-    left = {at: sum(successor in inside for successor in follows[at]) for at in inside}
-    before: dict[int, list[int]] = {}
-    for at in inside:
-        for successor in follows[at]:
-            before.setdefault(successor, []).append(at)
-    ready = [at for at, count in left.items() if not count]
-    done = 0
-    while ready:
-        at = ready.pop()
-        done += 1
-        for successor in before.get(at, ()):
-            left[successor] -= 1
-            if not left[successor]:
-                ready.append(successor)
-    return done < len(inside)
