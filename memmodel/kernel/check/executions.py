@@ -105,7 +105,7 @@ class OtherExecutions:
         matter = set(choices.chosen)  # grows while schedules are drawn
         all_ = complete(first, matter, wanted)
         bound = max(ALL, wanted) if all_ else wanted
-        upcoming = islice(schedules(choices.base, first, matter, wanted), bound)
+        upcoming = islice(schedules(case.entry, choices.base, first, matter, wanted), bound)
         other_reads = OtherReads(case.entry, self.waits.polls.again)
         _note(other_reads, choices.base, representative, choices.chosen)
         known = set(first.choices)
@@ -178,7 +178,8 @@ class OtherExecutions:
             for thread in trace.threads:
                 warp = thread.cta, thread.warp
                 warps[warp] = warps.get(warp, False) or any(event.at == test for event in thread.events)
-            yield replace(base, late=tuple(warp for warp, tests_it in warps.items() if not tests_it))
+            late = tuple(warp for warp, tests_it in warps.items() if not tests_it)
+            yield replace(base, late=late, starves=True)
         for seed in range(UNEVEN):
             yield replace(base, slow=f"slow {seed}")
 

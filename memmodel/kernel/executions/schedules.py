@@ -10,12 +10,18 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from math import factorial, prod
 
+from memmodel.base.labels import Side, side_of
+from memmodel.kernel.flow.paths import comes_back
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Order, Schedule
 from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
+from memmodel.ptx.module.syntax import PtxFunction
+
+POLLED = 3
+"""Loads that poll for which a schedule is made in which they find nothing."""
 
 ALL = 24
 """Schedules that are explored if they are all there are."""
@@ -33,7 +39,7 @@ def complete(run: LaunchTrace, real: set[int], wanted: int) -> bool:
     return only and once and atomic and not run.elected and size <= max(ALL, wanted)
 
 
-def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:
+def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:
     """Schedules that make the choices `real` otherwise, the most different first. `real` may grow meanwhile."""
     orders = _orders(run, real)
     if complete(run, real, wanted):
@@ -41,6 +47,8 @@ def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> 
             yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
         return
     yield replace(base, backwards=True)
+    for late in _unseen_writers(entry, run, real):
+        yield replace(base, late=late, starves=True)
     looks = [FIRST, LAST, *map(str, range(wanted))]
     looks = looks if any(kind is ChoiceKind.LOAD and number in real for kind, number in run.choices) else [""]
     looked = frozenset(real)
@@ -55,6 +63,26 @@ def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> 
         order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
         split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
         yield replace(base, order=order, split=split, looks=looking, looked=looked)
+
+
+def _unseen_writers(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """For loads in loops, the warps that write what the first warp polls: if they come late, the loop may give up."""
+    loads = sorted(number for kind, number in run.choices if kind is ChoiceKind.LOAD and number in real)
+    events = [(thread, event) for thread in run.threads for event in thread.strong()]
+    for load in islice((at for at in loads if comes_back(entry, at)), POLLED):
+        polls = [(thread, event) for thread, event in events if event.at == load and side_of(event.label) is Side.READ]
+        if not polls:
+            continue
+        words = {(event.block, event.first) for thread, event in polls}
+        first = polls[0][0].cta, polls[0][0].warp
+        writers = (
+            (thread.cta, thread.warp)
+            for thread, event in events
+            if side_of(event.label) is Side.WRITE and (event.block, event.first) in words
+        )
+        late = tuple(warp for warp in dict.fromkeys(writers) if warp != first)
+        if late:
+            yield late
 
 
 def atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:

@@ -49,8 +49,10 @@ MAX_STEPS = 4_000_000
 POLLS, LOOPS = 8, 256
 """Backward jumps of a warp in one turn, in loops that poll memory and in others."""
 
-IDLE_ROUNDS = 400
-"""Rounds in which nobody changed anything; more is taken for polling without end."""
+STARVED, IDLE_ROUNDS = 300, 400
+"""Rounds in which nobody changed anything: so many others are held back that are to come late, and more are taken for
+polling without end.
+"""
 
 
 class Scheduler:
@@ -158,14 +160,18 @@ class Scheduler:
         waiting = [warp for warp in self.warps if warp.cta.cluster not in self.machine.unstarted]
         waiting = waiting[:: -1 if self.machine.schedule.backwards else 1]
         idle, state, rounds = 0, None, 0
+        starves, fast = self.machine.schedule.starves, None
         while waiting:
             self.machine.next_round()
             rounds += 1
             progress, version = False, self.machine.version
             for warp in (warp for warp in waiting if not warp.slow):
                 progress |= self._turn(warp)
-            for warp in (warp for warp in waiting if warp.slow):
-                if self.machine.version == version or rounds % PATIENCE == 0:
+            others = [warp for warp in waiting if not warp.slow]
+            before_fast, fast = fast, state_of(others) if starves and others else None
+            starving = starves and progress and fast != before_fast and idle < STARVED
+            for warp in (warp for warp in waiting if warp.slow and not starving):
+                if self.machine.version == version or rounds % PATIENCE == 0 or starves:
                     progress |= self._turn(warp)
             waiting = [warp for warp in waiting if warp.groups] or self._started()
             idle = 0 if self.machine.version != version else idle + 1
@@ -222,7 +228,8 @@ class Scheduler:
                 group.spun = 0
             if moved:
                 for other in warp.groups:
-                    other.blocked = other.blocked and (other is group or other.waits is PARKED)
+                    stays = other is group or other.waits is PARKED or other.stopped == other.at
+                    other.blocked = other.blocked and stays
 
     def _advance(self, warp: Warp, group: LaneGroup, stop: int) -> bool:
         """Carry out instructions of a group until it waits, splits, jumps or meets others. False if it cannot go on."""
@@ -233,7 +240,7 @@ class Scheduler:
                     self._leave(warp, group, group.lanes)
                     return True
                 code = self.code[group.at]
-                if warp.slow and _stops(group, code):
+                if warp.slow and _stops(group, code, self.machine.schedule):
                     return True
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
                 if lanes is None:
@@ -424,9 +431,11 @@ class Scheduler:
                 self.run.stuck.append(stuck(self.machine, warp, group))
 
 
-def _stops(group: LaneGroup, code: Code) -> bool:
-    """True if a slow warp stops before an instruction: once before each fence, so that fences of others come first."""
-    if not code.fences:
+def _stops(group: LaneGroup, code: Code, schedule: Schedule) -> bool:
+    """True if a slow warp stops before an instruction: once before a fence, so that those of others come first, and
+    before all that others may see, where these are to see nothing as long as they can go on.
+    """
+    if not code.fences and not (schedule.starves and not code.does.without_effect):
         return False
     group.blocked = group.stopped != group.at
     group.stopped = group.at if group.blocked else -1

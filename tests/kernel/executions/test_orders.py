@@ -240,3 +240,63 @@ shfl.sync.idx.b32 %r10|%p5, %r0, %r9, 31, -1;
     assert judged(body.format(use="st.shared.u32 [%r3], %r10;")).word == "clean"
     assert judged(body.format(use="add.s32 %r11, %r2, %r10;\nst.shared.u8 [%r11], 1;")).word == "undecided"
     assert judged(body.format(use="@%p5 st.shared.u32 [%r3], 1;")).word == "undecided"
+
+
+GIVES_UP = """
+mov.u32 %r5, %ctaid.x;
+setp.ne.u32 %p1, %r5, 0;
+mov.u32 %r7, 0;
+@%p1 bra POLL;
+st.global.u32 [%d0+64], %r5;
+st.release.gpu.global.u32 [%d0], 1;
+bra DONE;
+POLL:
+ld.acquire.gpu.global.u32 %r8, [%d0];
+setp.ne.u32 %p2, %r8, 0;
+@%p2 bra READ;
+add.u32 %r7, %r7, 1;
+setp.lt.u32 %p3, %r7, {most};
+@%p3 bra POLL;
+{otherwise}
+READ:
+ld.global.u32 %r9, [%d0+64];
+DONE:"""
+"""A thread polls a flag so many times, and then does something else."""
+
+
+@pytest.mark.parametrize("most", [1, 3, 30, 1000])
+def test_a_loop_that_polls_may_give_up(most: int) -> None:
+    verdict = judged(GIVES_UP.format(most=most, otherwise=""), threads=1, ctas=2, init="zero")
+    assert verdict.word == "findings" and rules(verdict) == {"data-race"}
+    verdict = judged(GIVES_UP.format(most=most, otherwise="bra DONE;"), threads=1, ctas=2, init="zero")
+    assert verdict.word == "explored" and not verdict.findings
+
+
+TESTS = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+setp.lt.u32 %p4, %r0, 32;
+mov.u32 %r7, 0;
+@%p4 bra ARRIVE;
+TEST:
+mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@%p5 bra READ;
+add.u32 %r7, %r7, 1;
+setp.lt.u32 %p3, %r7, {most};
+@%p3 bra TEST;
+{otherwise}
+READ:
+ld.shared.u32 %r9, [s];
+bra DONE;
+ARRIVE:
+@!%p0 bra DONE;
+st.shared.u32 [s], %r0;
+mbarrier.arrive.shared::cta.b64 %d5, [%r4];
+DONE:"""
+"""Threads test a phase so many times, and then do something else."""
+
+
+@pytest.mark.parametrize("most", [3, 30, 1000])
+def test_a_loop_that_tests_a_phase_may_give_up(most: int) -> None:
+    assert rules(judged(TESTS.format(most=most, otherwise=""))) == {"data-race"}
+    assert judged(TESTS.format(most=most, otherwise="bra DONE;")).word == "undecided"

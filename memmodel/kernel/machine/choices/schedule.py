@@ -45,12 +45,12 @@ class Schedule:
     something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state of a
     word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes one of
     the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp changes
-    anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do. `truthful`:
-    tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end. `filled`:
-    registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads that return
-    another write than the last one in time. `counted`: atomic operations whose result is not known where they are
-    `opaque`, and whose words are known all the same. `failing`: tests of mbarrier objects that fail a few times
-    before they wait.
+    anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do; `starves`: they
+    only do where the others come to no new state, so that who polls a word may give up. `truthful`: tests of mbarrier
+    objects that return false where a phase has not ended, and do not wait for its end. `filled`: registers hold 0 at
+    first, to see what depends on one that has not been written. `reads`: strong reads that return another write than
+    the last one in time. `counted`: atomic operations whose result is not known where they are `opaque`, and whose
+    words are known all the same. `failing`: tests of mbarrier objects that fail a few times before they wait.
     """
 
     last_elected: bool = False
@@ -66,6 +66,7 @@ class Schedule:
     looked: frozenset[int] = frozenset()
     slow: str = ""
     late: tuple[tuple[int, int], ...] = ()
+    starves: bool = False
     truthful: frozenset[int] = frozenset()
     filled: bool = False
     reads: tuple[ChosenRead, ...] = ()
