@@ -5,6 +5,7 @@ In: the table. Out: Markdown. `python -m memmodel.isa.document > docs/instructio
 
 from __future__ import annotations
 
+from memmodel.isa.refused import REFUSED
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, Syntax, either, terms
 from memmodel.isa.table import FAMILIES
 
@@ -86,6 +87,10 @@ def markdown() -> str:
     for title, rows in FAMILIES:
         parts.append(f"## {title}\n")
         parts += [entry(row) for row in rows]
+    parts.append("## Refused by name\n")
+    parts.append("Each with the reason that the error gives. [mnemonics.md](mnemonics.md) has every instruction.\n")
+    for reason in dict.fromkeys(REFUSED.values()):
+        parts.append(f"- {', '.join(f'`{head}`' for head, why in REFUSED.items() if why == reason)}: {reason}.")
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.errors import nearest
+from memmodel.isa.refused import refusal
 from memmodel.isa.row import Need, Refusal, Row, Slot, Spelling, covers
 from memmodel.litmus.syntax import Layout
 
@@ -27,6 +28,9 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Sp
     longest = next(
         ((row, length) for length in range(len(parts), 0, -1) if (row := heads.get(".".join(parts[:length])))), None
     )
+    named = refusal(mnemonic)
+    if named is not None and (longest is None or len(named[0].split(".")) > longest[1]):
+        return Refusal(f"{named[0]} is not modelled: {named[1]}", None, None)
     if longest is None:
         if layout is not Layout.MODULE:
             heads = {head: row for head, row in heads.items() if not row.modules}

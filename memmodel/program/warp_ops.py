@@ -152,21 +152,26 @@ class ShiftTensorMemory:
 
 @dataclass(frozen=True, slots=True)
 class AllocateColumns:
-    """tcgen05.alloc: waits until columns of tensor memory are free; the address of the first goes to memory."""
+    """tcgen05.alloc: waits until columns of tensor memory are free; the address of the first goes to memory.
+
+    `exclusive`: it waits until there is no other allocation, and none is made while this one lives.
+    """
 
     label: Allocates
     columns: Expr
     target: Elements
     write: Access
+    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FreeColumns:
-    """tcgen05.dealloc: the columns of an allocation are free again."""
+    """tcgen05.dealloc: the columns of an allocation are free again, which was made with `exclusive` if this one is."""
 
     label: Allocates
     address: Expr
     columns: Expr
+    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

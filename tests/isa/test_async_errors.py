@@ -265,10 +265,16 @@ tcgen05.mma has no such collector buffer
 tcgen05.mma.kind::mxf4nvf4 needs a scale vector size
     |                          ^^^^^^^^^^^^^^
   hint: write .scale_vec::2X, .scale_vec::4X, .block16 or .block32""",
+    "fence.alias.release.sync_restrict::read.sys;": """
+fence.alias is not modelled: ptxas takes it, and no page of the PTX ISA says what it does
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",
+    "cp.async.bulk.wait_group.sync_restrict::proxy::async 0;": """
+cp.async.bulk.wait_group.sync_restrict::proxy::async is not modelled: ptxas takes it, and no page of the PTX ISA says what it does
+    |                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: drop .sync_restrict::proxy::async""",
     "membar.proxy.async.global;": """
-unknown qualifier '.global' of membar.proxy.async
-    |                    ^^^^^^
-  hint: it takes none""",
+membar.proxy.async.global is not modelled: ptxas has no such instruction; write fence.proxy.async with the state space
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^""",
     "cp.async.bulk.prefetch.L2.global.L2::cache_hint [src], 32;": """
 this cp.async.bulk.prefetch takes [srcMem], size, cache_policy; 2 operands are given
     | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import address_in
+from memmodel.isa.refused import refusing
 from memmodel.isa.row import Row, Since, Together, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -158,6 +159,7 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
             optional("dst_fmt", refused={"b8x16": why}, modules=_UNPACKED[head]),
             optional("src_fmt", refused=dict.fromkeys(packed, why), modules=packed),
             optional("type", "b16", refused={"b8": why}, modules=("b8",)),
+            *((_HALF_BYTES,) if reads else ()),
         ),
         operands,
         load if reads else store,
@@ -170,6 +172,10 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
         live=True,
     )
 
+
+_HALF_BYTES = refusing(
+    "where the elements of 4 bits lie in a row is not followed", "s8", "s4", hint="write .b8x16.b4x16_p64"
+)
 
 ROWS = (
     _row("ldmatrix", ("r", "[p]"), Since(75), ("m16n16", "m8n16", "b8", "b8x16", "b6x16_p32", "b4x16_p64")),

@@ -15,6 +15,7 @@ from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
+from memmodel.isa.refused import refusing
 from memmodel.isa.row import Effect, Row, Rule, Slot, either, needed, optional
 from memmodel.isa.tensor_memory import (
     GROUP,
@@ -231,6 +232,12 @@ def _check_scale(call: Call, operand: Operand) -> None:
         call.fail(f"scale-input-d is for .kind::f16 and .kind::tf32, not .{call.word('kind')}", operand)
 
 
+_OTHERS = refusing(
+    "how many bytes its matrices have, and which stay in the buffer of B, is not followed",
+    "kind::ti16",
+    "decompress::lut::b",
+    *(f"collector::b::{use}" for use in ("fill", "use", "lastuse", "discard")),
+)
 _KIND = needed("kind", *FLOATING, "kind::i8", *SCALED)
 _SCALING = (
     optional("block_scale"),
@@ -293,6 +300,7 @@ ROWS = (
             *_SCALING,
             _collector(_KEEP_A, _KEEP_B, "write .collector::a::fill, ::use, ::lastuse or ::discard"),
             optional("ashift"),
+            _OTHERS,
         ),
         _OPERANDS,
         mma,
@@ -325,6 +333,7 @@ ROWS = (
             ),
             needed("kind", *FLOATING, "kind::i8"),
             optional("block_scale"),
+            _OTHERS,
             _collector(_KEEP_B, _KEEP_A, "write .collector::b0::fill, or another of b0 to b3"),
         ),
         _OPERANDS,

@@ -318,7 +318,9 @@ ROWS = (
             needed("shape", "32x32b", "16x32bx2"),
             _NUMBER,
             needed("op", "min", "max"),
-            needed("type", "u32", "s32", refused=_NO_FLOATS),
+            optional("abs", modules=("abs",)),
+            optional("nan", modules=("NaN",)),
+            needed("type", "u32", "s32", refused=_NO_FLOATS, modules=("f32",)),
         ),
         ("r", "redval", "[taddr]", "immHalfSplitoff"),
         load_and_reduce,
@@ -331,6 +333,10 @@ ROWS = (
         live=True,
         uniform=("[taddr]",),
         results=2,
+        rules=(
+            Rule("{head}.{type} has no .{abs}", "drop .{abs}", "abs type=u32|s32"),
+            Rule("{head}.{type} has no .{nan}", "drop .{nan}", "nan type=u32|s32"),
+        ),
     ),
     _row(
         ("tcgen05.st",),

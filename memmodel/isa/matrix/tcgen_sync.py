@@ -38,13 +38,25 @@ from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, iss
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
-from memmodel.program.ops import AtBarrier, Emit, IssueAsync, Op, SignalPart, Track, UndefinedIf, WaitForGroups, Write
+from memmodel.program.ops import (
+    AtBarrier,
+    Emit,
+    IssueAsync,
+    Op,
+    SignalPart,
+    Track,
+    UndefinedIf,
+    Unmodelled,
+    WaitForGroups,
+    Write,
+)
 from memmodel.program.regions import Elements, Object
 from memmodel.program.warp_ops import AllocateColumns, FreeColumns, RelinquishPermit, WarpOp
 from memmodel.ptx.operands import Operand, Reg
 from memmodel.ptx.vocabulary import DataType, Scope, Space, Window
 
 COLUMNS = (32, 64, 128, 256, 512)
+WIDEST_COLUMNS = 576
 _U32 = DataType("u", 32)
 
 
@@ -75,15 +87,17 @@ def alloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.alloc in a module, where tensor memory has 512 columns and an allocation has a number of them."""
     where = address_in(call, call.operands[0], Space.SHARED)
     target, label = Elements(where, Window.SHARED_CTA, 4), Allocates(Allocation.ALLOC, group(call))
-    columns = call.integer(call.operands[1])
-    return (*_check_columns(call, call.operands[1]), AllocateColumns(label, columns, target, Access(Side.WRITE)))
+    columns, exclusive = call.integer(call.operands[1]), call.word("exclusive") is not None
+    allocated = AllocateColumns(label, columns, target, Access(Side.WRITE), exclusive)
+    return (*_check_columns(call, call.operands[1]), allocated)
 
 
 def dealloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.dealloc in a module: all columns of an allocation, and no others."""
     address, columns = (call.integer(operand) for operand in call.operands)
     label = Allocates(Allocation.DEALLOC, group(call))
-    return (*_check_columns(call, call.operands[1]), FreeColumns(label, address, columns))
+    freed = FreeColumns(label, address, columns, call.word("exclusive") is not None)
+    return (*_check_columns(call, call.operands[1]), freed)
 
 
 def relinquish_in_warp(call: Call) -> tuple[WarpOp, ...]:
@@ -125,6 +139,8 @@ def dealloc(call: Call) -> tuple[Op, ...]:
 def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
     """The step that finds a number of columns that is none, if it is not known before."""
     number, columns = call.constant(operand), call.integer(operand)
+    if call.word("exclusive"):
+        return _check_exclusive(call, columns)
     rule = f"{call.head} takes a power of two from {COLUMNS[0]} to {COLUMNS[-1]} columns"
     if number is not None and number not in COLUMNS and call.module:
         return (UndefinedIf(rule, Const(1)),)
@@ -135,6 +151,19 @@ def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
     several = Apply("ne", (Apply("popc", (columns,), _U32), Const(1)), _U32)
     beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), _U32), Const(COLUMNS[-1] - COLUMNS[0])), _U32)
     return (UndefinedIf(rule, Apply("or", (several, beyond), _U32)),)
+
+
+def _check_exclusive(call: Call, columns: Expr) -> tuple[Op, ...]:
+    """The steps that find a number of columns that no exclusive allocation has, or one that only sm_107 has."""
+    most = WIDEST_COLUMNS
+    rule = f"{call.head}.exclusive takes a multiple of {COLUMNS[0]}, from {COLUMNS[0]} to {most} columns"
+    partial_unit = Apply("ne", (Apply("and", (columns, Const(COLUMNS[0] - 1)), _U32), Const(0)), _U32)
+    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), _U32), Const(most - COLUMNS[0])), _U32)
+    wide = Apply("gt", (columns, Const(COLUMNS[-1])), _U32)
+    return (
+        UndefinedIf(rule, Apply("or", (partial_unit, beyond), _U32)),
+        Unmodelled(f"tensor memory has {COLUMNS[-1]} columns here, and that of sm_107 has {most}", wide),
+    )
 
 
 def relinquish(call: Call) -> tuple[Op, ...]:
@@ -171,6 +200,17 @@ def fence(call: Call) -> tuple[Op, ...]:
     return (Emit(Mark(Marker.BEFORE if call.head.endswith("before_thread_sync") else Marker.AFTER)),)
 
 
+_EXCLUSIVE = optional(
+    "exclusive",
+    modules=("exclusive",),
+    refused={
+        "exclusive": (
+            "an exclusive allocation is for compiled modules: litmus tests count columns",
+            "drop .exclusive",
+        )
+    },
+)
+_EXCLUSIVE_LATER = {"exclusive": Since(families=TCGEN05.families, version="9.4")}
 _ALLOC_SPACE = optional("space", "shared::cta")
 
 _MAY_WAIT = "; with .cta_group::2 it may wait until the peer CTA, if the test has it, does the same"
@@ -180,12 +220,13 @@ _row = partial(Row, since=TCGEN05, effect=Effect.SYNCHRONIZES)
 ROWS = (
     _row(
         ("tcgen05.alloc",),
-        (GROUP, *ALIGNED, _ALLOC_SPACE, in_blocks("type", "b32")),
+        (_EXCLUSIVE, GROUP, *ALIGNED, _ALLOC_SPACE, in_blocks("type", "b32")),
         ("[dst]", "nCols"),
         alloc,
         "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address; it waits "
         "while the thread holds so many columns that there are not enough" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
+        later=_EXCLUSIVE_LATER,
         lower_module=alloc_in_warp,
         together=Together.WARP,
         live=True,
@@ -193,11 +234,12 @@ ROWS = (
     ),
     _row(
         ("tcgen05.dealloc",),
-        (GROUP, *ALIGNED, in_blocks("type", "b32")),
+        (_EXCLUSIVE, GROUP, *ALIGNED, in_blocks("type", "b32")),
         ("taddr", "nCols"),
         dealloc,
         "an event that ends the life of the variable at that address, which has as many columns" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
+        later=_EXCLUSIVE_LATER,
         lower_module=dealloc_in_warp,
         together=Together.WARP,
         live=True,

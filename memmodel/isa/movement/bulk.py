@@ -118,6 +118,20 @@ def both_ends(call: Call) -> tuple[End, End]:
 
 
 COMPLETION = needed("completion", "mbarrier::complete_tx::bytes", "bulk_group")
+REPORT = optional(
+    "report",
+    "mbarrier::report::disabled",
+    what="report mechanism",
+    refused={
+        f"mbarrier::report::validity::{word}": (
+            "{head}.mbarrier::report::validity::" + word + " is not modelled: it reports what the bytes are",
+            "write .mbarrier::report::disabled",
+        )
+        for word in (*(f"per_16bytes::8{'0' * zeros}" for zeros in (7, 3, 1, 0)), "per_element::ff")
+    },
+)
+REPORTS = {"report": Since(families=frozenset({107}), version="9.4")}
+NO_REPORT = Rule("only a copy from .global to shared memory reports", "drop .{report}", "src=shared::cta report")
 SCOPE = optional("scope", "cta", "cluster", "gpu", "sys", refused=NO_SUCH_SCOPE)
 _PLAIN_SHARED = {"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")}
 TARGET = needed("dst", "shared::cta", "shared::cluster", "global", refused=_PLAIN_SHARED)
@@ -215,6 +229,7 @@ ROWS = (
             TARGET,
             SOURCE,
             COMPLETION,
+            REPORT,
             MULTICAST,
             CACHE_HINT,
             optional("ignore_oob"),
@@ -228,6 +243,7 @@ ROWS = (
         _PAGE + "cp.async.bulk",
         rules=(
             *MECHANISM,
+            NO_REPORT,
             _NO_HINT,
             *_COPY_SEMANTICS,
             Rule(
@@ -238,7 +254,7 @@ ROWS = (
             Rule(".ignore_oob is for copies from .global to .shared::cta", "drop it", "dst!=shared::cta ignore_oob"),
             Rule(".cp_mask is for copies to .global", "drop it", "dst!=global cp_mask"),
         ),
-        later=LATER | WIDE_MASKS,
+        later=LATER | WIDE_MASKS | REPORTS,
         when={
             **dict.fromkeys(("ignoreBytesLeft", "ignoreBytesRight"), "ignore_oob"),
             "[mbar]": ON_MBARRIER,

@@ -14,6 +14,7 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
 from memmodel.isa.place import U64, address_in, memory_base, within
+from memmodel.isa.refused import refusing
 from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, opaque
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled, Write
@@ -156,6 +157,12 @@ ROWS = (
                 },
             ),
             needed("level", *_LEVELS, "tensormap"),
+            refusing(
+                "it is undefined at an address that is not valid, and a prefetch accesses nothing here",
+                "L1::32B",
+                "valid_addr",
+                hint="write .L1",
+            ),
         ),
         ("[a]",),
         prefetch,

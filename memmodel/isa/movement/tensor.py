@@ -14,9 +14,20 @@ from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import CHUNK, check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
-from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, REDUCTIONS, SOURCE, TARGET, update
+from memmodel.isa.movement.bulk import (
+    COMPLETION,
+    MECHANISM,
+    NO_REPORT,
+    REDUCTIONS,
+    REPORT,
+    REPORTS,
+    SOURCE,
+    TARGET,
+    update,
+)
 from memmodel.isa.movement.hints import in_global
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier, memory_base, rank_of
+from memmodel.isa.refused import refusing
 from memmodel.isa.row import Effect, Row, Rule, Since, either, needed, optional
 from memmodel.isa.tensor_memory import TCGEN05
 from memmodel.litmus.syntax import Variable
@@ -227,6 +238,18 @@ _IMAGE = Rule(
     f"dim=1d|2d mode={either(MODES[3:])}",
 )
 
+EVICT_LAST = optional("evict", "L2::evict_last", what="eviction priority")
+_EVICT_LATER = {"evict": Since(families=frozenset({107}), version="9.4")}
+_ONE_HINT = Rule(".{evict} and .{hint} exclude each other", "drop .{evict}", "hint evict")
+_OVERRIDE = refusing(
+    "the tensor is where its map says, and laid out so",
+    "override::global_address",
+    "override::global_dim",
+    "override::global_dim_stride",
+    "im2col_no_offs::w",
+    hint="use a tensor map that says so",
+)
+
 _row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
 
 ROWS = (
@@ -238,9 +261,11 @@ ROWS = (
             SOURCE,
             _MODE,
             COMPLETION,
+            REPORT,
             MULTICAST,
             optional("cta_group", "cta_group::1", "cta_group::2"),
             CACHE_HINT,
+            _OVERRIDE,
         ),
         ("[dstMem]", _MAP, "[srcMem]", "[mbar]", "im2colInfo", "ctaMask", "cache_policy"),
         copy,
@@ -248,6 +273,7 @@ ROWS = (
         _PAGE + "cp.async.bulk.tensor",
         rules=(
             *MECHANISM,
+            NO_REPORT,
             Rule(
                 "{head} does not copy from .shared::cta to .shared::cluster",
                 "write cp.async.bulk",
@@ -259,7 +285,7 @@ ROWS = (
             _MATRIX,
             _IMAGE,
         ),
-        later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES, **WIDE_MASKS},
+        later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES, **WIDE_MASKS, **REPORTS},
         when={
             **dict.fromkeys(("[dstMem]", "[mbar]"), "dst!=global"),
             "[srcMem]": "dst=global",
@@ -279,6 +305,7 @@ ROWS = (
             _MODE,
             needed("completion", "bulk_group"),
             CACHE_HINT,
+            _OVERRIDE,
         ),
         (_MAP, "[srcMem]", "cache_policy"),
         reduce,
@@ -288,22 +315,24 @@ ROWS = (
     ),
     _row(
         ("cp.async.bulk.prefetch",),
-        (needed("level", "L2"), needed("src", "global"), CACHE_HINT),
+        (needed("level", "L2"), needed("src", "global"), CACHE_HINT, EVICT_LAST),
         ("[srcMem]", "size", "cache_policy"),
         prefetch,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch",
+        rules=(_ONE_HINT,),
+        later=_EVICT_LATER,
         effect=Effect.NOTHING,
     ),
     _row(
         ("cp.async.bulk.prefetch.tensor",),
-        (_DIM, needed("level", "L2"), needed("src", "global"), _MODE, CACHE_HINT),
+        (_DIM, needed("level", "L2"), needed("src", "global"), _MODE, CACHE_HINT, EVICT_LAST, _OVERRIDE),
         (_MAP, "im2colInfo", "cache_policy"),
         prefetch_box,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
-        rules=(_MODES_FROM, _MATRIX, _IMAGE),
-        later=_WIDE_IMAGES,
+        rules=(_MODES_FROM, _MATRIX, _IMAGE, _ONE_HINT),
+        later=_WIDE_IMAGES | _EVICT_LATER,
         when=_OFFSETS,
         effect=Effect.NOTHING,
     ),

@@ -10,6 +10,7 @@ from functools import partial
 
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
+from memmodel.isa.refused import SPELLING, refusing
 from memmodel.isa.row import Effect, Row, Since, optional
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
@@ -72,7 +73,7 @@ ROWS = (
     ),
     _row(
         ("cp.async.bulk.wait_group",),
-        (optional("read"),),
+        (optional("read"), refusing(SPELLING, "sync_restrict::proxy::async")),
         ("N",),
         wait,
         "the same for bulk groups; with .read it follows the reads of sources and tensor maps only",

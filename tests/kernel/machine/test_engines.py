@@ -228,6 +228,46 @@ def test_tcgen05_without(missing: str, rule: str) -> None:
     assert rule in rules(verdict_of(without(TENSOR, missing)))
 
 
+def allocated(alloc: str, dealloc: str, between: str = "", before: str = "") -> str:
+    """A warp allocates and deallocates so."""
+    return (
+        f"add.s32 %r22, %r4, 64;\n{before}tcgen05.alloc{alloc};\nbar.warp.sync -1;\nld.shared.b32 %r23, [%r22];\n"
+        f"{between}tcgen05.dealloc{dealloc};\n"
+    )
+
+
+ALLOC, DEALLOC = (
+    ".cta_group::1.sync.aligned.shared::cta.b32 [%r22], {0}",
+    ".cta_group::1.sync.aligned.b32 %r23, {0}",
+)
+OTHER = f"tcgen05.alloc{ALLOC.format(32).replace('%r22', '%r22+8')};\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (allocated(".exclusive" + ALLOC.format(96), ".exclusive" + DEALLOC.format(96)), set()),
+        (allocated(".exclusive" + ALLOC.format(64), DEALLOC.format(64)), {"undefined-tensor-memory-freed"}),
+        (allocated(ALLOC.format(64), ".exclusive" + DEALLOC.format(64)), {"undefined-tensor-memory-freed"}),
+        (allocated(ALLOC.format(96), DEALLOC.format(96)), {"undefined-instruction"}),
+        (allocated(".exclusive" + ALLOC.format(40), ".exclusive" + DEALLOC.format(40)), {"undefined-instruction"}),
+        (allocated(".exclusive" + ALLOC.format(64), ".exclusive" + DEALLOC.format(64), OTHER), {"hang"}),
+        (allocated(".exclusive" + ALLOC.format(64), ".exclusive" + DEALLOC.format(64), before=OTHER), {"hang"}),
+        (allocated(ALLOC.format(64), DEALLOC.format(64), OTHER), {"undefined-tensor-memory-kept"}),
+    ],
+)  # fmt: skip
+def test_an_exclusive_allocation(body: str, found: set[str]) -> None:
+    """ "No other allocation may exist at the same time as an exclusive allocation"; "deallocated with .exclusive if and
+    only if it is allocated with .exclusive"; "nCols must be a multiple of 32, in the range [32, 512]".
+    """
+    assert rules(verdict_of(body)) == found
+
+
+def test_more_columns_than_are_modelled() -> None:
+    verdict = verdict_of(allocated(".exclusive" + ALLOC.format(576), ".exclusive" + DEALLOC.format(576)))
+    assert verdict.word == "undecided" and "tensor memory has 512 columns here" in verdict.open[0]
+
+
 RESTRICTED = TENSOR.replace("arrive::one.shared", "arrive::one.sync_restrict::shared::read::mma::a.shared")
 """The commit tells of the reads of A in shared memory alone."""
 FILL = "tcgen05.fence::after_thread_sync;\n"

@@ -88,11 +88,11 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
         columns = counts(warp)[lanes[0]]
         if columns is None:
             machine.unknown("the number of columns", instruction)
-        if not 0 < columns <= COLUMNS or columns & columns - 1:
+        if not 0 < columns <= COLUMNS or (columns & columns - 1 and not op.exclusive):
             raise Faulty("undefined-instruction", f"{columns} columns of tensor memory cannot be allocated")
         if not together(machine, warp, group, label):
             return False
-        first = _free_columns(machine, warp, label, columns)
+        first = _free_columns(machine, warp, op, columns)
         if first is None:
             return False
         group.waits = None
@@ -103,6 +103,7 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
             # The warp of the peer CTA takes part in the same allocation, and makes its own event of it.
             if cta is warp.cta or tensor_memory(cta).promised.get(columns) == first:
                 tensor_memory(cta).columns[first : first + columns] = [event] * columns
+                tensor_memory(cta).exclusive = op.exclusive
         event.owners = (event,)
         machine.weak(block, at, size, thread, op.write, instruction.number, size, None, first)
         machine.forget(block, at, size)
@@ -115,12 +116,14 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
     return run
 
 
-def _free_columns(machine: Machine, warp: Warp, label: Allocates, columns: int) -> int | None:
+def _free_columns(machine: Machine, warp: Warp, op: AllocateColumns, columns: int) -> int | None:
     """The first of so many columns that are free, in both CTAs of a pair; None if there are none now."""
-    promised = tensor_memory(warp.cta).promised.pop(columns, None) if label.group == 2 else None
+    promised = tensor_memory(warp.cta).promised.pop(columns, None) if op.label.group == 2 else None
     if promised is not None:
         return promised
-    memories = [tensor_memory(cta) for cta in pair_of(machine, warp, label.group or 1)]
+    memories = [tensor_memory(cta) for cta in pair_of(machine, warp, op.label.group or 1)]
+    if any(memory.exclusive or (op.exclusive and any(memory.columns)) for memory in memories):
+        return None
     for first in range(0, COLUMNS, columns):
         if not any(any(memory.columns[first : first + columns]) for memory in memories):
             for memory in memories[1:]:
@@ -149,8 +152,12 @@ def free_columns(interpreter: Interpreter, op: FreeColumns) -> Blocking:
         if owner is None or held.count(True) != columns or not held[column] or (column and held[column - 1]):
             message = f"no allocation has {columns} columns from column {column} on"
             raise Faulty("undefined-tensor-memory-freed", message)
+        if memory.exclusive is not op.exclusive:
+            message = "columns are deallocated with .exclusive if and only if they were allocated so"
+            raise Faulty("undefined-tensor-memory-freed", message)
         event.owners = (owner,)
         memory.columns[column : column + columns] = [None] * columns
+        memory.exclusive = False
         machine.version += 1
         return True
 

@@ -1,0 +1,55 @@
+"""Instructions of the PTX ISA, and spellings that ptxas takes, which the table refuses by name.
+
+In: nothing. Out: `REFUSED`, with the reason of each, and `refusal`. A word of an instruction that the table has is
+refused in its row (`refusing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memmodel.isa.row import Slot
+
+SPELLING = "ptxas takes it, and no page of the PTX ISA says what it does"
+"""The reason for what is known by its spelling alone."""
+
+_FABRIC = "no test and no launch declares memory of the fabric, which lies behind logical endpoints"
+_SPARSE = "the contents of matrices are not followed where they are compressed"
+_LAYOUT = "which layout an mbarrier object has is not followed"
+_MEMBAR = "ptxas has no such instruction; write fence.proxy.async with the state space"
+
+REFUSED: Mapping[str, str] = {
+    "createpolicy.range.fabric": _FABRIC,
+    "fabric.submit": _FABRIC,
+    "fabric.submit.commit_group": SPELLING,
+    "fabric.try_atom": _FABRIC,
+    "fabric.try_get": _FABRIC,
+    "fabric.try_pullred": _FABRIC,
+    "fabric.try_put": _FABRIC,
+    "fabric.try_red": _FABRIC,
+    "fabric.wait": _FABRIC,
+    "fence.alias": SPELLING,
+    "mbarrier.check_layout": _LAYOUT,
+    "membar.proxy.async.global": _MEMBAR,
+    "membar.proxy.async.shared::cluster": _MEMBAR,
+    "membar.proxy.async.shared::cta": _MEMBAR,
+    "spcompress": _SPARSE,
+    "spdecompress": _SPARSE,
+    "tcgen05.ld.red.spcompress": _SPARSE,
+    "tcgen05.ld.spcompress": _SPARSE,
+    "trace.mark": SPELLING,
+}
+"""The beginnings of mnemonics. The longest one that fits says why."""
+
+
+def refusal(mnemonic: str) -> tuple[str, str] | None:
+    """The longest beginning of a mnemonic that is refused by name, and why."""
+    parts = mnemonic.split(".")
+    heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next(((head, REFUSED[head]) for head in heads if head in REFUSED), None)
+
+
+def refusing(reason: str, *words: str, hint: str = "drop .{word}") -> Slot:
+    """A slot of words that an instruction has in the PTX ISA, or in ptxas, and the table refuses, with the reason."""
+    refused = {word: (f"{{head}}.{word} is not modelled: {reason}", hint.replace("{word}", word)) for word in words}
+    return Slot("refused", (), "qualifier", refused=refused)
