@@ -104,9 +104,9 @@ class ShownEvent:
 class Ground:
     """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
 
-    For memmodel.why. It stays in the process that found it: a witness that is sent to another one has none there.
-    `known`: what was worked out on it. `spell`: makes the witness of it. `choice`: the choices that make it, if it was
-    replayed (`referee.choice`).
+    `why` explains with it. It stays in the process that found it: a pickled witness has no ground. `known`: results
+    that were computed from the execution. `spell`: makes the fields of the witness. `choice`: the choices that make the
+    execution, if it was replayed (`referee.choice`).
     """
 
     __slots__ = ("choice", "execution", "known", "ranks", "spell")
@@ -143,7 +143,7 @@ class Witness:
 
     @staticmethod
     def of(ground: Ground) -> Witness:
-        """The witness of an execution, spelled out when somebody looks at it: most are never looked at."""
+        """The witness of an execution. Its fields are made at the first look, which most witnesses never get."""
         witness: Witness = object.__new__(Witness)
         object.__setattr__(witness, "ground", ground)
         return witness

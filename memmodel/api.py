@@ -31,7 +31,7 @@ from memmodel.source import Source
 
 if TYPE_CHECKING:
     from memmodel.report.readings import ReadingsReport
-    from memmodel.solve.begun import Begun
+    from memmodel.solve.kept_queries import KeptQueries
     from memmodel.why.records import Dependence, Explanation
 
 
@@ -227,15 +227,15 @@ def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
 
 
 def judge(
-    steps: LoweredTest, model: Model, options: Options, *, findings: bool = True, begun: Begun | None = None
+    steps: LoweredTest, model: Model, options: Options, *, findings: bool = True, queries: KeptQueries | None = None
 ) -> Answer:
     """Ask the engine. The answer to `exists race` and its like is made of the findings.
 
-    `begun`: what `engine.seek` has begun.
+    `queries`: those that `engine.seek` has kept.
     """
     wanted = steps.test.finding
     started = monotonic()
-    answer = engine.answer(steps, model, options, findings=findings or wanted is not None, begun=begun)
+    answer = engine.answer(steps, model, options, findings=findings or wanted is not None, queries=queries)
     if wanted is None:
         return answer
     asked = about_finding(wanted, model, answer)

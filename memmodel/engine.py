@@ -17,7 +17,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit, IssueAsync, OnObject, Op, Read, Write
 
 if TYPE_CHECKING:
-    from memmodel.solve.begun import Begun
+    from memmodel.solve.kept_queries import KeptQueries
     from memmodel.solve.seek import Seen, Sought
 
 FEW = 1_000_000
@@ -27,7 +27,7 @@ Of a program of plain reads, writes and fences the estimate counts what enumerat
 counts is ruled out before it is tried."""
 
 ATOMIC = 8
-"""With atomics, and nothing else, so many times as many: each reads the write before it."""
+"""Of a plain program with atomics, so many times as many candidates may be tried: each atomic reads the last write."""
 
 SOLVER = 130_000
 SOLVER_BY_STEP: dict[type[Op], int] = {Read: 25_000, Write: 25_000, IssueAsync: 85_000, OnObject: 42_000}
@@ -55,24 +55,24 @@ class Options:
 
 
 def answer(
-    lowered: LoweredTest, model: Model, options: Options, *, findings: bool = True, begun: Begun | None = None
+    lowered: LoweredTest, model: Model, options: Options, *, findings: bool = True, queries: KeptQueries | None = None
 ) -> Answer:
     """What happens to the condition of a test under a model; with `findings`, also what the model's flags report.
 
-    `begun`: what was begun by `seek`.
+    `queries`: those that `seek` has kept.
     """
     chosen = choose(lowered, options)
     try:
         options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
-            return _answered(lowered, model, options, chosen, findings, begun)
+            return _answered(lowered, model, options, chosen, findings, queries)
     except (TooLarge, BudgetSpent) as error:
         reason = _reason(error)
         return Answer(Observation.UNDECIDED, chosen, reason=reason, unsearched=reason)
 
 
 def _answered(
-    lowered: LoweredTest, model: Model, options: Options, chosen: str, findings: bool, begun: Begun | None
+    lowered: LoweredTest, model: Model, options: Options, chosen: str, findings: bool, queries: KeptQueries | None
 ) -> Answer:
     budget, started = options.budget, monotonic()
     if chosen == "enumerate":
@@ -88,23 +88,23 @@ def _answered(
     from memmodel.solve.answers import solve_answer
 
     return solve_answer(
-        lowered, model, budget=budget, bound=options.bound, findings=findings, begun=begun, started=started
+        lowered, model, budget=budget, bound=options.bound, findings=findings, queries=queries, started=started
     )
 
 
 def seek(
-    lowered: LoweredTest, model: Model, options: Options, sought: Sought, begun: Begun | None = None
+    lowered: LoweredTest, model: Model, options: Options, sought: Sought, queries: KeptQueries | None = None
 ) -> Seen | None:
     """An execution that shows something that is looked for; None says nothing, as in `solve_seek`.
 
-    `begun`: keeps what was asked in vain, for `answer`.
+    `queries`: keeps the query of a search in vain, for `answer`.
     """
     from memmodel.solve.seek import solve_seek
 
     try:
         options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
-            return solve_seek(lowered, model, sought, budget=options.budget, bound=options.bound, begun=begun)
+            return solve_seek(lowered, model, sought, budget=options.budget, bound=options.bound, queries=queries)
     except (TooLarge, BudgetSpent):
         return None
 
@@ -124,12 +124,12 @@ def _steps(lowered: LoweredTest) -> list[Op]:
 
 
 def _is_plain(lowered: LoweredTest) -> bool:
-    """Nothing but reads, writes, fences and arithmetic, one after the other."""
+    """True for a program of nothing but reads, writes, fences and arithmetic, without a jump."""
     return all(isinstance(op, PLAIN) and not (isinstance(op, Write) and op.rmw) for op in _steps(lowered))
 
 
 def _is_straight(lowered: LoweredTest) -> bool:
-    """The same, with atomics."""
+    """True for such a program that may have atomics, too."""
     return all(isinstance(op, PLAIN) for op in _steps(lowered))
 
 

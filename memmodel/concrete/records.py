@@ -100,7 +100,7 @@ class BarrierRecord(Record):
 class ObjectRecord(Record):
     """An operation on an mbarrier object. `result`: what a test yields, or the state that an arrive returns.
 
-    `pending`: the count that an arrive puts into a register. `completes`: the records whose end a signal tells of.
+    `pending`: the count that an arrive puts into a register. `completes`: the records that a signal completes.
     """
 
     object: Cell
@@ -134,7 +134,7 @@ class ObjectRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRecord(Record):
-    """A wait for groups: the records whose end it tells of."""
+    """A wait for groups. `completes`: the records that it waits for."""
 
     completes: frozenset[int]
 

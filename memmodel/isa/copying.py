@@ -94,7 +94,7 @@ def delivered(
     destinations: list[tuple[Region, Object, Expr | None]],
     size: Expr | None,
 ) -> tuple[Op, ...]:
-    """A copy that tells of its end by a complete-tx for each destination (region, mbarrier, condition).
+    """A copy whose completion is signalled by a complete-tx for each destination (region, mbarrier, condition).
 
     `first`: the parts before the writes, of which number `source` reads the data. `size` None: that of the source.
     """

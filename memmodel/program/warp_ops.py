@@ -18,14 +18,14 @@ from memmodel.ptx.vocabulary import DataType
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """The registers receive values that nobody knows: of floating point, or of matrices."""
+    """The registers receive unknown values: of floating point, or of matrices."""
 
     registers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MoveMatrix:
-    """A warp moves matrices between its registers and memory; what it loads or leaves, nobody knows.
+    """A warp moves matrices between its registers and memory; what it loads or stores is unknown.
 
     `registers`: those that receive elements. `values`: the elements that are stored. Each byte is moved by one lane.
     `transposed`: of matrices of 8 x 8 elements of 16 bits, whether the lanes have them by columns; None for others.
@@ -42,7 +42,7 @@ class MoveMatrix:
 class TransposeMatrix:
     """`register` := the two elements of a matrix of 8 x 8 elements of 16 bits that a lane has of the transposed one.
 
-    `value`: the two elements that a lane has of the matrix. What they are, nobody knows.
+    `value`: the two elements that a lane has of the matrix. They are unknown.
     """
 
     register: str

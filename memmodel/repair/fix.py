@@ -36,7 +36,7 @@ from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes, cost
 from memmodel.repair.vocabulary import replacements, strengthenings
-from memmodel.solve.begun import Begun
+from memmodel.solve.kept_queries import KeptQueries
 from memmodel.why.records import Reason
 
 ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
@@ -146,8 +146,8 @@ def _fixed(
     seconds: float,
     progress: Callable[[int], None] | None,
 ) -> Fixed:
-    begun = Begun()
-    judge = judging(name, models, options, begun=begun)
+    queries = KeptQueries()
+    judge = judging(name, models, options, queries=queries)
     before = judge(text)
     if before is None or not before.complete:
         return Fixed(name, (), (), 1, "what the test does as it stands is not decided")
@@ -167,10 +167,10 @@ def _fixed(
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
             lost = search.aim.lost
-            search.judge = judging(name, models, options, lost=lost, begun=begun)
+            search.judge = judging(name, models, options, lost=lost, queries=queries)
             search.look = looking_for(before.findings, name, models, options, lost)
         wrong_flags = before.findings if search.aim.findings else frozenset[str]()
-        search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes, begun=begun)
+        search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes, queries=queries)
         search.glance.begin(by_turns(search.speaking(before)))
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)

@@ -1,7 +1,7 @@
 """A glance at a changed test: one execution that speaks against it, if one is soon found.
 
 In: a text. Out: `Against`, or None, which says nothing. What was found last is looked for first: what refutes one
-change is likely to refute the next. So the executions that were found are tried on the new text (`referee.again`)
+change is likely to refute the next. So the executions that were found are tried on the new text (`referee.transfer`)
 before an engine is asked for one. A small test is judged in full as fast, by enumeration.
 """
 
@@ -17,12 +17,12 @@ from memmodel.engine import Options
 from memmodel.limits import available
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
-from memmodel.referee.again import again
 from memmodel.referee.choice import Choice
 from memmodel.referee.replay import Replay, Wanted, whatever
+from memmodel.referee.transfer import transferred
 from memmodel.referee.witness import shown_event
 from memmodel.repair.judge import Against, parse
-from memmodel.solve.begun import Begun
+from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.why.story import execution_of
 from memmodel.why.values import Values
@@ -37,7 +37,7 @@ TRIED = 6
 class Glance:
     """A glance for what is wrong: these findings, and with `outcomes` what a question about outcomes forbids.
 
-    `begun`: where what it asked in vain is kept, for what judges in full.
+    `queries`: keeps the queries of searches in vain, for the full judgement of the same text.
 
     Where a hang is wrong, undefined behaviour is as well, since it hides hangs; a hang is looked for before it.
     """
@@ -50,14 +50,14 @@ class Glance:
         wrong: frozenset[str],
         *,
         outcomes: bool,
-        begun: Begun | None = None,
+        queries: KeptQueries | None = None,
     ) -> None:
         self.name = name
         self.options = options
         self.turns = [(model, names_of(model, wrong, outcomes=outcomes)) for model in models]
         self.known: dict[str, Against | None] = {}
         self.found: list[Against] = []
-        self.begun = begun
+        self.queries = queries
 
     def begin(self, known: Sequence[Against]) -> None:
         """Executions of the test as it stands, to be tried first."""
@@ -92,7 +92,7 @@ class Glance:
             return None
         for turn, (model, names) in enumerate(self.turns):
             for number, steps in enumerate(asked):
-                against = _seen(steps, model, self.options, names, findings=number == 0, begun=self.begun)
+                against = _seen(steps, model, self.options, names, findings=number == 0, queries=self.queries)
                 if against is not None:
                     self.turns.insert(0, self.turns.pop(turn))
                     self.found = [against, *self.found][:KEPT]
@@ -117,7 +117,7 @@ def once_more(against: Against, asked: Sequence[LoweredTest], names: Sequence[st
     if execution is None or choice is None:
         return None
     steps = next((candidate for candidate in asked if candidate.test.finding is None), asked[0])
-    replay = again(execution.frame.lowered, choice, steps, against.model, _consistent(against.model))
+    replay = transferred(execution.frame.lowered, choice, steps, against.model, _consistent(against.model))
     return None if replay is None else _shown(replay, against.model, names, steps)
 
 
@@ -166,14 +166,20 @@ def names_of(model: Model, wrong: frozenset[str], *, outcomes: bool) -> list[str
 
 
 def _seen(
-    steps: LoweredTest, model: Model, options: Options, names: list[str], *, findings: bool, begun: Begun | None = None
+    steps: LoweredTest,
+    model: Model,
+    options: Options,
+    names: list[str],
+    *,
+    findings: bool,
+    queries: KeptQueries | None = None,
 ) -> Against | None:
     """`findings`: also look for findings, which are those of the threads, whatever is asked of them."""
     wanted = tuple(name for name in names if (findings if name != OUTCOME else steps.test.finding is None))
     if not wanted:
         return None
     sought = Sought(wanted, satisfied=steps.test.quantifier is not Quantifier.FORALL)
-    seen = engine.seek(steps, model, options, sought, begun)
+    seen = engine.seek(steps, model, options, sought, queries)
     if seen is None:
         return None
     if HANG not in names:

@@ -19,7 +19,7 @@ from memmodel.limits import available
 from memmodel.litmus.syntax import Always, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding
-from memmodel.solve.begun import Begun
+from memmodel.solve.kept_queries import KeptQueries
 from memmodel.source import Source
 
 
@@ -80,7 +80,7 @@ def standing(
     findings: bool = True,
     order: list[int] | None = None,
     lost: Lost | None = None,
-    begun: Begun | None = None,
+    queries: KeptQueries | None = None,
 ) -> Standing:
     """What the test says under all the models together.
 
@@ -97,7 +97,7 @@ def standing(
     for turn, number in enumerate(order):
         model = models[number]
         for place, steps in enumerate(asked):
-            answer = _judged(steps, model, options, first if place else None, findings=findings, begun=begun)
+            answer = _judged(steps, model, options, first if place else None, findings=findings, queries=queries)
             first = first if place else answer
             engines.add(answer.engine)
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
@@ -125,14 +125,20 @@ def standing(
 
 
 def _judged(
-    steps: LoweredTest, model: Model, options: Options, first: Answer | None, *, findings: bool, begun: Begun | None
+    steps: LoweredTest,
+    model: Model,
+    options: Options,
+    first: Answer | None,
+    *,
+    findings: bool,
+    queries: KeptQueries | None,
 ) -> Answer:
     """The answer to a question; `first`: that to another question about the same threads, which has their findings."""
     if first is None or not findings:
-        return api.judge(steps, model, options, findings=findings, begun=begun)
+        return api.judge(steps, model, options, findings=findings, queries=queries)
     if steps.test.finding is not None:
         return about_finding(steps.test.finding, model, first)
-    return api.judge(steps, model, options, findings=False, begun=begun)
+    return api.judge(steps, model, options, findings=False, queries=queries)
 
 
 def is_told(flag: str) -> bool:
@@ -185,11 +191,11 @@ def judging(
     *,
     findings: bool = True,
     lost: Lost | None = None,
-    begun: Begun | None = None,
+    queries: KeptQueries | None = None,
 ) -> Judge:
     """A judge that remembers what it has judged. It raises BudgetSpent when a budget shared with others is used up.
 
-    `begun`: what glances at the same texts have begun.
+    `queries`: those that glances at the same texts have kept.
     """
     known: dict[str, Standing | None] = {}
     order = list(range(len(models)))
@@ -201,7 +207,7 @@ def judging(
             known[text] = (
                 None
                 if asked is None
-                else standing(asked, models, options, findings=findings, order=order, lost=lost, begun=begun)
+                else standing(asked, models, options, findings=findings, order=order, lost=lost, queries=queries)
             )
         return known[text]
 

@@ -233,7 +233,7 @@ def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
 
 
 def _tensor() -> Iterable[Ingredient]:
-    """tcgen05 operations on one word of tensor memory, and what tells of their end."""
+    """tcgen05 operations on one word of tensor memory, and what signals their completion."""
     put = "mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x1.b32 [{x}], {{%v{n}}};"
     get = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%{r}}}, [{x}];"
     mma = (

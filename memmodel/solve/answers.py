@@ -26,7 +26,7 @@ from memmodel.referee.reasons import CIRCULAR, beyond_the_bound, mixed_sizes, no
 from memmodel.referee.replay import Replay, replay
 from memmodel.refine.judge import Pair, Statement
 from memmodel.refine.query import Query, encode
-from memmodel.solve.begun import Begun
+from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
 from memmodel.solve.solver import Found, Solver
@@ -45,16 +45,16 @@ def solve_answer(
     budget: Budget,
     bound: int,
     findings: bool,
-    begun: Begun | None = None,
+    queries: KeptQueries | None = None,
     started: float | None = None,
 ) -> Answer:
     """What happens to the condition of a test, with a checked witness, or the axioms that forbid it.
 
-    `begun`: queries of which one may be this test's. `started`: when the budget began to be spent; None: now.
+    `queries`: among which may be one about this test. `started`: when the budget began to be spent; None: now.
     """
     now = time.monotonic()
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
-    known = None if begun is None else begun.take(lowered, model, bound)
+    known = None if queries is None else queries.take(lowered, model, bound)
     if known is None:
         query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
     else:
@@ -199,22 +199,22 @@ class Questions:
 
         Raises InternalError if it is not consistent; TooLarge if its values support themselves.
         """
-        again = replay(self.lowered, self.model, read_execution(self.query, self.solver))
-        if again.failed:
+        judged = replay(self.lowered, self.model, read_execution(self.query, self.solver))
+        if judged.failed:
             what = f"the execution that Z3 found is not one under {self.model.name}"
-            raise self._another(again, f"{what} (violates {', '.join(again.failed)})")
-        return again
+            raise self._another(judged, f"{what} (violates {', '.join(judged.failed)})")
+        return judged
 
-    def _another(self, again: Replay, what: str) -> Exception:
+    def _another(self, judged: Replay, what: str) -> Exception:
         """The error for an execution that is another when it is run again."""
-        return TooLarge(CIRCULAR) if again.circular else InternalError(f"{self.lowered.test.name}: {what}")
+        return TooLarge(CIRCULAR) if judged.circular else InternalError(f"{self.lowered.test.name}: {what}")
 
     def witness(self, satisfies: bool) -> Witness:
-        again = self.replayed()
-        if again.satisfies is not satisfies or again.waits:
-            raise self._another(again, "the final state that Z3 found is another when replayed")
-        self.settled.append(again)
-        return again.witness
+        judged = self.replayed()
+        if judged.satisfies is not satisfies or judged.waits:
+            raise self._another(judged, "the final state that Z3 found is another when replayed")
+        self.settled.append(judged)
+        return judged.witness
 
     # ---- findings ------------------------------------------------------------------------------------------------
 
@@ -241,10 +241,10 @@ class Questions:
         flag = self.query.flags[name]
         if self.asker.check([self.query.rests], raised=flag) is not Found.SAT:
             return None
-        again, findings = self.replayed(), list[Finding]()
+        judged, findings = self.replayed(), list[Finding]()
         if not flag.pairs:
-            return Finding(name, again.witness) if name in again.flags else None
-        self._take(name, again, self._by_position(flag.pairs), findings)
+            return Finding(name, judged.witness) if name in judged.flags else None
+        self._take(name, judged, self._by_position(flag.pairs), findings)
         return next(iter(findings), None)
 
     def hang(self) -> tuple[Found, Finding | None]:
@@ -256,8 +256,8 @@ class Questions:
     def _raise(self, name: str, flag: Statement, findings: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
         left = self._by_position(flag.pairs)
-        for again in self.settled:
-            self._take(name, again, left, findings)
+        for judged in self.settled:
+            self._take(name, judged, left, findings)
         while True:
             if flag.pairs:
                 answer = self.asker.check_many([self.query.rests], flag, list(left.values()))
@@ -265,25 +265,25 @@ class Questions:
                 answer = self.asker.check([self.query.rests], raised=flag)
             if answer is not Found.SAT:
                 return answer is Found.UNSAT
-            again = self.replayed()
-            if name not in again.flags:
-                raise self._another(again, f"flag {name} is not raised when replayed")
+            judged = self.replayed()
+            if name not in judged.flags:
+                raise self._another(judged, f"flag {name} is not raised when replayed")
             if not flag.pairs:
-                findings.append(Finding(name, again.witness))
+                findings.append(Finding(name, judged.witness))
                 return True
-            if not self._take(name, again, left, findings):
-                raise self._another(again, f"flag {name} relates other events when replayed")
+            if not self._take(name, judged, left, findings):
+                raise self._another(judged, f"flag {name} relates other events when replayed")
 
     @staticmethod
-    def _take(name: str, again: Replay, left: PairsAt, findings: list[Finding]) -> bool:
+    def _take(name: str, judged: Replay, left: PairsAt, findings: list[Finding]) -> bool:
         """Add the pairs that a flag relates in an execution and that are left to find; False if there are none."""
         known = len(findings)
-        pairs = again.flags.get(name, ())
-        shown = {event.uid: event for event in again.witness.events} if pairs else {}
+        pairs = judged.flags.get(name, ())
+        shown = {event.uid: event for event in judged.witness.events} if pairs else {}
         for a, b in pairs:
-            if left.pop(frozenset((again.positions[a], again.positions[b])), None) is not None:
+            if left.pop(frozenset((judged.positions[a], judged.positions[b])), None) is not None:
                 first, second = shown[min(a, b)], shown[max(a, b)]
-                findings.append(Finding(name, again.witness, first, second, again.rules.get(a, "")))
+                findings.append(Finding(name, judged.witness, first, second, judged.rules.get(a, "")))
         return len(findings) > known
 
     def _by_position(self, pairs: dict[Pair, int]) -> PairsAt:

@@ -18,7 +18,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.refine.query import Query, encode
 from memmodel.solve.answers import Questions
-from memmodel.solve.begun import Begun
+from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.solver import Found, Solver
 
 State = tuple[tuple[str, int], ...]
@@ -51,11 +51,17 @@ class Seen:
 
 
 def solve_seek(
-    lowered: LoweredTest, model: Model, sought: Sought, *, budget: Budget, bound: int, begun: Begun | None = None
+    lowered: LoweredTest,
+    model: Model,
+    sought: Sought,
+    *,
+    budget: Budget,
+    bound: int,
+    queries: KeptQueries | None = None,
 ) -> Seen | None:
     """An execution that shows one of the things that are looked for, the first of them if several can be.
 
-    `begun`: keeps the query if there is none, and if it asks for no terms but those of the condition.
+    `queries`: keeps the query if there is none, and if it asks for no terms but those of the condition.
     """
     started = time.monotonic()
     terms = (*(outcome_terms(lowered) if sought.known is not None else ()), *terms_of(lowered.test.condition))
@@ -65,8 +71,8 @@ def solve_seek(
         seen = _outcome(asked, sought) if name == OUTCOME else _flagged(asked, name)
         if seen is not None:
             return seen
-    if begun is not None and sought.known is None:
-        begun.keep(lowered, model, bound, query)
+    if queries is not None and sought.known is None:
+        queries.keep(lowered, model, bound, query)
     return None
 
 
@@ -90,10 +96,10 @@ def _hang(asked: Questions) -> Seen | None:
     query = asked.query
     if query.waits == FALSE or asked.asker.check([query.rests, query.waits]) is not Found.SAT:
         return None
-    again = asked.replayed()
-    if not any(kind_of(flag) is FindingKind.UNDEFINED for flag in again.flags):
-        finding = Finding(HANG, again.witness)
-        return Seen(HANG, again.witness, finding)
+    judged = asked.replayed()
+    if not any(kind_of(flag) is FindingKind.UNDEFINED for flag in judged.flags):
+        finding = Finding(HANG, judged.witness)
+        return Seen(HANG, judged.witness, finding)
     _state(asked, [flag for flag in asked.model.flags if kind_of(flag.name) is FindingKind.UNDEFINED])
     hang = asked.hang()[1]
     return None if hang is None else Seen(HANG, hang.witness, hang)

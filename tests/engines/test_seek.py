@@ -9,7 +9,7 @@ from memmodel import api, engine
 from memmodel.answer import HANG, Observation
 from memmodel.engine import Options
 from memmodel.repair.glance import Glance
-from memmodel.solve.begun import Begun
+from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.source import Source
 
@@ -56,17 +56,17 @@ def test_a_glance_begins_with_what_it_saw_last() -> None:
 def test_what_was_begun_is_answered_as_if_it_was_not(name: str) -> None:
     """The formulas of a test in which nothing was found are taken once, by that test alone."""
     steps, other = (api.lowered(Source.read(str(SHIPPED / f"{one}.litmus"))) for one in (name, "async/proxy/A4"))
-    begun, options = Begun(), Options("z3")
+    queries, options = KeptQueries(), Options("z3")
     for sought in (("data-race",), (OUTCOME, "data-race"), ("undefined-instruction",)):
-        seen = engine.seek(steps, MODEL, options, Sought(sought), begun)
-        query = begun.take(steps, MODEL, options.bound)
-        assert (query is None) is (seen is not None) and begun.take(steps, MODEL, options.bound) is None
+        seen = engine.seek(steps, MODEL, options, Sought(sought), queries)
+        query = queries.take(steps, MODEL, options.bound)
+        assert (query is None) is (seen is not None) and queries.take(steps, MODEL, options.bound) is None
         if query is not None:
-            begun.keep(steps, MODEL, options.bound, query)
-            assert begun.take(other, MODEL, options.bound) is None
+            queries.keep(steps, MODEL, options.bound, query)
+            assert queries.take(other, MODEL, options.bound) is None
         for findings in (True, False):
             fresh = engine.answer(steps, MODEL, options, findings=findings)
-            again = engine.answer(steps, MODEL, options, findings=findings, begun=begun)
+            again = engine.answer(steps, MODEL, options, findings=findings, queries=queries)
             assert (again.observation, again.axioms, again.flags) == (fresh.observation, fresh.axioms, fresh.flags)
             assert {one.rule for one in again.findings} == {one.rule for one in fresh.findings}
-        assert begun.take(steps, MODEL, options.bound) is None
+        assert queries.take(steps, MODEL, options.bound) is None

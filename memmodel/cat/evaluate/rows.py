@@ -41,7 +41,7 @@ def without(left: int, right: int) -> int:
 
 
 class RowAlgebra(Algebra[Value]):
-    """Of `count` numbered events. `running`: those that there are; a complement has no other."""
+    """Sets and relations of `count` events. `running`: the events of the execution; complements have no others."""
 
     def __init__(self, count: int, running: int | None = None) -> None:
         self.count = count

@@ -94,7 +94,7 @@ def mma(call: Call) -> tuple[Op, ...]:
 
 
 def mma_in_warpgroup(call: Call) -> tuple[WarpOp, ...]:
-    """wgmma.mma_async in a module: which bytes the matrices are, their descriptors say; the result nobody knows."""
+    """wgmma.mma_async in a module: which bytes the matrices are, their descriptors say; the result is unknown."""
     operands = _operands(call)
     rows, columns, _ = _shape(call)
     left_bits, right_bits = (BITS[call.word(slot) or ""] for slot in ("atype", "btype"))

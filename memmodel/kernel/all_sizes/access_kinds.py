@@ -30,7 +30,7 @@ from memmodel.program.warp_ops import (
 from memmodel.ptx.vocabulary import DataType, Proxy, Space
 
 BRINGING = AccessReplicas | AccessTexture | Forget | MoveMatrix | MoveTensorMemory | MultiplyInRegisters
-"""Steps of warps by which registers may receive what is in memory, or nobody knows what."""
+"""Steps of warps by which registers may receive what is in memory, or unknown values."""
 
 LEAVING = (
     AccessReplicas

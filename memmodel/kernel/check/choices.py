@@ -68,8 +68,8 @@ def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> Open
 
 
 def with_more_choices(case: KernelCase, choices: OpenChoices, schedule: Schedule, trace: LaunchTrace) -> OpenChoices:
-    """The choices with those that another schedule meets and the runs before did not: a lock is taken, so that a loop
-    asks again. Those that matter count in that run and in what follows.
+    """The choices with those that only this schedule meets: a lock is taken, so that a loop polls again. Those of them
+    that matter are `chosen` from now on.
     """
     new = frozenset(number for _, number in trace.choices) - choices.known
     choices = replace(choices, known=choices.known | new)

@@ -1,8 +1,8 @@
 """The representative run: the launch, run once.
 
-In: `KernelCase`. Out: `FirstRun`. Settled here: the run goes past tests of mbarrier objects at which threads would wait
-for ever though they do not come back to them; tests that are no polling loops fail a few times before they wait, where
-that shows of all of them that a failure changes nothing.
+In: `KernelCase`. Out: `FirstRun`. Settled here: a test of an mbarrier object to which its thread does not come back
+returns false where the thread would wait for ever. Tests outside of polling loops fail a few times before they wait, if
+no failure of any of them changes anything.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def other_sizes(
 ) -> dict[str, str]:
     """By what may vary: whether the verdict holds for all of it, or what stops that. Only what the options ask for.
 
-    `equal_stores`: stores that race with others and store the same. `decided`: the run speaks for every schedule.
+    `equal_stores`: stores that race with others and store the same. `decided`: the run represents every schedule.
     """
     sentences = {}
     if case.options.any_grid:

@@ -43,8 +43,8 @@ class JudgedRun:
 class JudgedKernel:
     """The verdict on a launch, and what it was made from.
 
-    `runs`: by the identity of a finding the run that shows it. `representative`: the run that speaks for every
-    schedule, as far as one does; None if no run came so far.
+    `runs`: by the identity of a finding the run that shows it. `representative`: the representative run; None if no run
+    was judged.
     """
 
     entry: PtxFunction
@@ -78,7 +78,7 @@ class VerdictSoFar:
         """A run that is an execution, until it is judged."""
         self.waits_are_sure = True
         self.late_warps: dict[tuple[int, int], None] = {}
-        """Warps, one of which has to be late for what the runs exclude by chance."""
+        """Warps. A race that the runs exclude by chance needs one of them to be late."""
         self._runs: dict[int, RunJudge] = {}
         self._readings = OtherReadings(options.readings)
 
@@ -108,7 +108,7 @@ class VerdictSoFar:
             self.assume(f"the loop at line {branch.line}, which only computes, ends", "known data")
 
     def represented(self, ready: ReadyRun) -> None:
-        """The run that is to speak for every schedule."""
+        """Take the figures of the representative run."""
         run, statistics = ready.run, self.verdict.statistics
         statistics.judged, statistics.pairs = len(run.execution.events), len(run.graph.pairs)
         statistics.roles = len(set(run.roles.who))

@@ -21,7 +21,7 @@ from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Forget, Note
 from memmodel.ptx.module.syntax import PtxFunction
 
 FOLLOWED = (Assign, Forget, UndefinedIf, Unmodelled, Note, Read, Write, AmongLanes, ActiveLanes)
-"""Steps that change nothing but registers of their threads and memory that the trace tells of."""
+"""Steps that change nothing but registers of their threads and memory that the trace records."""
 
 MOST_BYTES = 1 << 20
 """Bytes that accesses of a run touch, for memory to be followed."""

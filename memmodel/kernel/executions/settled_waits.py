@@ -101,7 +101,7 @@ class SettledWaits:
         return Polled(turns, counters)
 
     def hold(self, run: LaunchTrace, polled: Polled, judge: RunJudge) -> bool:
-        """True if all of them are waits in this run too, which was prepared."""
+        """True if all these loops are waits in another run. `polled`: what `prepare` made of the run."""
         polling = {number for kind, number in run.choices if kind is ChoiceKind.LOAD}
         open_ = (self.turning | self.counting) & polling
         if not open_:
@@ -121,7 +121,7 @@ class SettledWaits:
 def settled_waits(
     entry: PtxFunction, model: Model, polls: Polls, run: LaunchTrace, again: Callable[[], LaunchTrace]
 ) -> SettledWaits:
-    """The waits of a launch. `again`: the run once more."""
+    """The waits of a launch. `again`: runs the launch once more under the same schedule."""
     waits = SettledWaits(entry, model, polls, polls.single(run))
     counters = frozenset(loops(run, polls, entry.body or ()))
     candidates = (frozenset(polls.turns(run)) | counters) - waits.single

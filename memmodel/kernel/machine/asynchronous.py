@@ -337,7 +337,7 @@ def _forget(target: Located) -> None:
 
 
 def _update(part: Update, issuing: LaneIssue, number: int) -> None:
-    """The destination of a reduction: nobody knows what it leaves."""
+    """The destination of a reduction. Its result is unknown."""
     issuing.access(number, part.read, strongly=False)
     issuing.access(number, part.write, strongly=False)
     _forget(issuing.bytes_of(number))

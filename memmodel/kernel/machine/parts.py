@@ -21,7 +21,7 @@ from memmodel.program.ops import Track
 from memmodel.program.windows import RANK_BITS
 
 MATRIX_A = 2
-"""The part of a tcgen05.mma that reads A in shared memory, of whose end a commit may tell before that of the others."""
+"""The part of a tcgen05.mma that reads A in shared memory, whose completion a commit may signal before the others."""
 
 PARTS_OF = dict.fromkeys((Track.MATRIX_A_1, Track.MATRIX_A_2), frozenset({MATRIX_A}))
 """The parts of an issue that one of its names is about; all parts where it is not listed."""

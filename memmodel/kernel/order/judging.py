@@ -34,17 +34,17 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 Done = TraceEvent | WeakAccess
 LOOKED_AT = 12
-"""Alike findings of which the one with the shortest way between its accesses is shown."""
+"""How many similar findings are compared: the one with the shortest way between its accesses is shown."""
 STAGES = 16
-"""Places that an instruction may come back to, for them to be called stages."""
+"""An instruction that comes back to at most so many places walks round a ring; the places are its stages."""
 ORDER = "happens"
 """The definition of a model that orders what has happened."""
 
 
 @dataclass(slots=True)
 class Judgement:
-    """What one model says of one run. `late`: warps, one of which has to be late for a race that this run excludes by
-    chance.
+    """What one model says of one run. `late`: warps; a race that this run excludes by chance needs one of them to be
+    late.
     """
 
     graph: Graph
@@ -207,7 +207,7 @@ class RunJudge:
         return CausalOrder(before, ahead)
 
     def _standing(self, access: Done, later: Done) -> tuple[Done, Done]:
-        """Two accesses, or those of the threads that stand for theirs, if a thread is left out of the graph."""
+        """Two accesses, or those of the representatives of their threads, if a thread is left out of the graph."""
         if self.graph.of(access) is not None and self.graph.of(later) is not None:
             return access, later
         threads = self.run.threads

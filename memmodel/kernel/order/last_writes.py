@@ -37,8 +37,8 @@ Before = Callable[[TraceEvent | WeakAccess, TraceEvent | WeakAccess], bool]
 
 
 class CausalOrder(NamedTuple):
-    """`before`: the first access precedes the second in causality. `ahead`: it precedes something that the thread of
-    the second does before it, so that it precedes the second whatever that reads.
+    """`before`: the first access precedes the second in causality. `ahead`: it precedes an earlier event of the
+    second's thread, and so it precedes the second, whatever the second reads.
     """
 
     before: Before

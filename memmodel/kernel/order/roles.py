@@ -20,7 +20,7 @@ Who = tuple[int, int, int]
 
 
 class Labels:
-    """Numbers for labels, the same for equal ones. Most equal ones are one object, which is faster to find."""
+    """Numbers for labels; equal labels have one number. Most equal labels are one object, which is found faster."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Label, int]] = {}

@@ -115,7 +115,7 @@ def _joined(known: frozenset[tuple[int, int]], more: tuple[int, int]) -> frozens
 class SharedPlace:
     """Bytes that several accesses touch, of which some are asynchronous.
 
-    `members`: each access with the thread that stands for its own. `owner`: the CTA that stands for the owner of the
+    `members`: each access with the representative of its thread. `owner`: the representative of the CTA that owns the
     memory. `pairs`: of members, by their numbers; `comparable`: those of stores that may still leave different bytes.
     """
 

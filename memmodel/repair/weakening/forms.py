@@ -1,7 +1,7 @@
 """The cheaper forms of what orders a test.
 
 In: a lowered test. Out: for every instruction that may be narrowed the edits that do it, the cheapest first. Settled
-here: what the forms are, and in which words it is said that one is enough.
+here: what the forms are, and the words that say why a cheaper one is enough.
 """
 
 from __future__ import annotations

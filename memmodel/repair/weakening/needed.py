@@ -1,8 +1,8 @@
 """What a weakened test does not need under the model as decided, and needs under another reading of the documents.
 
-In: the text of a test, the changes that weaken it. Out: for each change, the readings that want it undone. Settled
-here: no reading is asked (`report.open_decisions`). A reading wants a change undone if it has an outcome or a finding
-with this change alone, and if no change does that alone, with all changes together; and has it not without them.
+In: the text of a test, the changes that weaken it. Out: for each change, the readings that need what it takes away.
+Settled here: no reading is asked (`report.open_decisions`). A reading needs what a change takes away if the change
+alone adds an outcome or a finding under the reading. Where only all changes together do, it needs all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memmodel.report.report import Report
 def with_readings(
     name: str, text: str, changes: Sequence[Edit], models: Sequence[Model], options: Options
 ) -> tuple[Edit, ...]:
-    """The changes, where a reading needs what one takes away in words that say so."""
+    """The changes. Those whose loss a reading does not bear say so in their words."""
     default = next((model for model in models if model.name == DEFAULT_MODEL), None)
     if default is None or not changes:
         return tuple(changes)

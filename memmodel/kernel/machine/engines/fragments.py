@@ -28,7 +28,7 @@ Pieces = tuple[Block, int, list[int], Lanes]
 
 
 def forget(interpreter: Interpreter, op: Forget) -> Blocking:
-    """The registers receive values that nobody knows."""
+    """The registers receive unknown values."""
     clear = forgetting([interpreter.slot(register) for register in op.registers])
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:

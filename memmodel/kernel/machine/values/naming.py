@@ -1,4 +1,4 @@
-"""A run in which values that nobody knows are terms: which stores leave the same bytes, whatever the data is.
+"""A run in which unknown values are terms: which stores leave the same bytes, whatever the data is.
 
 In: the `Code` of an entry, the stores that are asked about. Out: in the trace, what these stores leave: a number below
 zero for a value that is not known. Settled here: what leads to these stores through registers and memory is followed;

@@ -1,4 +1,4 @@
-"""Formulas of tests of which one thing was asked, and of which more will be asked: they are written once.
+"""Queries kept for the next question about the same test, so that its formulas are made once.
 
 In: LoweredTest, Model, loop bound, Query. Out: the Query again. What candidates taught stays true: it is among the
 constraints of the formulas, and says nothing of the question for which it was learnt.
@@ -11,11 +11,11 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.refine.query import Query
 
 KEPT = 4
-"""So many are kept: of the last test, for each of its questions and models."""
+"""How many queries are kept: those of the last test, for each of its questions and models."""
 
 
-class Begun:
-    """The last queries, each until it is taken."""
+class KeptQueries:
+    """The last queries, each until it is asked for."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[LoweredTest, Model, int, Query]] = []

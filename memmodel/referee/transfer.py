@@ -20,7 +20,9 @@ from memmodel.referee.choice import Choice, Ordered, Place, Writer
 from memmodel.referee.replay import Replay, Wanted, replay, whatever
 
 
-def again(old: LoweredTest, choice: Choice, new: LoweredTest, model: Model, wanted: Wanted = whatever) -> Replay | None:
+def transferred(
+    old: LoweredTest, choice: Choice, new: LoweredTest, model: Model, wanted: Wanted = whatever
+) -> Replay | None:
     """The execution that a choice of the old test describes, as one of the new test.
 
     `wanted`: an execution for which it is False is not judged; the answer is None.
@@ -31,10 +33,10 @@ def again(old: LoweredTest, choice: Choice, new: LoweredTest, model: Model, want
     if names.instances is None:
         return None
     try:
-        again = replay(new, model, names.choice(choice), wanted)
+        judged = replay(new, model, names.choice(choice), wanted)
     except (InternalError, TooLarge, BudgetSpent, _Gone):
         return None
-    return None if again.failed else again
+    return None if judged.failed else judged
 
 
 class _Gone(Exception):

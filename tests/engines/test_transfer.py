@@ -1,4 +1,4 @@
-"""An execution of one test, tried on another (`referee.again`)."""
+"""An execution of one test, tried on another (`referee.transfer`)."""
 
 import pytest
 
@@ -7,9 +7,9 @@ from memmodel.answer import HANG
 from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest
-from memmodel.referee.again import again
 from memmodel.referee.choice import Choice
 from memmodel.referee.replay import Replay
+from memmodel.referee.transfer import transferred
 from memmodel.repair.glance import Glance
 from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.source import Source
@@ -50,7 +50,7 @@ def tried(old: str, new: str, name: str) -> Replay | None:
     assert seen is not None and seen.witness.ground is not None
     execution, choice = seen.witness.ground.execution, seen.witness.ground.choice
     assert isinstance(execution, Execution) and isinstance(choice, Choice)
-    return again(execution.frame.lowered, choice, lowered(new), MODEL)
+    return transferred(execution.frame.lowered, choice, lowered(new), MODEL)
 
 
 def test_the_same_test_has_the_execution() -> None:
