@@ -32,7 +32,7 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("mbarrier objects", "synchronization.mbarrier", "mbarrier"),
     ("Copies without bulk", "movement.cpasync", "cp"),
     ("Bulk copies", "movement.bulk", "cp multimem"),
-    ("Tensor copies and tensor maps", "movement.tensor", "cp"),
+    ("Tensor copies and tensor maps", "movement.tensor", "applypriority cp"),
     ("Tensor copies and tensor maps", "movement.tensormap", "tensormap"),
     ("Groups of asynchronous operations", "synchronization.groups", "cp"),
     ("Asynchronous stores and reductions", "movement.stasync", "multimem red st"),

@@ -75,6 +75,8 @@ def _prefixes(head: str) -> Iterator[str]:
 def rows_of(name: str) -> dict[str, Row]:
     """The rows that an instruction of the ISA is read by, with the head of each."""
     own = next((head for head in _prefixes(name) if head in HEADS), None)
+    if own is not None and not _has(own, HEADS[own], name.split("."), modules=True):
+        own = None
     rows = {head: row for head, row in HEADS.items() if next((p for p in _prefixes(head) if p in NAMES), "") == name}
     return rows if own is None else {own: HEADS[own], **rows}
 

@@ -154,6 +154,7 @@ TENSOR = {
     ],
     "cp.async.bulk.prefetch.L2.global [src], 32;": [],
     "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [map, {0}];": [],
+    "applypriority.async.bulk.tensor.1d.global.bulk_group.tile.L2::evict_normal [map, {0}];": [],
     "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [gmap], [smap], 128;": [
         "Read([$map] TensorMapAt(&smap shared_cta) Access(read) type=b1024)",
         "Write([%$map] TensorMapAt(&gmap global) Access(write))",

@@ -226,6 +226,7 @@ _DIM = needed("dim", *DIMENSIONS)
 _MODE = optional("mode", *MODES, what="load mode")
 _WIDE_IMAGES = {"mode=im2col::w|im2col::w::128": Since(families=TCGEN05.families)}
 _MODES_FROM = Rule("{head} from .global has no .{mode}", "write .tile", "src=global mode=tile::scatter4|im2col_no_offs")
+_MODES_PRIORITY = Rule("{head} has no .{mode}", "write .tile", "mode=tile::scatter4|im2col_no_offs")
 _MODES_TO = Rule(
     "{head} to .global has no .{mode}", "write .tile", "dst=global mode=tile::gather4|im2col|im2col::w|im2col::w::128"
 )
@@ -334,6 +335,25 @@ ROWS = (
         rules=(_MODES_FROM, _MATRIX, _IMAGE, _ONE_HINT),
         later=_WIDE_IMAGES | _EVICT_LATER,
         when=_OFFSETS,
+        effect=Effect.NOTHING,
+    ),
+    _row(
+        ("applypriority.async.bulk.tensor",),
+        (
+            _DIM,
+            optional("src", "global"),
+            needed("completion", "bulk_group"),
+            _MODE,
+            needed("level", "L2::evict_normal", what="eviction priority"),
+            _OVERRIDE,
+        ),
+        (_MAP, "im2colInfo"),
+        prefetch_box,
+        "none; a hint",
+        _PAGE + "applypriority.async.bulk.tensor",
+        rules=(_MODES_PRIORITY, _MATRIX, _IMAGE),
+        when=_OFFSETS,
+        since=Since(families=frozenset({107}), version="9.4"),
         effect=Effect.NOTHING,
     ),
 )

@@ -18,6 +18,7 @@ from memmodel.isa.row import (
     Effect,
     Row,
     Rule,
+    Since,
     either,
     in_blocks,
     needed,
@@ -100,9 +101,10 @@ def _predicate(call: Call, operand: Operand, *, sink: bool) -> str | None:
 
 
 def set_all(call: Call) -> tuple[Op, ...]:
-    """set: all bits of a word, or none; of a floating-point number, one or zero."""
-    type, source = type_of(call), type_of(call, "source")
-    whole = DataType("b", type.width) if type.floating else type
+    """set: all bits of a word, or none; of a floating-point number, one or zero; of a packed type for each lane."""
+    type = type_of(call)
+    source = type if call.word("source") is None else type_of(call, "source")
+    whole = DataType("b", type.width) if type.floating or type.lanes > 1 else type
     each = type.element if type.floating else DataType(type.kind, type.width // source.lanes)
     ones = Const(_ONES.get(str(each), -1 if each == type else each.mask))
     result: Expr = Const(0)
@@ -162,6 +164,7 @@ def _rules(slot: str) -> tuple[Rule, ...]:
 
 
 _FLOATING = (*HALVES, *FLOATS)
+_PACKED = ("u8x4", "s8x4", "u16x2", "s16x2")
 
 _row = partial(Row, ordered=True, effect=Effect.COMPUTES)
 
@@ -183,7 +186,7 @@ ROWS = (
             _CMP,
             _BOOL,
             _FTZ,
-            needed("type", "u32", "s32", refused=NO_FLOATS, modules=("u16", "s16", "f32", *HALVES)),
+            needed("type", "u32", "s32", refused=NO_FLOATS, modules=("u16", "s16", "f32", *HALVES, *_PACKED)),
             needed("source", *_SIDES, what="type of the sources", refused=NO_FLOATS, modules=_FLOATING),
         ),
         ("d", "a", "b", "{!}c?"),
@@ -201,7 +204,9 @@ ROWS = (
             *_lines("u16|s16|u32|s32|bf16", "bf16"),
             *_lines("u32|s32|f16x2", "f16x2", flushed=True),
             *_lines("u32|s32|bf16x2", "bf16x2"),
+            f"{either(_COMPARE)} {either(_PACKED)}",
         ),
+        later={f"type={either(_PACKED)}": Since(families=frozenset({107}), version="9.4")},
         written="d, a, b; with .and, .or, .xor: d, a, b, {!}c",
     ),
     _row(

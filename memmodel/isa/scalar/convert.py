@@ -37,11 +37,12 @@ _MOVE = "Data Movement and Conversion Instructions: "
 _NARROW = {
     **dict.fromkeys(("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "ue8m0x2", "s2f6x2", "e2m1x4"), 16),
     **dict.fromkeys(("e4m3x4", "e5m2x4", "e2m3x4", "e3m2x4", "tf32"), 32),
+    "ue5m3x2": 16,
     "e2m1x2": 8,
 }
 """Formats of which several numbers share a register, and tf32: the bits of the register."""
 
-_SCALED = "scaled::n2::ue8m0"
+_ONE_SCALE, _SCALED = "scaled::n1::ue8m0", "scaled::n2::ue8m0"
 
 
 def _type(call: Call, slot: str) -> DataType:
@@ -61,13 +62,13 @@ def convert(call: Call) -> tuple[Op, ...]:
         return (Assign(call.target(target, type, wider=True), kept),)
     words = [word for slot in ("rnd", "ftz", "sat", "satfinite", "relu") if (word := call.word(slot))]
     name = ".".join(("cvt", call.word("source") or "", *words))
-    if type.lanes == 2 and call.word("source") == "f32" and call.word("rnd") != "rs":
+    if type.lanes == 2 and call.word("source") == "f32" and call.word("rnd") != "rs" and not call.word("pzo"):
         high, low = (Apply(name, (call.source(operand, source),), type.element) for operand in call.operands[1:3])
         whole = DataType("b", 32)
         pair = Apply("or", (Apply("shl", (high, Const(16)), whole), low), whole)
         return (Assign(call.target(target, whole), pair),)
     register = call.target(target, type, wider=type.kind != "bf")
-    if len(call.operands) == 2 and type.lanes == 1 and source.lanes == 1:
+    if len(call.operands) == 2 and type.lanes == 1 and source.lanes == 1 and not call.word("pzo"):
         value = call.source(call.operands[1], source, wider=source.kind != "bf")
         return (Assign(register, Apply(name, (value,), type)),)
     vectors = (operand.items if isinstance(operand, Vector) else (operand,) for operand in call.operands[1:])
@@ -139,27 +140,36 @@ def _forms() -> Iterator[Syntax]:
         f"{to_float} ftz? bf16 f32",
         f"{to_float} bf16 f64",
         f"{to_float}? bf16 f16",
-        "rn|rz relu? satfinite? f16|bf16 f32",
+        "rn|rz relu? satfinite? pzo? f16|bf16 f32",
         "rna satfinite? tf32 f32",
-        "rn|rz satfinite? relu? tf32 f32",
+        "rn|rz satfinite? relu? pzo? tf32 f32",
         # several numbers
-        Syntax(f"rn|rz relu? satfinite? {_HALF_PAIRS} f32", _TWO),
+        Syntax(f"rn|rz relu? satfinite? pzo? {_HALF_PAIRS} f32", _TWO),
         Syntax(f"rs relu? satfinite? {_HALF_PAIRS} f32", (*_TWO, "rbits")),
-        Syntax(f"rn satfinite relu? {_F8}|{_F6}|e2m1x2 f32", _TWO),
-        f"rn satfinite relu? {_F8}|{_F6}|e2m1x2 {_HALF_PAIRS}",
+        Syntax(f"rn|rz satfinite relu? pzo? {_F8}|{_F6}|e2m1x2 f32", _TWO),
+        Syntax(f"rn|rz satfinite relu? pzo? {_ONE_SCALE} {_F8}|{_F6}|e2m1x2 f32", (*_TWO, "scale-factor")),
+        f"rn|rz satfinite relu? pzo? {_F8}|{_F6}|e2m1x2 {_HALF_PAIRS}",
+        Syntax(f"rn|rz satfinite relu? pzo? {_ONE_SCALE} {_F8}|{_F6}|e2m1x2 {_HALF_PAIRS}", _WITH_SCALE),
         f"rn relu? f16x2 {_F8}|{_F6}|e2m1x2",
         f"rn relu? satfinite? bf16x2 {_F8}|{_F6}|e2m1x2",
-        Syntax(f"rn relu? satfinite? scaled bf16x2 {_F8}|{_F6}|e2m1x2", _WITH_SCALE),
+        Syntax(f"rn relu? satfinite? {_SCALED} bf16x2 {_F8}|{_F6}|e2m1x2", _WITH_SCALE),
         Syntax("rs relu? satfinite e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 f32", ("d", "{a, b, e, f}", "rbits")),
         Syntax("rz|rp satfinite? ue8m0x2 f32", _TWO),
         "rz|rp satfinite? ue8m0x2 bf16x2",
         "rn bf16x2 ue8m0x2",
-        Syntax("rn satfinite relu? s2f6x2 f32", _TWO),
-        Syntax("rn satfinite relu? scaled s2f6x2 f32", (*_TWO, "scale-factor")),
-        "rn satfinite relu? s2f6x2 bf16x2",
-        Syntax("rn satfinite relu? scaled s2f6x2 bf16x2", _WITH_SCALE),
+        Syntax("rn|rz satfinite relu? s2f6x2 f32", _TWO),
+        Syntax(f"rn|rz satfinite relu? {_SCALED} s2f6x2 f32", (*_TWO, "scale-factor")),
+        "rn|rz satfinite relu? s2f6x2 bf16x2",
+        Syntax(f"rn|rz satfinite relu? {_SCALED} s2f6x2 bf16x2", _WITH_SCALE),
         "rn satfinite? relu? bf16x2 s2f6x2",
-        Syntax("rn satfinite? relu? scaled bf16x2 s2f6x2", _WITH_SCALE),
+        Syntax(f"rn satfinite? relu? {_SCALED} bf16x2 s2f6x2", _WITH_SCALE),
+        Syntax("rn|rz|rp satfinite? ue5m3x2 f32", _TWO),
+        Syntax(f"rn|rz satfinite? {_ONE_SCALE} ue5m3x2 f32", (*_TWO, "scale-factor")),
+        f"rn|rz|rp satfinite? ue5m3x2 {_HALF_PAIRS}",
+        Syntax(f"rn|rz satfinite? {_ONE_SCALE} ue5m3x2 {_HALF_PAIRS}", _WITH_SCALE),
+        "rn f16x2 ue5m3x2",
+        "rn satfinite? bf16x2 ue5m3x2",
+        Syntax(f"rn satfinite? {_SCALED} bf16x2 ue5m3x2", _WITH_SCALE),
     )
 
 
@@ -175,8 +185,11 @@ ROWS = (
         (
             optional("rnd", modules=(*_TO_FLOAT, *_TO_INTEGER, "rna", "rs")),
             *(
-                optional(name, modules=(word,))
-                for name, word in (("ftz",) * 2, ("relu",) * 2, ("satfinite",) * 2, ("scaled", _SCALED))
+                optional(name, modules=words)
+                for name, words in (
+                    *((flag, (flag,)) for flag in ("ftz", "relu", "satfinite", "pzo")),
+                    ("scaled", (_ONE_SCALE, _SCALED)),
+                )
             ),
             optional("sat"),
             *(in_blocks(name, *_INTEGERS, what="type", modules=_OTHERS) for name in ("type", "source")),
@@ -187,6 +200,10 @@ ROWS = (
         _MOVE + "cvt",
         sizes={"a": "source"},
         forms=tuple(_forms()),
+        later=dict.fromkeys(
+            ("pzo", f"scaled={_ONE_SCALE}", "type=ue5m3x2", "source=ue5m3x2"),
+            Since(families=frozenset({107}), version="9.4"),
+        ),
     ),
     _row(
         ("cvt.pack",),
