@@ -380,6 +380,11 @@ _NUMERIC = {
         DataType("f", 64, 2),
     )
 }
+FOUR_NUMBERS = ("e5m2x4", "e4m3x4", "e3m2x4", "e2m3x4", "e2m1p4x4", "ue8m0x4", "e2m1x4")
+"""Formats of four floating-point numbers in 32 bits, or in 16, which instructions compute in: bits, as far as
+memmodel knows.
+"""
+_NUMERIC |= dict.fromkeys(FOUR_NUMBERS, DataType("b", 32)) | {"e2m1x4": DataType("b", 16)}
 
 BITS = ("b8", "b16", "b32", "b64", "b128")
 UNSIGNED = ("u8", "u16", "u32", "u64")

@@ -122,8 +122,16 @@ def test_numbers_that_are_no_address(address: int) -> None:
 
 
 WINDOWS = {
-    "x": {Window.GLOBAL, Window.GENERIC, Window.DATA, Window.DATA_OR_LOCAL, Window.OWN_DATA, Window.MAPS},
-    "k": {Window.CONST, Window.GENERIC, Window.MAPS},
+    "x": {
+        Window.GLOBAL,
+        Window.GENERIC,
+        Window.DATA,
+        Window.DATA_OR_LOCAL,
+        Window.OWN_DATA,
+        Window.MAPS,
+        Window.READ_ONLY,
+    },
+    "k": {Window.CONST, Window.GENERIC, Window.MAPS, Window.READ_ONLY},
     "parameter": {Window.PARAM, Window.ANY_PARAM, Window.GENERIC, Window.MAPS},
     "s": {
         Window.SHARED_CTA,

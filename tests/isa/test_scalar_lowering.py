@@ -86,6 +86,13 @@ WORKED_OUT_IN_MODULES: dict[str, list[str]] = {
     "add.f16x2 %r0, %r1, 7;": ["Assign(0 add.f16x2(%1, 7))"],
     "add.sat.u16x2 %r0, %r1, %r2;": ["Assign(0 add.sat.u16x2(%1, %2))"],
     "add.rn.f32.bf16 %r0, %h0, %r1;": ["Assign(0 add.rn.f32(cvt.bf16.f32(%12), %1))"],
+    "add.rn.satfinite.e5m2x4.e2m1x4 %r0, %h1, %r2;": ["Assign(0 opaque.add.rn.satfinite.e5m2x4.e2m1x4.b32(%13, %2))"],
+    "mul.e4m3x4.ue8m0x4.e3m2x4 %r0, %r1, %r2;": ["Assign(0 opaque.mul.e4m3x4.ue8m0x4.e3m2x4.b32(%1, %2))"],
+    "mul.rz.ftz.f16x2.f32x2.f32x2 %r0, %d1, %d2;": ["Assign(0 opaque.mul.rz.ftz.f16x2.f32x2.f32x2.f16x2(%9, %10))"],
+    "cvt.rn.satfinite.scaled::n1::ue8m0.e4m3x2.f32 %h0, %r1, %r2, %h1;": [
+        "Assign(12 opaque.cvt.rn.satfinite.scaled::n1::ue8m0.e4m3x2.f32.b16(%1, %2, %13))"
+    ],
+    "cvt.rn.pzo.f16.f32 %h0, %r1;": ["Assign(12 opaque.cvt.rn.pzo.f16.f32.f16(%1))"],
     "add.rn.f32x2.f16x2.f32x2 %d0, %r0, %d1;": ["Assign(8 opaque.add.rn.f32x2.f16x2.f32x2.f32x2(%0, %9))"],
     "mad.rn.f64 %d0, %d1, %d2, %d3;": ["Assign(8 fma.rn.f64(%9, %10, %11))"],
     "max.NaN.abs.f32 %r0, %r1, %r2, %r3;": ["Assign(0 max.NaN.abs.f32(%1, %2, %3))"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
     FLOATS,
+    FOUR_NUMBERS,
     INTEGERS,
     LOGICAL,
     Effect,
@@ -107,12 +108,16 @@ def saturate(call: Call) -> tuple[Op, ...]:
 
 
 def _mixed(call: Call) -> tuple[Op, ...]:
-    """add, sub and fma of a narrower type: all sources but the last one are converted ("Mixed Precision ...")."""
+    """add, sub, mul and fma of other types than that of the result ("Mixed Precision ...", "Alternate Floating-Point").
+
+    Of single numbers all sources but the last one are converted.
+    """
     type, source = type_of(call), type_of(call, "source")
     *narrow, last = call.operands[1:]
-    if type.lanes > 1:  # several at once: what they give is not computed
-        widths = (type_of(call, "third"), type_of(call, "fourth")) if len(narrow) > 1 else (type_of(call, "third"),)
-        sources = tuple(call.source(a, t) for a, t in zip(call.operands[1:], (source, *widths), strict=True))
+    if type.lanes > 1 or not type.floating:  # several at once: what they give is not computed
+        named_types = [type_of(call, slot) for slot in ("source", "third", "fourth") if call.word(slot)]
+        types = (*named_types, *[type] * (len(call.operands) - 1 - len(named_types)))
+        sources = tuple(call.source(a, t) for a, t in zip(call.operands[1:], types, strict=True))
         return _assign(call, Apply(f"opaque.{call.instruction.mnemonic}", sources, type), type)
     converted = tuple(Apply(f"cvt.{source}", (call.source(operand, source),), type) for operand in narrow)
     return _assign(call, Apply(named(call), (*converted, call.source(last, type)), type), type)
@@ -152,6 +157,8 @@ def field(call: Call) -> tuple[Op, ...]:
 def multiply(call: Call) -> tuple[Op, ...]:
     """mul and mad: .lo (the default of the column layout), .hi, or .wide, whose result is twice as wide."""
     type, mode = type_of(call), call.word("mode") or "lo"
+    if call.word("source") is not None:
+        return _mixed(call)
     if type.floating:
         name = named(call, "fma" if call.head == "mad" else None)
         return _assign(call, Apply(name, _sources(call, type), type), type)
@@ -291,6 +298,10 @@ _MIXED_SUMS = (
     "rz ftz f16x2 f32x2 f32x2",
     "rz bf16x2 f32x2 f32x2",
 )
+FOUR_AT_ONCE = f"rn? satfinite? e5m2x4|e4m3x4 {either(FOUR_NUMBERS)}"
+"""Four numbers of formats of 8 bits or fewer ("Alternate Floating-Point Instructions")."""
+_FOUR_PRODUCTS = f"{FOUR_AT_ONCE} {either(FOUR_NUMBERS)}"
+_MIXED_PRODUCTS = ("rz ftz f16x2 f32x2 f32x2", "rz bf16x2 f32x2 f32x2", "bf16x2 bf16x2 f16x2", "f16x2 f16x2 bf16x2")
 _CHOICES = (
     "u16|u32|u64|u16x2|u8x4|s16|s64",
     "relu? s16x2|s32|s8x4",
@@ -308,12 +319,12 @@ _MAD_OF_FLOATS = ("rnd ftz? sat? f32", "rnd f64")
 _WIDTHS = "b16|b32|b64"
 
 ROWS = (
-    computing("add", "d a b", saturate, _ARITH, *_ADDED, *_SUMS, *_MIXED_SUMS, rules=_SAT),
-    computing("sub", "d a b", saturate, _ARITH, *_SUBTRACTED, *_SUMS, *_MIXED_SUMS, rules=_SAT),
+    computing("add", "d a b", saturate, _ARITH, *_ADDED, *_SUMS, *_MIXED_SUMS, FOUR_AT_ONCE, rules=_SAT),
+    computing("sub", "d a b", saturate, _ARITH, *_SUBTRACTED, *_SUMS, *_MIXED_SUMS, FOUR_AT_ONCE, rules=_SAT),
     computing("min max", "d a b", operate, _ARITH, *_CHOICES),
     computing("div", "d a b", divide, _ARITH, _INTEGERS, "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
     computing("rem", "d a b", divide, _ARITH, _INTEGERS),
-    computing("mul", "d a b", multiply, _ARITH, *_PRODUCTS, *_SUMS, rules=_NOT_WIDE),
+    computing("mul", "d a b", multiply, _ARITH, *_PRODUCTS, *_SUMS, *_MIXED_PRODUCTS, _FOUR_PRODUCTS, rules=_NOT_WIDE),
     computing("mad", "d a b c", multiply, _ARITH, *_PRODUCTS, "hi sat s32", *_MAD_OF_FLOATS, rules=_NOT_WIDE),
     computing("mul24", "d a b", multiply24, _ARITH, "lo|hi u32|s32"),
     computing("mad24", "d a b c", multiply24, _ARITH, "lo|hi u32|s32", "hi sat s32"),

@@ -7,7 +7,8 @@ those results that PTX fixes to the bit. Source: PTX ISA "Floating-Point Instruc
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.scalar.compute import fuse, named, operate, type_of
+from memmodel.isa.row import FOUR_NUMBERS, either
+from memmodel.isa.scalar.compute import FOUR_AT_ONCE, fuse, named, operate, type_of
 from memmodel.isa.scalar.lines import computing
 from memmodel.program.expressions import Apply
 from memmodel.program.ops import Assign, Op
@@ -47,6 +48,7 @@ ROWS = (
         "rn oob relu? f16|f16x2|bf16|bf16x2",
         "rnd sat? f32 f16|bf16",
         "rnd f32x2 f16x2|bf16x2 f32x2 f32x2",
+        f"{FOUR_AT_ONCE} {either(FOUR_NUMBERS)}",
     ),
     computing("rcp", "d a", approximate, _PAGE, *_ROUNDED, "approx ftz f64"),
     computing("sqrt", "d a", approximate, _PAGE, *_ROUNDED),

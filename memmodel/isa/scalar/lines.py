@@ -10,7 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Effect, Need, Row, Rule, Since, Slot, Syntax, numeric_type
+from memmodel.isa.row import (
+    BITS,
+    FLOATS,
+    FOUR_NUMBERS,
+    SIGNED,
+    UNSIGNED,
+    Effect,
+    Need,
+    Row,
+    Rule,
+    Since,
+    Slot,
+    Syntax,
+    numeric_type,
+)
 from memmodel.program.ops import Op
 
 HALVES = ("f16", "bf16", "f16x2", "bf16x2")
@@ -20,7 +34,7 @@ NO_FLOATS = {
 """What litmus tests are told of floating-point types."""
 
 _LITMUS_TYPES = (*BITS, "pred", *UNSIGNED, *SIGNED)
-_MODULE_TYPES = ("u16x2", "s16x2", "u8x4", "s8x4", *HALVES, *FLOATS, "f32x2")
+_MODULE_TYPES = ("u16x2", "s16x2", "u8x4", "s8x4", *HALVES, *FLOATS, "f32x2", *FOUR_NUMBERS)
 _TYPE_SLOTS = {"type": "type", "source": "type of a", "third": "type of b or c", "fourth": "type of c"}
 """The slots of the types in a line from left to right, and what they are called in messages."""
 
