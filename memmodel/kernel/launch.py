@@ -31,6 +31,22 @@ def _number(value: object) -> object:
     return value
 
 
+SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "96B": 96, "128B": 128}
+"""The rows of a swizzle in bytes, by its name, which may follow CU_TENSOR_MAP_SWIZZLE_."""
+
+
+def _swizzle(value: object) -> object:
+    """The bytes of a swizzle, which may be named. Raises ValueError: a code of CUDA, such as 3, is neither."""
+    known = {name.lower(): size for name, size in SWIZZLES.items()}
+    named = isinstance(value, str)
+    size = known.get(str(value).lower().removeprefix("cu_tensor_map_swizzle_")) if named else value
+    if isinstance(size, bool) or size not in SWIZZLES.values():
+        sizes, names = (", ".join(map(str, words)) for words in (SWIZZLES.values(), SWIZZLES))
+        raise ValueError(f"{value!r} is no swizzle: one has {sizes} bytes, or is called {names}")
+    return size
+
+
+Swizzle = Annotated[int, BeforeValidator(_swizzle)]
 Address = Annotated[int, BeforeValidator(_number), Field(ge=0, lt=1 << 64)]
 Corner = Annotated[int, Field(ge=-(1 << 15), lt=1 << 15)]
 Extent = Annotated[int, Field(ge=1, le=1 << 31)]
@@ -124,7 +140,8 @@ class TensorMapSpec(_Part):
 
     `param`: a parameter that holds it or points to it, a variable of the module, or a buffer. A tensor map has a `box`,
     or `im2col`. `element_strides`: how many elements a copy steps on in each dimension, 1 where it is not given.
-    `packed`: the type of elements smaller than a byte, whose `element_bytes` are 1; dims and box count elements.
+    `swizzle`: the bytes of its rows. `packed`: the type of elements smaller than a byte, whose `element_bytes` are 1;
+    dims and box count elements.
     """
 
     param: str
@@ -134,7 +151,7 @@ class TensorMapSpec(_Part):
     dims: tuple[int, ...]
     strides_bytes: tuple[int, ...]
     box: tuple[Annotated[int, Field(ge=1, lt=1 << 16)], ...] = ()
-    swizzle: int = 0
+    swizzle: Swizzle = 0
     element_strides: tuple[Annotated[int, Field(ge=1, le=8)], ...] = ()
     im2col: Im2colSpec | None = None
     packed: Literal["b4x16", "b4x16_p64", "b6x16_p32"] | None = None

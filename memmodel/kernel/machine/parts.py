@@ -44,7 +44,8 @@ class LaneGroup:
 
     `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
     `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
-    `step`: the step of the instruction at which they wait; `checked`: it was seen to be defined.
+    `step`: the step of the instruction at which they wait; `checked`: it was seen to be defined. `since`: when they
+    went another way than other lanes of the warp, if they have not met all of these again.
     """
 
     at: int
@@ -57,6 +58,23 @@ class LaneGroup:
     stopped: int = -1
     step: int = 0
     checked: bool = False
+    since: Moment | None = None
+
+
+class Moment(NamedTuple):
+    """A moment of a run: how many weak accesses, those of several lanes together, and events there were."""
+
+    single: int
+    lanes: int
+    time: int
+
+
+class GoneLanes(NamedTuple):
+    """Lanes that have exited apart from others of their warp: when they went another way, and when they exited."""
+
+    lanes: tuple[int, ...]
+    since: Moment
+    until: Moment
 
 
 PARKED = "parked"
@@ -267,6 +285,7 @@ class Warp:
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
     names: dict[tuple[int, int], int] = field(default_factory=dict)
+    gone: list[GoneLanes] = field(default_factory=list)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""

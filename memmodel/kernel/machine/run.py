@@ -25,7 +25,7 @@ from memmodel.kernel.machine.engines.calls import ASSERTION_CALL, back, chosen_c
 from memmodel.kernel.machine.engines.multimem import misused
 from memmodel.kernel.machine.engines.wgmma import BUSY
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
+from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, GoneLanes, LaneGroup, Lanes, Moment, Warp, state_of
 from memmodel.kernel.machine.private_memory import moved
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.state import PATIENCE, Machine
@@ -216,10 +216,14 @@ class Scheduler:
                 if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes, group.checked = sorted(group.lanes + other.lanes), False
                     warp.groups.remove(other)
+                    group.since = min(filter(None, (group.since, other.since)), default=None)
+                    group.since = group.since if len(warp.groups) > 1 else None
                     break
             stop = min((candidate.at for candidate in warp.groups if candidate.at > group.at), default=-1)
-            before = group.at
+            before, groups = group.at, len(warp.groups)
             moved = self._advance(warp, group, stop)
+            if len(warp.groups) > groups:
+                _apart(warp, group, self.machine.moment)
             progress |= moved or group.at != before
             if moved and group.at <= before:
                 jumps += 1
@@ -329,8 +333,7 @@ class Scheduler:
             if code.touched:
                 self._check_registers(warp, code)
             return True
-        if group.waits is None:
-            warp.split(group, lanes)
+        warp.split(group, lanes)
         group.blocked = True
         return False
 
@@ -409,8 +412,12 @@ class Scheduler:
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         warp.cta.gone |= warp.in_cta(lanes)
         self.machine.version += 1
+        if group.since is not None:
+            warp.gone.append(GoneLanes(tuple(lanes), group.since, self.machine.moment))
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
+        if len(warp.groups) == 1:
+            warp.groups[0].since = None
 
     def _hang(self, waiting: list[Warp]) -> None:
         polls = (group for warp in waiting for group in warp.groups if group.waits is None and group.on is None)
@@ -429,6 +436,13 @@ class Scheduler:
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
                 self.run.stuck.append(stuck(self.machine, warp, group))
+
+
+def _apart(warp: Warp, group: LaneGroup, moment: Moment) -> None:
+    """Some lanes of a group went another way than the others."""
+    since = group.since or moment
+    for member in warp.groups:
+        member.since = member.since or since
 
 
 def _stops(group: LaneGroup, code: Code, schedule: Schedule) -> bool:

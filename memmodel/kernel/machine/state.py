@@ -18,7 +18,7 @@ from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.machine.collective.warpgroups import Warpgroups
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
-from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, LaneGroup, Lanes, Peek, Warp
+from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, LaneGroup, Lanes, Moment, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -158,6 +158,10 @@ class Machine:
         return block, offsets
 
     # ---- traces ----------------------------------------------------------------------------------------------
+
+    @property
+    def moment(self) -> Moment:
+        return Moment(len(self.run.single), len(self.run.lanes), self._clock)
 
     def event(self, thread: TraceThread, at: int, label: Label, *note: object) -> TraceEvent:
         """A new event in the order of a thread."""

@@ -600,3 +600,33 @@ def test_no_run_is_made_for_the_name_of_a_race_that_only_a_reading_has() -> None
     made, model = RunJudge(entry(read), run_launch(read, entry(read), launch(32))), load_model("ptx-9.4")
     names = [{one.rule for one in made.judged(model, ways=ways).findings} for ways in (False, True, False)]
     assert names == [{"same-store-race"}, {"equal-store-race"}, {"equal-store-race"}]
+
+
+SOME = "setp.lt.u32 %p3, %r0, 8;\n"
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize(
+    ("barrier", "aligned"),
+    [
+        ("bar.sync 0", True),
+        ("bar.sync 1, 32", True),
+        ("bar.arrive 1, 64", True),
+        ("barrier.sync.aligned 0", True),
+        ("barrier.cluster.arrive.aligned", True),
+        ("barrier.sync 0", False),
+        ("barrier.sync 1, 32", False),
+        ("barrier.arrive 1, 64", False),
+        ("barrier.cluster.arrive", False),
+    ],
+)
+def test_an_aligned_barrier_that_only_some_lanes_of_a_warp_execute(barrier: str, aligned: bool, guarded: bool) -> None:
+    """All threads of the warp execute the same aligned barrier; without it, those that exit are not waited for."""
+    body = f"@%p3 {barrier};" if guarded else f"@!%p3 bra E;\n{barrier};\nE:"
+    verdict = judged(SOME + body + "\nst.shared.u32 [%r3], %r0;", threads=32)
+    assert rules(verdict) == ({"undefined-instruction"} if aligned else set())
+
+
+def test_lanes_that_only_exit_are_not_asked_for_at_a_barrier() -> None:
+    assert judged(SOME + "@%p3 exit;\nbar.sync 0;\nst.shared.u32 [%r3], %r0;", threads=32).word == "clean"
+    assert judged("setp.lt.u32 %p3, %r0, 32;\n@!%p3 bra E;\nbar.sync 1, 32;\nE:").word == "clean"

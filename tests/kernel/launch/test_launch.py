@@ -17,6 +17,7 @@ from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 GOOD: dict[str, Any] = {"grid": [1, 1, 1], "block": [32, 1, 1]}
+MAP = {"param": "p", "address": 4096, "element_bytes": 4, "dims": [64], "strides_bytes": [], "box": [32]}
 POINTER = {"name": "p", "type": "ptr", "address": "0x1000", "bytes": 64}
 
 
@@ -34,6 +35,9 @@ POINTER = {"name": "p", "type": "ptr", "address": "0x1000", "bytes": 64}
         ({"buffers": [{"address": 4096, "bytes": 2, "hex": "000102"}]}, "longer than the 2 bytes"),
         ({"params": [{"name": "x", "type": "u32", "value": 1, "file": "x"}]}, "no ptr"),
         ({"colour": 1}, "colour"),
+        ({"tensormaps": [MAP | {"swizzle": 3}]}, "3 is no swizzle: one has 0, 32, 64, 96, 128 bytes"),
+        ({"tensormaps": [MAP | {"swizzle": True}]}, "True is no swizzle"),
+        ({"tensormaps": [MAP | {"swizzle": "128B_ATOM_32B"}]}, "or is called none, 32B"),
         ({"grid": [0, 1, 1]}, "grid"),
     ],
 )
@@ -41,6 +45,21 @@ def test_refusals(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_launch({**GOOD, **change})
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("swizzle", "size"),
+    [
+        (0, 0),
+        (64, 64),
+        ("none", 0),
+        ("128B", 128),
+        ("CU_TENSOR_MAP_SWIZZLE_32B", 32),
+        ("cu_tensor_map_swizzle_64b", 64),
+    ],
+)
+def test_a_swizzle_has_bytes_or_a_name(swizzle: object, size: int) -> None:
+    assert parse_launch({**GOOD, "tensormaps": [MAP | {"swizzle": swizzle}]}).tensormaps[0].swizzle == size
 
 
 def test_template_of_a_signature_is_a_launch() -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memmodel.base.labels import Mark, Marker
 from memmodel.isa.lowered import LoweredInstruction
 from memmodel.isa.module import spelling_of, uniform_values
 from memmodel.isa.row import Spelling, Together
 from memmodel.kernel.machine.collective.warpgroups import Executed
-from memmodel.kernel.machine.parts import Lanes, Warp
+from memmodel.kernel.machine.parts import GoneLanes, Lanes, Warp
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get
@@ -47,6 +48,9 @@ class Collective:
         if self.live and len(lanes) < len(warp.threads):
             message = f"{self.head} is executed by a warp of which lanes have exited"
             machine.problem(RULE, message, self.instruction)
+        if len(lanes) < len(warp.threads) and any(_acted(machine, warp, gone) for gone in warp.gone):
+            message = f"{self.head} is executed by some lanes of a warp, and others went another way and have exited"
+            machine.problem(RULE, message, self.instruction)
         values = []
         for name, get in self.uniform:
             row = get(warp)
@@ -56,6 +60,23 @@ class Collective:
             values.append((name, row[lanes[0]]))
         if self.together is Together.WARPGROUP:
             machine.warpgroups.add(warp, self.head, Executed(self.instruction, self.identity, tuple(values)))
+
+
+def _acted(machine: Machine, warp: Warp, gone: GoneLanes) -> bool:
+    """True if lanes that have exited did something after they had gone another way than the others."""
+    threads = [warp.threads[lane] for lane in gone.lanes]
+    numbers = {thread.number for thread in threads}
+    single = machine.run.single[gone.since.single : gone.until.single]
+    together = machine.run.lanes[gone.since.lanes : gone.until.lanes]
+    return (
+        any(access.thread in numbers for access in single)
+        or any(not numbers.isdisjoint(accesses.threads) for accesses in together)
+        or any(
+            event.time > gone.since.time and event.label != Mark(Marker.EXIT)
+            for thread in threads
+            for event in thread.events
+        )
+    )
 
 
 def collective_of(interpreter: Interpreter, does: LoweredInstruction) -> Collective | None:

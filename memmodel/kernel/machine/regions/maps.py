@@ -53,7 +53,7 @@ def described(spec: TensorMapSpec) -> int:
             lower, upper = corner_fields(axis)
             number = insert(insert(number, lower, low), upper, high)
     number = insert(number, PACKING, PACKED.index(spec.packed or ""))
-    code = next((code for code, span in SPANS.items() if span == spec.swizzle), 0)
+    code = next(code for code, span in SPANS.items() if span == spec.swizzle)
     return insert(number, SWIZZLE, code)
 
 
