@@ -49,24 +49,26 @@ class Budget:
     """How much work one answer may cost: everything that belongs to it, from encoding to findings.
 
     `effort`: solver steps (Z3 resource units), the same on every machine; `seconds`; `memory` in bytes
-    (None: half of the machine's, at most 4 GB).
+    (None: half of the machine's, at most 4 GB). `whole`: the budget of which this one is left, by which reports name
+    it.
     """
 
     effort: int = 100_000_000
     seconds: float = 120.0
     memory: int | None = None
+    whole: Budget | None = field(default=None, compare=False, repr=False)
 
     @property
     def out_of_effort(self) -> str:
-        return f"the budget of {self.effort:,} solver steps ran out"
+        return f"the budget of {(self.whole or self).effort:,} solver steps ran out"
 
     @property
     def out_of_seconds(self) -> str:
-        return f"the budget of {self.seconds:g} seconds ran out"
+        return f"the budget of {(self.whole or self).seconds:g} seconds ran out"
 
     @property
     def out_of_memory(self) -> str:
-        return f"the budget of {(self.memory or 0) / (1 << 20):,.0f} MB of memory ran out"
+        return f"the budget of {((self.whole or self).memory or 0) / (1 << 20):,.0f} MB of memory ran out"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -17,6 +17,9 @@ STANDARD_INPUT = "-"
 MAX_BYTES = 1_000_000
 """A litmus test or a model is a page of text; anything near a megabyte is a mistake."""
 
+_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""How a file is opened that may be none: nothing waits for what never comes, as in a pipe or in /proc/kmsg."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0d-\x1f]")
 
 
@@ -27,16 +30,26 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     """
     name = os.fspath(path)
     try:
-        kind = os.stat(path).st_mode
-        if stat.S_ISDIR(kind):
-            hint = "`memmodel check` and `memmodel suite` take directories"
-            raise InputError(f"{name}: is a directory, not a file", hint=hint)
-        if not stat.S_ISREG(kind):
-            raise InputError(f"{name}: is a pipe or a device, not a file", hint="- reads standard input")
-        with open(path, "rb") as handle:
-            return handle.read(most + 1)
+        number = os.open(path, _READING)
     except (OSError, ValueError) as error:
+        if os.path.isdir(name):  # which Windows does not open
+            raise InputError(f"{name}: is a directory, not a file") from error
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        kind = os.fstat(number).st_mode
+        if stat.S_ISDIR(kind):
+            raise InputError(f"{name}: is a directory, not a file")
+        if not stat.S_ISREG(kind):
+            raise InputError(f"{name}: is a pipe or a device, not a file")
+        parts, left = [], most + 1
+        while left and (part := os.read(number, min(left, 1 << 20))):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    finally:
+        os.close(number)
 
 
 def no_span() -> Span:
@@ -66,8 +79,7 @@ class Source:
     def decode(name: str, data: bytes) -> Source:
         """Bytes to Source. Raises InputError on more than MAX_BYTES, on NUL bytes or bytes that are not UTF-8."""
         if len(data) > MAX_BYTES:
-            hint = "a litmus test is a few threads; split it"
-            raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes", hint=hint)
+            raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes")
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:

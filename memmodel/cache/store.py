@@ -32,7 +32,9 @@ MOST = 256_000_000
 
 _LOOK_EVERY = 500
 _TOUCH_EVERY = 100
-_WAIT = 10.0
+_WAIT = 0.5
+"""Seconds that a file which another process has locked is waited for, once: until it is free again it is not waited
+for any more. An entry that is not kept costs time and nothing else."""
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT)
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -49,6 +51,7 @@ class Store:
         self._process = 0
         self._rebuilt = False
         self._puts = 0
+        self._wait = _WAIT
         self._used: list[str] = []
 
     @staticmethod
@@ -124,7 +127,9 @@ class Store:
             if self.trouble:
                 return None
             try:
-                return work(self._open())
+                value = work(self._open())
+                self._wait_for_locks(_WAIT)
+                return value
             except (sqlite3.Error, OSError) as error:
                 if not self._again(error):
                     return None
@@ -135,6 +140,7 @@ class Store:
         code = getattr(error, "sqlite_errorcode", None)
         kind = code & 0xFF if isinstance(code, int) else None
         if kind in _PASSING:
+            self._wait_for_locks(0.0)
             return False
         if kind in _DAMAGED and not self._rebuilt:
             self._rebuilt = True
@@ -147,12 +153,19 @@ class Store:
         self.trouble = f"{self.path}: {getattr(error, 'strerror', None) or error}"
         return False
 
+    def _wait_for_locks(self, seconds: float) -> None:
+        """From now on, wait so long for a file that is locked."""
+        if seconds != self._wait:
+            self._wait = seconds
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
     def _open(self) -> sqlite3.Connection:
         """The connection of this process: one that was opened before a fork must not be used after it."""
         if self._connection is not None and self._process == os.getpid():
             return self._connection
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = OFF")
             if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:

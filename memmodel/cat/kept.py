@@ -21,10 +21,13 @@ from pathlib import Path
 from memmodel.base.resources import axioms_dir, cache_dir, look
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
-from memmodel.source import Source
+from memmodel.source import Source, read_bytes
 
 MOST = 200
 """Models on disk; the oldest make room for new ones."""
+
+LARGEST = 64_000_000
+"""Bytes of a file on disk; one that is larger is not what was written."""
 
 SUFFIX = ".model"
 
@@ -169,9 +172,10 @@ def _from_disk(entry: _Entry | None) -> LoadedModel | None:
 
 def _bytes_of(entry: _Entry) -> bytes | None:
     """What a file on disk has, if it is this person's own."""
-    with suppress(OSError), open(entry.path, "rb") as handle:
-        if not hasattr(os, "getuid") or os.fstat(handle.fileno()).st_uid == os.getuid():
-            return handle.read()
+    with suppress(OSError, InputError):
+        if not hasattr(os, "getuid") or os.stat(entry.path).st_uid == os.getuid():
+            data = read_bytes(entry.path, LARGEST)
+            return data if len(data) <= LARGEST else None
     return None
 
 

@@ -41,6 +41,9 @@ from memmodel.source import Source
 MAX_NAMES = 5_000
 """Names that one model may define."""
 
+MAX_CHECKS = 5_000
+"""Checks that one model may have."""
+
 DEPENDENCIES = ("addr", "data", "ctrl")
 
 
@@ -294,6 +297,8 @@ class Resolver(Definer):
 
     def check(self, test: tree.Test) -> None:
         """A check's name: its `as`, or that of the call around it, or the one name that it tests, or its text."""
+        if len(self.checks) >= MAX_CHECKS:
+            raise InputError(f"more than {MAX_CHECKS:,} checks", test.span)
         typed = self.term(test.body, self.scope)
         if test.test == "empty":
             expr = as_kind(typed.expr, Kind.RELATION) if typed.expr.kind is Kind.EITHER else typed.expr

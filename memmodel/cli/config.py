@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memmodel.base.resources import DEFAULT_MODEL, is_shipped
 from memmodel.errors import InputError, suggestion
+from memmodel.source import MAX_BYTES, read_bytes
 
 FILE = "pyproject.toml"
 
@@ -108,7 +109,10 @@ def _find(folder: Path) -> Path | None:
 
 def _table(path: Path) -> dict[str, object]:
     try:
-        text = path.read_text(encoding="utf-8")
+        data = read_bytes(path, MAX_BYTES)
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"larger than {MAX_BYTES:,} bytes")
+        text = data.decode("utf-8")
         if "tool.memmodel" not in text:
             return {}
         import tomllib

@@ -117,9 +117,22 @@ include_option = click.option(
 budget_option = click.option(
     "--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."
 )
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds. `nan` is none, though no bound excludes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As in FloatRange."""
+        seconds = super().convert(value, param, ctx)
+        if seconds != seconds:
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
+
+
 timeout_option = click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 1e6),
+    type=Seconds(0.1, 1e6),
     metavar="SECONDS",
     help="Seconds for each answer; default 120.",
 )

@@ -10,7 +10,7 @@ import os
 from math import prod
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from memmodel.errors import InputError
 from memmodel.memory.tensormap import MAX_DIMENSIONS
@@ -51,6 +51,11 @@ Address = Annotated[int, BeforeValidator(_number), Field(ge=0, lt=1 << 64)]
 Corner = Annotated[int, Field(ge=-(1 << 15), lt=1 << 15)]
 Extent = Annotated[int, Field(ge=1, le=1 << 31)]
 Dim3 = tuple[Extent, Extent, Extent]
+MOST_CTAS = ((1 << 31) - 1, 65_535, 65_535)
+"""The largest grid in each dimension, on every target ("Technical Specifications per Compute Capability")."""
+MOST_THREADS = (1024, 1024, 64)
+MOST_IN_CLUSTER = 16
+"""CTAs of a cluster; above 8, a kernel asks for it, and the target has to have it."""
 
 
 class _Part(BaseModel):
@@ -58,7 +63,9 @@ class _Part(BaseModel):
 
 
 def _check_contents(buffer: Buffer | Param) -> None:
-    """Check that the first contents of a buffer are given in one way, and fit. Raises ValueError."""
+    """Check that a buffer lies in memory, and its first contents are given in one way and fit. Raises ValueError."""
+    if (buffer.address or 0) + (buffer.bytes or 0) > 1 << 64:
+        raise ValueError("the buffer ends beyond the last address, 2^64 - 1")
     if sum(contents is not None for contents in (buffer.init, buffer.hex, buffer.file)) > 1:
         raise ValueError("the contents of a buffer are given by init, hex or file, and not by two of them")
     if buffer.hex is not None and len(bytes.fromhex(buffer.hex)) > (buffer.bytes or 0):
@@ -191,14 +198,24 @@ class Launch(_Part):
     nan: bool = True
     source: str | None = None
     target: str | None = None
+    _file: str = PrivateAttr("<launch>")
 
     @model_validator(mode="after")
     def _fits(self) -> Launch:
         if self.threads > MAX_THREADS:
             raise ValueError(f"a CTA has at most {MAX_THREADS} threads, not {self.threads}")
+        for key, extents, most in (("grid", self.grid, MOST_CTAS), ("block", self.block, MOST_THREADS)):
+            if any(extent > limit for extent, limit in zip(extents, most, strict=True)):
+                raise ValueError(f"the {key} {list(extents)} is larger than {list(most)}, the largest that there is")
+        if prod(self.cluster) > MOST_IN_CLUSTER:
+            raise ValueError(f"a cluster has at most {MOST_IN_CLUSTER} CTAs, not {prod(self.cluster)}")
         if any(g % c for g, c in zip(self.grid, self.cluster, strict=True)):
             raise ValueError(f"the grid {list(self.grid)} is no multiple of the cluster {list(self.cluster)}")
         return self
+
+    def wrong(self, message: str, hint: str | None = None) -> InputError:
+        """What is said of a launch that cannot be used, with its file."""
+        return InputError(f"{self._file}: {message}", hint=hint)
 
     @property
     def threads(self) -> int:
@@ -223,6 +240,9 @@ class Launch(_Part):
         return assumed if self.nan else {**assumed, "no floating-point number is NaN": '"nan": true in the launch'}
 
 
+_HALF, _WHOLE = "half of a character is escaped in it", "drop the \\ud800 or its like"
+
+
 def read_launch(path: str | os.PathLike[str]) -> Launch:
     """A launch description from a file. Raises InputError."""
     name = os.fspath(path)
@@ -231,9 +251,15 @@ def read_launch(path: str | os.PathLike[str]) -> Launch:
         if len(text) > MAX_TEXT:
             raise InputError(f"{name}: larger than {MAX_TEXT:,} bytes")
         data: Any = json.loads(text)
+        if b"\\ud" in text.lower():
+            json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not JSON: {error}") from error
-    return _beside(parse_launch(data, name), os.path.dirname(name))
+    launch = _beside(parse_launch(data, name), os.path.dirname(name))
+    launch._file = name
+    return launch
 
 
 def _beside(launch: Launch, folder: str) -> Launch:
@@ -260,9 +286,7 @@ def parse_launch(data: Any, name: str = "<launch>") -> Launch:
     try:
         return Launch.model_validate(data)
     except UnicodeError as error:
-        raise InputError(
-            f"{name}: half of a character is escaped in it", hint="drop the \\ud800 or its like"
-        ) from error
+        raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])

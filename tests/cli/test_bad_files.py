@@ -82,3 +82,71 @@ def test_every_command_refuses_it_with_its_place(bad, capsys, command):
     assert re.search(rf"{bad}(:\d+:\d+)?\b", told), told
     assert "Traceback" not in told and "internal error" not in told
     assert len(told) < 3000, "no line of such a file is of use to anybody"
+
+
+@pytest.mark.parametrize("seconds", ["nan", "NaN", "inf", "-inf", "-1", "0", "1e400", "-nan", "1e7"])
+@pytest.mark.parametrize("command", ["check t", "outcomes t", "suite t", "fix t", "kernel k -l l", "verify coherence"])
+def test_a_timeout_is_a_number_of_seconds(seconds, command, run_command) -> None:
+    code, said = run_command(*command.split(), f"--timeout={seconds}")
+    assert code == 2 and "--timeout" in said and "Traceback" not in said
+
+
+@pytest.fixture
+def run_command(capsys):
+    def run(*argv: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as left:
+            main(list(argv))
+        return left.value.code, "".join(capsys.readouterr())
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["fifo", "endless", "large"])
+def test_a_kept_model_that_is_none(kind, tmp_path, monkeypatch) -> None:
+    """Whatever lies in its place, it is ignored, at once."""
+    from memmodel import cat
+    from memmodel.cat import kept
+
+    monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept, "_LOADED", {})
+    monkeypatch.setattr(kept, "_ON_DISK", [True])
+    cat.load_model("sc")
+    for file in tmp_path.glob(f"*{kept.SUFFIX}"):
+        file.unlink()
+        if kind == "fifo":
+            os.mkfifo(file)
+        elif kind == "endless":
+            file.symlink_to("/dev/zero")
+        else:
+            with file.open("wb") as handle:
+                handle.truncate(kept.LARGEST + 1)
+    monkeypatch.setattr(kept, "_LOADED", {})
+    assert cat.load_model("sc").axioms
+
+
+def test_a_cache_that_is_locked_is_waited_for_once(tmp_path) -> None:
+    import sqlite3
+    import time
+
+    from memmodel.cache.store import Store
+
+    store = Store(tmp_path)
+    store.put("a", "text")
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    began = time.monotonic()
+    for number in range(40):
+        assert store.get(str(number)) is None
+        store.put(str(number), "text")
+    assert time.monotonic() - began < 10  # 40 s if each were to wait
+    other.execute("COMMIT")
+    store.put("b", "text")
+    assert store.get("a") == store.get("b") == "text" and not store.trouble
+    store.close()
+
+
+def test_a_model_of_too_many_checks(tmp_path, run_command) -> None:
+    (tmp_path / "m.cat").write_text('"m"\n' + "".join("empty rf & po as same\n" for _ in range(40_000)))
+    (tmp_path / "t.litmus").write_text(GOOD)
+    code, said = run_command("check", str(tmp_path / "t.litmus"), "--model", str(tmp_path / "m.cat"))
+    assert code == 2 and "more than 5,000 checks" in said

@@ -148,3 +148,32 @@ def test_truncated_and_mutated_text_is_read_or_refused() -> None:
             refused += 1
             assert error.span is not None
     assert 100 < refused < 500
+
+
+@pytest.mark.parametrize(
+    "length, size", [("4*8+1", 132), ("(1<<4)-1", 60), ("WARP_SZ*2", 256), ("8", 32), ("2][3+1", 32), ("0x10U", 64)]
+)
+def test_the_size_of_a_dimension_is_a_constant_expression(length: str, size: int) -> None:
+    """ "The size of each dimension is a constant expression" ("Array Declarations")."""
+    assert parse_module(Source("x.ptx", f"{HEAD}\n.shared .b32 s[{length}];\n")).variables["s"].size == size
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (".shared .align 3 .b32 s[4];", "an alignment is a power of two"),
+        (".shared .align 0 .b32 s[4];", "an alignment is a power of two"),
+        (".shared .align -4 .b32 s[4];", "an alignment is a power of two"),
+        (f".shared .align {1 << 60} .b32 s[4];", "an alignment is a power of two"),
+        (".visible .entry k(.param .u64 .ptr .global .align 12 p) { ret; }", "an alignment is a power of two"),
+        (".visible .entry k() { .reg .b32 %r<10000000000000000000000>; ret; }", "the number of variables is 0 to"),
+        (".visible .entry k() { .reg .b32 %r<-1>; ret; }", "the number of variables is 0 to"),
+        (".global .b32 g<10000000000000000000000>;", "the number of variables is 0 to"),
+        (".shared .b32 s[1-2];", "cannot have this size"),
+        (".shared .b32 s[1<<60];", "cannot have this size"),
+    ],
+)
+def test_numbers_of_a_declaration_that_nothing_has(line: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        parse_module(Source("x.ptx", f"{HEAD}\n{line}\n"))
+    assert error.value.span is not None

@@ -27,6 +27,7 @@ class Definer(Expander):
     def __init__(self) -> None:
         super().__init__()
         self.checks: dict[str, Check] = {}
+        self._numbers: dict[str, int] = {}
         self.recursing = False
         self.total = False
 
@@ -182,10 +183,12 @@ class Definer(Expander):
 
     def unused(self, name: str) -> str:
         """A name of a check, with a number if it is taken."""
-        number = 2
-        while name in self.checks:
-            name, number = f"{name.removesuffix(f'.{number - 1}')}.{number}", number + 1
-        return name
+        numbered, number = name, self._numbers.get(name, 2)
+        while numbered in self.checks:
+            numbered, number = f"{name}.{number}", number + 1
+        if numbered != name:
+            self._numbers[name] = number
+        return numbered
 
     def demand(self, name: str, why: str, body: Typed, *, negated: bool = False) -> None:
         """A check of the resolver's own: `body` is empty."""

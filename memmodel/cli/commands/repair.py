@@ -15,6 +15,7 @@ from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import (
     Judging,
+    Seconds,
     file_argument,
     include_option,
     json_option,
@@ -38,7 +39,7 @@ in_place_option = click.option("--in-place", "-i", is_flag=True, help="Change th
 @click.option(
     "--search",
     "seconds",
-    type=click.FloatRange(1),
+    type=Seconds(1, 1e6),
     metavar="SECONDS",
     default=60.0,
     show_default=True,

@@ -19,6 +19,7 @@ from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
 from memmodel.cli.options import (
     Judging,
+    Seconds,
     ask_option,
     files_argument,
     include_option,
@@ -64,7 +65,7 @@ class FileSheets:
 @click.option("--max", "most", type=click.IntRange(1, 50), default=2, show_default=True, help="Repairs of each test.")
 @click.option(
     "--search",
-    type=click.FloatRange(1),
+    type=Seconds(1, 1e6),
     metavar="SECONDS",
     default=20.0,
     show_default=True,

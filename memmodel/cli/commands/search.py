@@ -18,7 +18,7 @@ import click
 
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, guarded, say, write_json
-from memmodel.cli.options import gathered, json_option, memory_option, model_option, parse_budget
+from memmodel.cli.options import Seconds, gathered, json_option, memory_option, model_option, parse_budget
 from memmodel.cli.terminal import progress_bar
 from memmodel.output import write_text
 
@@ -41,7 +41,7 @@ jobs_option = click.option(
     help="Processes; 0: one for each core.",
 )
 seconds_option = click.option(
-    "--timeout", "seconds", type=click.FloatRange(1), metavar="SECONDS", help="Stop after so long."
+    "--timeout", "seconds", type=Seconds(1, 1e6), metavar="SECONDS", help="Stop after so long."
 )
 show_option = click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="Results to print.")
 size_option = partial(click.option, "--size", "-n", type=click.IntRange(1, 12), help="Instructions at most.")

@@ -47,7 +47,7 @@ def chosen_ctas(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple
     numbers: set[int] = set()
     for index in wanted:
         if any(not 0 <= i < extent for i, extent in zip(index, grid, strict=True)):
-            raise InputError(f"the grid {'×'.join(map(str, grid))} has no CTA {','.join(map(str, index))}")
+            raise launch.wrong(f"the grid {'×'.join(map(str, grid))} has no CTA {','.join(map(str, index))}")
         first = [i // extent * extent for i, extent in zip(index, size, strict=True)]
         for rank in range(size[0] * size[1] * size[2]):
             inside = rank % size[0], rank // size[0] % size[1], rank // (size[0] * size[1])

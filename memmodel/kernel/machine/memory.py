@@ -113,13 +113,15 @@ class DeviceMemory:
         for tensor_map in self.launch.tensormaps:
             holder = self._holder(entry, tensor_map.param)
             if holder is None:
-                raise InputError(
+                raise self.launch.wrong(
                     f"{entry.name} has no parameter {tensor_map.param}, and there is no variable or buffer of it"
                 )
             block, at = holder
             at += tensor_map.offset
             if at + TENSORMAP_BYTES > block.size:
-                raise InputError(f"a tensor map at offset {tensor_map.offset} does not fit into {tensor_map.param}")
+                raise self.launch.wrong(
+                    f"a tensor map at offset {tensor_map.offset} does not fit into {tensor_map.param}"
+                )
             block.write(at, described(tensor_map).to_bytes(TENSORMAP_BYTES, "little"))
 
     def _holder(self, entry: PtxFunction, name: str) -> tuple[Block, int] | None:
@@ -147,9 +149,9 @@ class DeviceMemory:
                 if buffer.address < end and first < buffer.address + buffer.bytes:
                     if first == buffer.address and other == name:
                         break
-                    raise InputError(f"the buffers {other} and {name} of the launch overlap")
+                    raise self.launch.wrong(f"the buffers {other} and {name} overlap")
             spans.append((buffer.address, buffer.address + buffer.bytes, name))
-            content = _contents(buffer, name)
+            content = _contents(self.launch, buffer, name)
             instance = Instance(name, None, Space.GLOBAL, buffer.bytes)
             self.blocks.append(_block(instance, buffer.address, buffer.bytes, content))
 
@@ -160,10 +162,10 @@ class DeviceMemory:
         for buffer in self.launch.all_buffers:
             for other in buffer.multimem or ():
                 if other not in named:
-                    raise InputError(f"{buffer.name} points to {other}, and there is no memory of that name")
+                    raise self.launch.wrong(f"{buffer.name} points to {other}, and there is no memory of that name")
                 if named[other].size < buffer.bytes:
                     sizes = f"has {buffer.bytes:,} bytes, and {other} only {named[other].size:,}"
-                    raise InputError(f"{buffer.name} {sizes}")
+                    raise self.launch.wrong(f"{buffer.name} {sizes}")
             if buffer.multimem is not None:
                 replicas[named[buffer.name or hex(buffer.address)]] = tuple(named[other] for other in buffer.multimem)
         return replicas
@@ -211,22 +213,23 @@ class DeviceMemory:
             self.symbols[name] = (Space.SHARED, start)
         end = start + (self.launch.dynamic_shared if dynamic else 0)
         if end - SHARED_START > MAX_SHARED:
-            raise InputError(
-                f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
-            )
+            what = f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
+            raise InputError(what, entry.span)
         return end
 
     def _parameters(self, entry: PtxFunction) -> Block:
         arguments = self.launch.params
         check_directives(entry, self.launch)
         if len(arguments) != len(entry.params):
-            raise InputError(f"{entry.name} has {len(entry.params)} parameters; the launch gives {len(arguments)}")
+            number = len(entry.params)
+            what = f"{entry.name} has {number} parameter{'' if number == 1 else 's'}; the launch gives {len(arguments)}"
+            raise self.launch.wrong(what, "params lists them in the order of the entry")
         content = bytearray()
         for param, value in zip(entry.params, arguments, strict=True):
             data = _encoded(value)
             size = param.size or len(data)
             if len(data) > size:
-                raise InputError(f"{param.name} has {size} bytes; the launch gives {len(data)}")
+                raise self.launch.wrong(f"{param.name} has {size} bytes; the launch gives {len(data)}")
             start = -(-len(content) // max(param.align, 1)) * max(param.align, 1)
             reserve(2 * (start + size))
             content += bytes(start - len(content)) + data + bytes(size - len(data))
@@ -274,11 +277,11 @@ class DeviceMemory:
         return block if address < block.address + block.size else None
 
 
-def _contents(buffer: Buffer, name: str) -> bytes | None:
+def _contents(launch: Launch, buffer: Buffer, name: str) -> bytes | None:
     """What the launch says of the first contents of a buffer."""
     source = buffer.init or buffer.hex or buffer.file
     if source is not None and buffer.bytes > REMEMBERED:
-        raise InputError(f"{name} has {buffer.bytes:,} bytes; contents are for at most {REMEMBERED:,}")
+        raise launch.wrong(f"{name} has {buffer.bytes:,} bytes; contents are for at most {REMEMBERED:,}")
     if buffer.init == "zero":
         return bytes(buffer.bytes)
     if buffer.init == "iota":

@@ -13,7 +13,7 @@ from memmodel.ptx.lexer import Token
 from memmodel.ptx.module.constants import constant, product
 from memmodel.ptx.module.lexer import ModuleCursor, integer_of, real_of
 from memmodel.ptx.module.syntax import Location, ModuleVariable, PtxInstruction
-from memmodel.ptx.module.variables import SPACES, declarations, space_of, type_of
+from memmodel.ptx.module.variables import SPACES, declarations, family, space_of, type_of
 from memmodel.ptx.operand_reader import OperandReader
 from memmodel.ptx.operands import (
     PARTS,
@@ -199,8 +199,7 @@ class BodyReader:
             name = cursor.expect("name", "a register")
             scope = self._scopes[-1]
             if cursor.accept("<"):
-                count = cursor.integer("a number of registers")
-                cursor.expect(">")
+                count = family(cursor)
                 if lanes == 1:
                     scope.ranges[name.text] = (count, kind, width)
                 for number in range(count if lanes > 1 else 0):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.ptx.lexer import Token
+from memmodel.ptx.module.constants import constant
 from memmodel.ptx.module.initial import read_initial
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable
@@ -20,6 +21,7 @@ SPACES: Mapping[str, Space | None] = {
 """The state spaces that a directive may name. A texture is no memory."""
 
 MAX_SIZE = 1 << 48
+MAX_FAMILY = 1 << 30
 PARENTHESIS = "')' is expected here"
 _WIDTHS = {
     "pred": 1, "b1": 1, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "e4m3": 8, "e5m2": 8,
@@ -47,7 +49,7 @@ def declarations(
     while written is None:
         token = cursor.expect("dot", "a type")
         if token.text == ".align":
-            align = cursor.integer("an alignment")
+            align = _alignment(cursor)
         elif token.text == ".ptr":
             pointer = True
         elif pointer and token.text[1:] in SPACES:
@@ -65,7 +67,7 @@ def declarations(
         if token.text == ".ptr":
             pointer = True
         elif token.text == ".align":
-            cursor.integer("an alignment")
+            _alignment(cursor)
         elif token.text[1:] not in SPACES:
             cursor.fail(f"{token.text} is not expected here", token)
     unit = max(1, type_width * lanes // 8)
@@ -80,9 +82,28 @@ def declarations(
     return variables
 
 
+def _alignment(cursor: ModuleCursor) -> int:
+    """The bytes of `.align`, a power of two ("Variables: Alignment"; "Kernel Function Parameter Attribute: .ptr")."""
+    token = cursor.token
+    align = cursor.integer("an alignment")
+    if align < 1 or align & align - 1 or align > MAX_SIZE:
+        cursor.fail("an alignment is a power of two", token)
+    return align
+
+
 def space_of(directive: Token) -> str:
     """The first word of a directive, which may be a state space."""
     return directive.text[1:].split(".")[0].split("::")[0]
+
+
+def family(cursor: ModuleCursor) -> int:
+    """How many variables `%r<100>` declares, behind its `<` ("Parameterized Variable Names")."""
+    token = cursor.token
+    count = cursor.integer("a number of variables")
+    if not 0 <= count <= MAX_FAMILY:
+        cursor.fail(f"the number of variables is 0 to {MAX_FAMILY:,}", token)
+    cursor.expect(">")
+    return count
 
 
 def _variable(
@@ -97,15 +118,14 @@ def _variable(
     name = cursor.expect("name", "a name")
     size: int | None = unit
     if cursor.accept("<"):
-        cursor.integer("a number of variables")
-        cursor.expect(">")
+        family(cursor)
     lengths: list[int | None] = []
     while cursor.accept("["):
         if cursor.accept("]"):
             lengths.append(None)
             size = None
             continue
-        length = cursor.integer("a length")
+        length = constant(cursor)  # "The size of each dimension is a constant expression" ("Array Declarations")
         cursor.expect("]")
         if length < 0 or (size or 1) * length > MAX_SIZE:
             cursor.fail(f"{name.text} cannot have this size", name)

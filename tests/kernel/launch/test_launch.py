@@ -175,3 +175,49 @@ def test_a_launch_that_contradicts_its_entry(
         return
     with pytest.raises(InputError, match=directive.split()[0].removeprefix(".")):
         DeviceMemory(read, read.functions["e"], description)
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"grid": [1 << 31, 1, 1]}, "larger than"),
+        ({"grid": [1, 65536, 1]}, "larger than"),
+        ({"grid": [1 << 31] * 3}, "larger than"),
+        ({"block": [1, 1, 65]}, "larger than"),
+        ({"grid": [17, 1, 1], "cluster": [17, 1, 1]}, "at most 16 CTAs, not 17"),
+        ({"buffers": [{"address": hex((1 << 64) - 16), "bytes": 17}]}, "beyond the last address"),
+        ({"params": [{"type": "ptr", "address": hex((1 << 64) - 1), "bytes": 2}]}, "beyond the last address"),
+    ],
+)
+def test_what_no_launch_has(changed: dict[str, object], message: str) -> None:
+    """CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
+    with pytest.raises(InputError, match=message):
+        parse_launch({"grid": [1, 1, 1], "block": [32, 1, 1], **changed}, "l.json")
+
+
+def test_the_largest_launch() -> None:
+    parse_launch({"grid": [(1 << 31) - 1, 65535, 65535], "block": [1, 1, 64]})
+    parse_launch({"grid": [16, 1, 1], "block": [1, 1, 1], "cluster": [16, 1, 1]})
+    parse_launch({"grid": [1, 1, 1], "block": [1, 1, 1], "buffers": [{"address": hex((1 << 64) - 16), "bytes": 16}]})
+
+
+@pytest.mark.parametrize("key", ["file", "name"])
+def test_half_a_character_in_any_text(key: str, tmp_path) -> None:
+    buffer = {"address": 16, "bytes": 16, key: "a\ud800b"}
+    (tmp_path / "l.json").write_text(json.dumps({"grid": [1, 1, 1], "block": [1, 1, 1], "buffers": [buffer]}))
+    with pytest.raises(InputError, match=r"l\.json: half of a character"):
+        read_launch(tmp_path / "l.json")
+    buffer[key] = "pair \U0001f600"
+    (tmp_path / "l.json").write_text(json.dumps({"grid": [1, 1, 1], "block": [1, 1, 1], "buffers": [buffer]}))
+    assert read_launch(tmp_path / "l.json").buffers
+
+
+def test_what_is_wrong_with_a_launch_has_its_file(tmp_path) -> None:
+    from helpers import fuzz
+
+    from memmodel.kernel.check import check_kernel
+
+    (tmp_path / "k.ptx").write_text(fuzz.KERNEL)
+    (tmp_path / "l.json").write_text(json.dumps({**fuzz.LAUNCH, "params": []}))
+    with pytest.raises(InputError, match=r"l\.json: k has 1 parameter; the launch gives 0"):
+        check_kernel(tmp_path / "k.ptx", tmp_path / "l.json")
