@@ -127,6 +127,6 @@ def test_without_ptxas_the_command_says_how_to_get_it(monkeypatch: pytest.Monkey
     assert "no ptxas found" in done.output and "memmodel[ptx]" in done.output
 
 
-@pytest.mark.parametrize("line", filter(is_new, BLOCK_SAMPLES))
+@pytest.mark.parametrize("line", [line for line in BLOCK_SAMPLES if is_new(line)])
 def test_ptxas_takes_the_words_of_new_versions(line: str) -> None:
     assert not assembler().assemble(emit(blocks(line)))

@@ -168,6 +168,11 @@ KINDS: dict[str, tuple[str, ...]] = {
         "mbarrier.arrive<|.release.cluster|.relaxed.cluster>.shared::cluster.b64 _, [<bar|baz>@peer];",
         "mbarrier.arrive.expect_tx<|.release.cluster>.shared::cluster.b64 _, [bar@peer], 4;",
         "mbarrier.arrive_drop<|.relaxed.cluster>.shared::cluster.b64 _, [bar@peer];",
+        (
+            "mbarrier.arrive<|.release.cluster|.relaxed.cluster>.shared::cluster.multicast::cluster::32b.b64 _, "
+            "[<bar|baz>], <1|2|3|3>;"
+        ),
+        "mbarrier.<expect_tx|complete_tx>.shared::cluster.multicast::cluster::32b.b64 [bar], <4|8>, 3;",
         "mbarrier.<expect_tx|complete_tx>.relaxed.cluster.shared::cluster.b64 [bar@peer], <4|8>;",
         (
             "mbarrier.<test_wait|try_wait>.parity<|.relaxed.cluster>.b64 %w#, [<bar|baz>], <0|1>; @%w# "
