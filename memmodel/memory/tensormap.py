@@ -22,8 +22,9 @@ ELEMENT_BYTES = (72, 8)
 SWIZZLE, INTERLEAVED = (80, 4), (85, 1)
 """The code of the swizzle, and whether the layout is interleaved. Litmus tests have neither."""
 
-IM2COL, PACKING = (86, 1), (88, 2)
-"""Whether the map is for im2col, and the place of its type among those of elements below a byte (`PACKED`)."""
+IM2COL, PACKING, NAN_FILL = (86, 1), (88, 2), (90, 1)
+"""Whether the map is for im2col, the place of its type among those of elements below a byte (`PACKED`), and whether
+what lies outside the tensor is read as NaN (`fill_mode`)."""
 
 _SIZES, _BOX, _STRIDES, _STEPS, _LOWER, _UPPER = 96, 256, 352, 608, 648, 696
 _SIZE_BITS, _BOX_BITS, _STRIDE_BITS, _STEP_BITS, _CORNER_BITS = 32, 16, 64, 8, 16

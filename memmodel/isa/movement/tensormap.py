@@ -20,6 +20,7 @@ from memmodel.memory.tensormap import (
     INTERLEAVED,
     LAST_PLAIN,
     MAX_DIMENSIONS,
+    NAN_FILL,
     PACKING,
     RANK,
     SWIZZLE,
@@ -114,11 +115,13 @@ def _axis(call: Call) -> int:
 
 
 def _with_code(field: str, code: int) -> Expr:
-    """The map with another layout. Which bytes are swizzled together, and what fills the outside, move no byte."""
+    """The map with another layout. Which bytes are swizzled together moves no byte."""
     if field == "elemtype":
         return _insert(PACKING, Const(max(0, code - LAST_PLAIN)), _insert(ELEMENT_BYTES, Const(ELEMENT_SIZES[code])))
     if field == "interleave_layout":
         return _insert(INTERLEAVED, Const(int(code != 0)))
+    if field == "fill_mode":
+        return _insert(NAN_FILL, Const(code))
     return _insert(SWIZZLE, Const(code)) if field == "swizzle_mode" else Get("$map")
 
 

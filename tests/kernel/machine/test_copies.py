@@ -159,6 +159,33 @@ def test_elements_that_a_copy_may_not_have() -> None:
         assert ("undefined-instruction" in found) is undefined, (instruction, packed, found)
 
 
+@pytest.mark.parametrize(
+    ("map_", "undefined"),
+    [
+        ({"swizzle": 96, "element_bytes": 2, "dims": [64, 4, 1, 1], "box": [48, 2, 1, 1]}, False),
+        ({"swizzle": 96, "element_bytes": 2, "dims": [64, 4, 1, 1], "box": [64, 2, 1, 1]}, True),
+        ({"swizzle": 128, "element_bytes": 2, "dims": [64, 4, 1, 1], "box": [64, 2, 1, 1]}, False),
+        ({"swizzle": 96, "packed": "b4x16", "dims": [128, 4, 1, 1], "box": [128, 2, 1, 1]}, False),
+        ({"swizzle": 96, "packed": "b4x16_p64", "dims": [128, 4, 1, 1], "box": [128, 2, 1, 1]}, True),
+        ({"packed": "b4x16_p64", "dims": [256, 4, 1, 1], "box": [256, 1, 1, 1]}, True),
+        ({"packed": "b6x16_p32", "dims": [256, 4, 1, 1], "box": [64, 1, 1, 1]}, True),
+        ({"packed": "b6x16_p32", "dims": [256, 4, 1, 1], "box": [128, 1, 1, 1]}, False),
+    ],
+)
+def test_rows_of_boxes(map_: dict[str, object], undefined: bool) -> None:
+    """ "Restriction on Tensor Copy instructions", 96B swizzle mode: "Box-Size[0] must be less than or equal to 96B", no
+    .b4x16_p64; of that type it "must be exactly 64B", of .b6x16_p32 96B.
+    """
+    changes = {"im2col": None, "element_bytes": 1, "strides_bytes": [256, 1024, 1024], **map_}
+    found = copied(mode="", offsets="", start="{0, 0, 0, 0}", **changes)[1]  # type: ignore[arg-type]
+    assert ("undefined-instruction" in found) is undefined
+
+
+def test_a_launch_has_the_swizzles_of_ptx() -> None:
+    with pytest.raises(InputError, match="swizzle"):
+        copied(mode="", offsets="", start="{0, 0, 0, 0}", **{"im2col": None, "box": [8, 1, 1, 1], "swizzle": 77})
+
+
 @pytest.mark.parametrize(("rows", "undefined"), [(1, False), (2, True)])
 def test_four_rows_of_a_matrix(rows: int, undefined: bool) -> None:
     body = """@%p0 mbarrier.init.shared.b64 [%r4], 1;

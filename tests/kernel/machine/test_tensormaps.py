@@ -66,3 +66,27 @@ def test_maps_that_the_launch_gives(parts: dict[str, str], found: set[str]) -> N
     verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
     assert {one.rule for one in verdict.findings} == found, repr(verdict)
     assert verdict.word == ("findings" if found else "clean")
+
+
+FILL = "@%p1 tensormap.replace.tile.fill_mode.global.b1024.b32 [%d1], {};" + RELEASE.format("%p1")
+
+
+@pytest.mark.parametrize(
+    ("fill", "packed", "word"),
+    [(0, None, "clean"), (1, None, "clean"), (0, "b4x16", "clean"), (1, "b4x16", "findings")],
+)
+def test_what_lies_outside_the_tensor(fill: int, packed: str | None, word: str) -> None:
+    """It is read as zero or as NaN: "OOB-NaN fill mode doesn't support the types .b4x16, .b4x16_p64, .b6x16_p32 and
+    .b6p2x16" ("Restriction on Tensor Copy instructions").
+    """
+    read = module(COPY.format(first=FILL.format(fill), acquire=ACQUIRE, after=""))
+    size = {"element_bytes": 2, "box": [64, 4]} if packed is None else {"element_bytes": 1, "box": [128, 8]}
+    launch = parse_launch({
+        "grid": [1, 1, 1], "block": [64, 1, 1],
+        "params": [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}],
+        "tensormaps": [
+            {"param": "p", "offset": 4096, "address": "0x100002000", "dims": [64, 64], "strides_bytes": [128],
+             "packed": packed, **size}
+        ],
+    })  # fmt: skip
+    assert judge(read, entry(read), launch, load_model("ptx-9.4")).word == word

@@ -29,6 +29,12 @@ MASK_BYTES, OBJECT_BYTES, MAP_ALIGN = 16, 8, 64
 COORDINATES = {PADDED_4_BITS: 128, PADDED_6_BITS: 64}
 """What the first coordinate is a multiple of; in the second type 128 but for copies to .global on sm_103a."""
 
+ROW_ELEMENTS = {PADDED_4_BITS: (128,), PADDED_6_BITS: (128, 64)}
+"""How many elements a row of a box has: 64 or 96 bytes; of the second type half of them in copies to .global, too."""
+
+NARROW_ROWS = 96
+"""The span of a swizzle that has restrictions of its own."""
+
 TILE_ALIGN = 128
 """What the shared memory of a tensor copy is aligned to by hardware; litmus tests declare smaller tiles."""
 
@@ -213,6 +219,16 @@ def _forbidden(tile: Tile, region: Box, coordinates: list[int]) -> Iterator[str]
         yield f"a reduction has no elements of .{tile.packed}"
     if not region.reads and tile.packed == PADDED_4_BITS:
         yield f"a copy to .global has no elements of .{tile.packed}"
+    if tile.nan and tile.packed:
+        yield f"elements of .{tile.packed} outside the tensor are not read as NaN"
+    if tile.span == NARROW_ROWS and tile.inner > NARROW_ROWS:
+        yield f"a swizzle of {NARROW_ROWS} bytes has boxes of rows of at most {NARROW_ROWS} bytes, not {tile.inner}"
+    if tile.span == NARROW_ROWS and "_p" in tile.packed:
+        yield f"elements of .{tile.packed} have no swizzle of {NARROW_ROWS} bytes"
+    sizes = ROW_ELEMENTS.get(tile.packed, tile.map.box[:1])[: 1 if region.reads else 2]
+    if tile.map.box[0] not in sizes:
+        allowed = " or ".join(map(str, sizes))
+        yield f"a row of a box has {allowed} elements of .{tile.packed}, not {tile.map.box[0]}"
     multiple = COORDINATES.get(tile.packed, 1)
     if coordinates[0] % multiple:
         yield f"the first coordinate of elements of .{tile.packed} is a multiple of {multiple}, not {coordinates[0]}"

@@ -18,6 +18,7 @@ from memmodel.memory.tensormap import (
     ELEMENT_SIZES,
     IM2COL,
     INTERLEAVED,
+    NAN_FILL,
     PACKED,
     PACKING,
     SWIZZLE,
@@ -60,7 +61,8 @@ def described(spec: TensorMapSpec) -> int:
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A map taken apart. `span`: bytes of the swizzle, 0 for none. `steps`: element strides. `corners`: of the bounding
-    box of im2col, in each of its dimensions. `packed`: the type, if it is smaller than a byte.
+    box of im2col, in each of its dimensions. `packed`: the type, if it is smaller than a byte. `nan`: what lies outside
+    the tensor is read as NaN.
     """
 
     map: TensorMap
@@ -68,6 +70,7 @@ class Tile:
     steps: tuple[int, ...]
     corners: tuple[tuple[int, int], ...] | None = None
     packed: str = ""
+    nan: bool = False
 
     @property
     def bits(self) -> tuple[int, int]:
@@ -176,7 +179,8 @@ def read_map(number: int) -> Tile | str:
         ends = [corner_fields(axis) for axis in range(rank - 2)]
         corners = tuple((_corner(number, lower), _corner(number, upper)) for lower, upper in ends)
     packed = PACKED[extract(number, PACKING)]
-    return Tile(tensor_map, SPANS.get(extract(number, SWIZZLE), 0), steps, corners, packed)
+    span, nan = SPANS.get(extract(number, SWIZZLE), 0), bool(extract(number, NAN_FILL))
+    return Tile(tensor_map, span, steps, corners, packed, nan)
 
 
 def _corner(number: int, field: tuple[int, int]) -> int:
