@@ -440,6 +440,12 @@ class Call:
             return value
         return Apply("cvt", (value,), self.given_type)
 
+    def data(self, operand: Operand) -> Expr:
+        """A source operand as the instruction's type holds it. A register of a module has as many bits, or more."""
+        if self.given_type is None:
+            return self.value(operand)
+        return self.reduced(self.source(operand, self.given_type, wider=True))
+
     # ---- errors ----------------------------------------------------------------------------------------------
 
     def fail(self, message: str, operand: Operand | None = None, hint: str | None = None) -> NoReturn:

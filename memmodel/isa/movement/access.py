@@ -69,6 +69,9 @@ def _region(call: Call, operand: Operand, elements: Sequence[Operand], *, stores
 
 def _targets(call: Call, elements: Sequence[Operand]) -> tuple[str | None, ...]:
     """The registers that are loaded; a vector may drop elements."""
+    for element in elements if call.given_type else ():
+        if not isinstance(element, Blank):
+            call.target(element, call.given_type, wider=True)
     return tuple(call.destination(element, sink=len(elements) > 1) for element in elements)
 
 
@@ -93,9 +96,7 @@ def store(call: Call) -> tuple[Op, ...]:
     """st: one Write."""
     elements = call.vector(call.operands[1])
     region = _region(call, call.operands[0], elements, stores=True)
-    values = tuple(
-        Const(0) if n in region.left_out else call.reduced(call.value(element)) for n, element in enumerate(elements)
-    )
+    values = tuple(Const(0) if n in region.left_out else call.data(element) for n, element in enumerate(elements))
     write = Write(values, region, _label(call, Side.WRITE))
     return (*writable(call, call.operands[0]), write)
 

@@ -66,14 +66,14 @@ def load(call: Call) -> tuple[Op, ...]:
 def store(call: Call) -> tuple[Op, ...]:
     """multimem.st: the value, to all variables."""
     region, count = _region(call, call.operands[0])
-    value = call.reduced(call.value(call.operands[1]))
+    value = call.data(call.operands[1])
     return (Write((value,) * count, region, _label(call, Side.WRITE)),)
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """multimem.red: an atomic update of each variable, whose old value is not returned."""
     region, count = _region(call, call.operands[0])
-    operand = call.reduced(call.value(call.operands[1]))
+    operand = call.data(call.operands[1])
     read, write = _halves(call)
     each = tuple(f"${k}" for k in range(count))
     values = tuple(Apply(call.word("op") or "", (Get(register), operand), call.type) for register in each)

@@ -31,14 +31,14 @@ COMPLETION = "mbarrier::complete_tx::bytes"
 
 def store(call: Call) -> tuple[Op, ...]:
     """st.async: .weak with an mbarrier, or .release to global memory."""
-    values = tuple(call.reduced(call.value(element)) for element in call.vector(call.operands[1]))
+    values = tuple(call.data(element) for element in call.vector(call.operands[1]))
     return _issue(call, [AsyncWrite(_label(call, Side.WRITE), _region(call, len(values)), values)], len(values))
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """red.async: .relaxed with an mbarrier, or .release to global memory."""
     region = _region(call, 1)
-    value = Apply(call.word("op") or "", (Get("$0"), call.reduced(call.value(call.operands[1]))), call.type)
+    value = Apply(call.word("op") or "", (Get("$0"), call.data(call.operands[1])), call.type)
     read = AsyncRead(_label(call, Side.READ, rmw=True), region, ("$0",))
     write = AsyncWrite(_label(call, Side.WRITE, rmw=True), region, (value,), rmw=True)
     return _issue(call, [read, write], 1)

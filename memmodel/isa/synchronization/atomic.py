@@ -88,7 +88,7 @@ def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: Fa
     type, elements = _type(call), _items(call, sources[0])
     region = _region(call, where, len(elements) * type.lanes)
     olds = tuple(f"${n}" for n in range(region.count))
-    values_given = [call.reduced(call.value(element)) for element in elements]
+    values_given = [call.data(element) for element in elements]
     when: Expr | None = None
     values: tuple[Expr, ...]
     op = call.word("op") or ""
@@ -96,7 +96,7 @@ def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: Fa
         pairs = [(old, values_given[n // type.lanes]) for n, old in enumerate(olds)]
         values = tuple(opaque(op, DataType("b", type.element.width), Get(old), operand) for old, operand in pairs)
     elif op == "cas":
-        when, values = Apply("eq", (Get("$0"), values_given[0]), call.type), (call.reduced(call.value(sources[1])),)
+        when, values = Apply("eq", (Get("$0"), values_given[0]), call.type), (call.data(sources[1]),)
     else:
         values = (values_given[0] if op == "exch" else Apply(op, (Get("$0"), values_given[0]), call.type),)
     accesses = Read(olds, region, read, call.given_type), Write(values, region, write, when, rmw=True)

@@ -79,6 +79,23 @@ def test_an_aligned_barrier_is_one_instruction_for_the_warp(word: str, rule: str
     assert {finding.rule for finding in judged(body, 32).findings} == ({rule} if rule else set())
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("barrier.cluster.arrive.aligned;", "barrier-divergence"),
+        ("barrier.cluster.arrive;", ""),
+        ("barrier.sync.aligned 0;", "barrier-divergence"),
+        ("barrier.cta.sync.aligned 0;", "barrier-divergence"),
+    ],
+)
+def test_an_aligned_instruction_is_one_for_the_warp(line: str, rule: str) -> None:
+    """ "The optional .aligned qualifier indicates that all threads in the warp must execute the same barrier.cluster
+    instruction", and those of bar and barrier.
+    """
+    body = f"@%p0 bra OTHER;\n{line}\nbra.uni OVER;\nOTHER:\n{line}\nOVER:\n"
+    assert rules(verdict_of(body)) == ({rule} if rule else set())
+
+
 HALVES = """@%p0 st.volatile.shared.u32 [%r2], 0;
 bar.warp.sync -1;
 setp.lt.u32 %p5, %r0, 16;

@@ -440,3 +440,25 @@ def test_mmio_may_release_and_acquire() -> None:
 
     assert not found("release", "acquire")
     assert found("relaxed", "acquire") == found("release", "relaxed") == {"data-race"}
+
+
+@pytest.mark.parametrize("register", ["%p5", "%h5"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "st.shared.u32 [%r2], {0};",
+        "ld.shared.u32 {0}, [%r2];",
+        "st.shared.v2.u32 [%r2], {{%r5, {0}}};",
+        "ld.shared.v2.u32 {{{0}, %r5}}, [%r2];",
+        "atom.shared.add.u32 %r5, [%r2], {0};",
+        "red.shared.add.u32 [%r2], {0};",
+        "atom.shared.cas.b32 %r5, [%r2], %r5, {0};",
+    ],
+)
+def test_a_register_that_moves_to_or_from_memory_has_the_bits_of_its_type(line: str, register: str) -> None:
+    """ "There is no direct conversion between predicates and integer values, and no direct way to load or store
+    predicate register values" ("Manipulating Predicates"); only wider registers are taken ("Operand Size Exceeding
+    Instruction-Type Size").
+    """
+    assert "bits, and" in judged(line.format(register), threads=1).open[0]
+    assert not judged(line.format("%r6"), threads=1).open
