@@ -69,8 +69,8 @@ def _region(call: Call, operand: Operand, elements: Sequence[Operand], *, stores
 
 def _targets(call: Call, elements: Sequence[Operand]) -> tuple[str | None, ...]:
     """The registers that are loaded; a vector may drop elements."""
-    for element in elements if call.given_type else ():
-        if not isinstance(element, Blank):
+    for element in elements:
+        if call.given_type is not None and not isinstance(element, Blank):
             call.target(element, call.given_type, wider=True)
     return tuple(call.destination(element, sink=len(elements) > 1) for element in elements)
 
