@@ -49,6 +49,10 @@ def refusal(mnemonic: str) -> tuple[str, str] | None:
     return next(((head, REFUSED[head]) for head in heads if head in REFUSED), None)
 
 
+NO_OVERLAP = "no_membermask_overlap"
+"""What ptxas takes behind instructions with a mask of lanes."""
+
+
 def refusing(reason: str, *words: str, hint: str = "drop .{word}") -> Slot:
     """A slot of words that an instruction has in the PTX ISA, or in ptxas, and the table refuses, with the reason."""
     refused = {word: (f"{{head}}.{word} is not modelled: {reason}", hint.replace("{word}", word)) for word in words}

@@ -30,7 +30,7 @@ MODULE = """.version 9.5
 .address_size 64
 .visible .entry k(.param .u64 a)
 {{
-.reg .b64 %rd<4>; .reg .b32 %r<4>;
+.reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .pred %p<4>;
 ld.param.u64 %rd1, [a];
 {}
 ret;

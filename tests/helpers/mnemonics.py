@@ -23,12 +23,17 @@ BOTH, KERNELS, LITMUS, MISSING = "both", "kernels", "litmus tests", "missing"
 REFUSED = "refused: "
 
 SPELLINGS = {
+    "bar.warp.sync.no_membermask_overlap -1;": "",
     "cp.async.bulk.wait_group.sync_restrict::proxy::async 0;": "",
     "fabric.submit.commit_group;": "",
     "fence.alias.release.sync_restrict::read.sys;": "no other semantics or scope",
     "ld.global.nc.proxy::readonly.b32 %r1, [%rd1];": "the page has each of the two alone",
     "ld.global.proxy::readonly.v2.b32 {%r1, %r2}, [%rd1];": "the page has no vectors of it",
+    "match.any.sync.no_membermask_overlap.b32 %r1, %r2, -1;": "",
+    "redux.sync.add.no_membermask_overlap.u32 %r1, %r2, -1;": "",
+    "shfl.sync.idx.no_membermask_overlap.b32 %r1, %r2, 0, 31, -1;": "",
     "trace.mark 1;": "",
+    "vote.sync.any.no_membermask_overlap.pred %p1, %p2, -1;": "",
 }
 """What ptxas 13.5 takes for sm_107a beside the pages, with a remark."""
 

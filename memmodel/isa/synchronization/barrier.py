@@ -16,6 +16,7 @@ from functools import partial
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
+from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
 from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, Slot, Together, in_blocks, needed, optional
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
@@ -201,7 +202,7 @@ ROWS = (
     *_cta_rows("barrier", (optional("aligned"),), Since(30), aligned=None),
     _row(
         heads=("bar.warp.sync",),
-        slots=(),
+        slots=(refusing(SPELLING, NO_OVERLAP),),
         operands=("membermask",),
         lower=warp,
         events="an arrive and a wait that order memory among the lanes of the mask",

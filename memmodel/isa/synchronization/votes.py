@@ -14,6 +14,7 @@ from functools import partial
 
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
+from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
 from memmodel.isa.row import Effect, Row, Rule, Since, either, in_blocks, needed, optional
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
@@ -178,6 +179,8 @@ def _results(call: Call) -> tuple[str | None, ...]:
     return tuple(call.destination(operand, sink=True) for operand in (target.first, target.second))
 
 
+_NO_OVERLAP = refusing(SPELLING, NO_OVERLAP)
+
 _row = partial(Row, ordered=True, effect=Effect.SYNCHRONIZES)
 _of_active_lanes = partial(_row, lower=None, events="none that litmus tests have")
 """The form without .sync, which is removed for later targets."""
@@ -197,7 +200,7 @@ _MOVES = "Data Movement and Conversion Instructions: "
 ROWS = (
     _row(
         ("vote.sync",),
-        _VOTE,
+        (*_VOTE, _NO_OVERLAP),
         ("d", "{!}a", "membermask"),
         vote,
         f"none; d is a, which all lanes have; with .ballot the mask if a is true, else 0{_ALONE}",
@@ -216,6 +219,7 @@ ROWS = (
             optional("abs", refused=_NO_FLOATS, modules=("abs",)),
             optional("NaN", modules=("NaN",)),
             in_blocks("type", "u32", "s32", "b32", modules=("f32",)),
+            _NO_OVERLAP,
         ),
         ("d", "a", "membermask"),
         reduce,
@@ -232,7 +236,7 @@ ROWS = (
     ),
     _row(
         ("match.any.sync", "match.all.sync"),
-        (in_blocks("type", "b32", "b64"),),
+        (in_blocks("type", "b32", "b64"), _NO_OVERLAP),
         ("d", "a", "membermask"),
         match,
         f"none; d is the mask, p is true{_ALONE}",
@@ -243,7 +247,7 @@ ROWS = (
     ),
     _row(
         ("shfl.sync",),
-        _SHUFFLE,
+        (*_SHUFFLE, _NO_OVERLAP),
         ("d|p", "a", "b", "c", "membermask"),
         shuffle,
         f"none; d is a, which all lanes have{_ALONE}",
