@@ -68,6 +68,9 @@ class Runner:
         )
         self._bound = bound
         self._heads = {loop.first for loop in self.loops.values()}
+        self._beside = {
+            number for number, step in enumerate(self.program.steps) if isinstance(step.op, OnObject) and step.op.beside
+        }
 
     def run(self, oracle: Oracle, meter: Meter, *, waits: bool) -> list[Trace]:
         """The traces of all runs, depth first over the answers that `oracle` offers."""
@@ -121,9 +124,7 @@ class Runner:
         """The current step is done."""
         state.times[state.at] = state.times.get(state.at, 0) + 1
         state.at += 1
-        steps = self.program.steps
-        following = steps[state.at].op if state.at < len(steps) else None
-        state.visits += not (isinstance(following, OnObject) and following.beside)
+        state.visits += state.at not in self._beside
 
     def _step(self, state: RunState, step: Step, run: Run) -> bool:
         """Run one step that does not jump; False if states that go on are pending."""
