@@ -129,6 +129,11 @@ class LoweredInstruction:
         """True if it only changes registers of its thread, and looks at nothing but its operands."""
         return self._alone and self._effect is Effect.COMPUTES
 
+    @property
+    def synchronizes(self) -> bool:
+        """True for fences, barriers, waits, commits and operations on mbarrier objects."""
+        return self._effect is Effect.SYNCHRONIZES
+
     @cached_property
     def without_effect(self) -> bool:
         """True if no other thread can tell whether it is executed: it computes, jumps, or lets time pass."""

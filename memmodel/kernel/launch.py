@@ -20,6 +20,8 @@ from memmodel.source import read_bytes
 MAX_THREADS = 1024
 MAX_BYTES = 1 << 40
 MAX_TEXT = 16_000_000
+SOME = 256
+"""A number in a template: with 0, the loops of most kernels would run no round."""
 KINDS = {"u8": 1, "s8": 1, "u16": 2, "s16": 2, "u32": 4, "i32": 4, "s32": 4, "b32": 4, "u64": 8, "i64": 8, "s64": 8,
          "b64": 8, "fp32": 4, "fp64": 8, "fp16": 2, "bf16": 2}  # fmt: skip
 
@@ -345,7 +347,7 @@ def template(entry: PtxFunction) -> dict[str, Any]:
             params.append({"name": param.name, "type": "ptr", "address": address, "bytes": 1 << 20})
         else:
             kind = {"f32": "fp32", "f64": "fp64"}.get(param.type, param.type)
-            params.append({"name": param.name, "type": kind, "value": 0})
+            params.append({"name": param.name, "type": kind, "value": 0 if kind.startswith(("fp", "bf")) else SOME})
     return {
         "kernel": entry.name,
         "grid": [1, 1, 1],

@@ -67,6 +67,18 @@ class KernelAssumptionRecord(JsonRecord):
     needs: str
 
 
+class KernelCoverageRecord(JsonRecord):
+    """What the runs came to. `unreached`: lines of synchronizations that no thread executed. `skipped`: lines of loops
+    of which no round was run. `single`: mbarrier objects that ended at most one phase."""
+
+    synchronizations: int
+    unreached: tuple[int, ...]
+    loops: int
+    skipped: tuple[int, ...]
+    objects: int
+    single: int
+
+
 class KernelSchedulesRecord(JsonRecord):
     """How many schedules were explored, and whether these are all."""
 
@@ -106,7 +118,7 @@ class KernelRepairRecord(JsonRecord):
 
 class KernelRecord(JsonRecord):
     """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all.
-    `whole`: they are all, or stand for all.
+    `whole`: they are all, or stand for all. `coverage`: null if no run came to its end.
 
     `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest.
     """
@@ -128,6 +140,7 @@ class KernelRecord(JsonRecord):
     repairs: tuple[KernelRepairRecord, ...] | None = None
     assumptions: tuple[KernelAssumptionRecord, ...]
     whole: bool
+    coverage: KernelCoverageRecord | None
 
 
 class RepairRecord(JsonRecord):

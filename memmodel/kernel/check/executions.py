@@ -49,6 +49,7 @@ class OtherExecutions:
     def judged(self, trace: LaunchTrace, chosen: frozenset[int], *, counted: bool = True) -> JudgedRun:
         """A run, judged; what is wrong with it is reported. `counted`: as a part of what may be explored."""
         self.report.unjudged = trace
+        self.report.executed |= trace.executed
         ready = ready_run(self.case, trace, self.waits, chosen)
         self.report.waits_are_sure &= ready.sure
         if counted:

@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from memmodel.base.labels import Side, side_of
 from memmodel.isa.table import NEWEST
 from memmodel.kernel.check.case import KernelCase
+from memmodel.kernel.check.coverage import coverage
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
+from memmodel.kernel.machine.memory import GRID_WORKSPACE as WORKSPACE
 from memmodel.kernel.order.judging import Judgement, RunJudge, add, problems
 from memmodel.kernel.order.readings import OtherReadings
 from memmodel.kernel.order.verdict import KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
+
+FIRST_LAUNCH = "a launch that is the first to use the module, and a host that does not set the variable"
+"""What it takes to drop the assumption that a variable without an initial value has not been written."""
 
 KNOWN = "a row of the table of instructions"
 """What it takes to drop the assumption that an unknown instruction only computes."""
@@ -79,6 +85,9 @@ class VerdictSoFar:
         self.waits_are_sure = True
         self.late_warps: dict[tuple[int, int], None] = {}
         """Warps. A race that the runs exclude by chance needs one of them to be late."""
+        self.executed: set[int] = set()
+        """The numbers of the instructions that the runs have executed."""
+        self._first: LaunchTrace | None = None
         self._runs: dict[int, RunJudge] = {}
         self._readings = OtherReadings(options.readings)
 
@@ -98,12 +107,21 @@ class VerdictSoFar:
         """The first run: what it did, before anything is left out."""
         verdict, statistics = self.verdict, self.verdict.statistics
         verdict.explored, self.unjudged = 1, trace
+        self._first = trace
         verdict.reached = frozenset(event.at for thread in trace.threads for event in thread.events)
         statistics.instructions, statistics.threads = trace.instructions, len(trace.threads)
         statistics.accesses = trace.accesses
         statistics.events = sum(len(thread.events) for thread in trace.threads)
         for what, needs in trace.assumed.items():
             self.assume(what, needs)
+        read = {access.block.instance.name for access in trace.single if side_of(access.label) is Side.READ}
+        read |= {row.block.instance.name for row in trace.lanes if side_of(row.label) is Side.READ}
+        read |= {event.block.instance.name for thread in trace.threads for event in thread.strong() if event.block}
+        for variable in self._case.module.variables.values():
+            if variable.name in read and variable.initial is None and not variable.external:
+                self.assume(f"{variable.name} holds zeros, as when its module is loaded", FIRST_LAUNCH)
+        if WORKSPACE in read:
+            self.assume("the workspace of the barrier of the grid holds zeros", "a cooperative launch")
         for branch in trace.endless.values():
             self.assume(f"the loop at line {branch.line}, which only computes, ends", "known data")
 
@@ -157,4 +175,7 @@ class VerdictSoFar:
 
     def judged(self) -> JudgedKernel:
         """The verdict, and what it was made from."""
+        if self._first is not None:
+            executed = self.executed | self._first.executed
+            self.verdict.coverage = coverage(self._case.entry, executed, self._first)
         return JudgedKernel(self._case.entry, self._case.launch, self.verdict, self._runs, self.representative)

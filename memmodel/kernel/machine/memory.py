@@ -36,7 +36,7 @@ begins at the last one; nothing else may be touched.
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
 HEAP_START = 0x7B00_0000_0000
-WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
+GRID_WORKSPACE, WORKSPACE_START, WORKSPACE = "grid workspace", 0x7C00_0000_0000, 64
 """Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
 
 STACK = 1 << 16
@@ -78,7 +78,7 @@ class DeviceMemory:
         self._buffers()
         self._module_variables(module)
         self.replicas = self._replicas()
-        workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
+        workspace = Instance(GRID_WORKSPACE, None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: (None, FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
         self._addresses()

@@ -250,6 +250,8 @@ class Scheduler:
                 if lanes is None:
                     return True
                 self.run.instructions += len(lanes)
+                if lanes or code.does.jumps:
+                    self.run.executed.add(group.at)
                 done += 1
                 self.machine.steps += 1
                 if self.machine.steps > self._most:

@@ -91,6 +91,21 @@ class Statistics:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What the runs of a verdict came to. `unreached`: the lines of synchronizations that no thread executed;
+    `skipped`: those where loops begin of which no round was run; `single`: mbarrier objects that ended at most
+    one phase.
+    """
+
+    synchronizations: int
+    unreached: tuple[int, ...]
+    loops: int
+    skipped: tuple[int, ...]
+    objects: int
+    single: int
+
+
 @dataclass(slots=True)
 class KernelReading:
     """What another reading of the documents says. `gone`: findings of the default that it has not; `new`: others.
@@ -112,7 +127,8 @@ class KernelVerdict:
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
     explored: `explored` schedules, which are all of them if `exhaustive`. `ctas`: those looked at; empty: all.
     `whole`: they stand for all. `assumptions`: what was taken for granted, each with what it takes to drop it. `notes`:
-    remarks. `reached`: numbers of the instructions that left a trace. `beyond`: whether the verdict holds for
+    remarks. `reached`: numbers of the instructions that left a trace; `coverage`:
+    None if no run came to its end. `beyond`: whether the verdict holds for
     any grid and any trip count. `spent`: the budget ran out.
     """
 
@@ -132,6 +148,7 @@ class KernelVerdict:
     beyond: dict[str, str] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=Statistics)
     reached: frozenset[int] = frozenset()
+    coverage: Coverage | None = None
     spent: bool = False
 
     @property

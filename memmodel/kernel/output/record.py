@@ -14,6 +14,7 @@ from memmodel.kernel.repair.search import KernelRepair, KernelRepairs
 from memmodel.records.kernels import (
     KernelAssumptionRecord,
     KernelChangeRecord,
+    KernelCoverageRecord,
     KernelFindingRecord,
     KernelPlaceRecord,
     KernelReadingRecord,
@@ -52,6 +53,7 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         assumptions=tuple(
             KernelAssumptionRecord(assumption=what, needs=needs) for what, needs in verdict.assumptions.items()
         ),
+        coverage=None if verdict.coverage is None else KernelCoverageRecord.of(verdict.coverage),
         whole=verdict.whole or not verdict.ctas,
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
         repairs=None if repairs is None else tuple(map(repair, repairs.shown)),

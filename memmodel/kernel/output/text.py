@@ -5,12 +5,12 @@ In: KernelVerdict. Out: lines.
 
 from __future__ import annotations
 
-from memmodel.kernel.order.verdict import FindingPlace, KernelVerdict
+from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.repair.search import KernelRepairs
 from memmodel.ptx.module.syntax import Location
 
-SHOWN, FEW = 20, 3
+SHOWN, FEW, FEW_LINES = 20, 3, 6
 CLEAN_FOR = {"explored": "clean for the schedules explored", "partial": "clean for the CTAs looked at"}
 """Words of verdicts that are clean as far as something was looked at."""
 LONGEST_NAME = 80
@@ -41,6 +41,8 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         text += [f"  with it, {_short(group)}" for group in new[:FEW]]
         text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
     text += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
+    if verdict.coverage is not None and (reached := covered(verdict.coverage)):
+        text.append(f"covered: {reached}")
     text += [f"assumed: {what}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
     return [*text, *(f"note: {note}" for note in verdict.notes)]
 
@@ -80,6 +82,26 @@ def headline(verdict: KernelVerdict) -> str:
     word = words.get(verdict.word, verdict.word)
     name = verdict.entry if len(verdict.entry) <= LONGEST_NAME else verdict.entry[: LONGEST_NAME - 1] + "…"
     return f"{word}: {name}, grid {grid}, block {block}, {which}, under {verdict.model}"
+
+
+def covered(coverage: Coverage) -> str:
+    """How much the runs came to; empty where there is neither a loop nor a synchronization."""
+    parts = [
+        f"{count - len(lines)} of {count} {what}{'s' if count > 1 else ''}{_without(lines)}"
+        for count, lines, what in (
+            (coverage.synchronizations, coverage.unreached, "synchronization"),
+            (coverage.loops, coverage.skipped, "loop"),
+        )
+        if count
+    ]
+    if coverage.objects:
+        parts.append(f"{coverage.objects - coverage.single} of {coverage.objects} mbarrier objects used again")
+    return ", ".join(parts)
+
+
+def _without(lines: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, lines[:FEW_LINES])) + (", …" if len(lines) > FEW_LINES else "")
+    return f" (not line{'s' if len(lines) > 1 else ''} {shown})" if lines else ""
 
 
 def ctas(verdict: KernelVerdict) -> str:

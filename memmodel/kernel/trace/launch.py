@@ -49,6 +49,8 @@ class LaunchTrace:
     with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there; `limited`: values
     there that a limit may keep apart from equal ones, with the limit.
 
+    `executed`: the numbers of the instructions that some lane executed, and of branches that one came to.
+
     `assumed`: what was taken for granted, with what it takes to drop it. `unchecked`:
     what the launch or the text leaves out, as sentences.
     `multimem`: what has multimem addresses, with an instruction that accesses it. `loose`: parts of instructions
@@ -76,6 +78,7 @@ class LaunchTrace:
     bad: list[TraceEvent] = field(default_factory=list)
     stale: list[TraceEvent] = field(default_factory=list)
     chosen: list[tuple[TraceEvent, TraceEvent | None]] = field(default_factory=list)
+    executed: set[int] = field(default_factory=set)
     instructions: int = 0
     elected: bool = False
     infeasible: bool = False

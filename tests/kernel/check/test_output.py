@@ -22,7 +22,7 @@ from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
 from memmodel.kernel.order.missing_order import MissingOrder
-from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.order.verdict import Coverage, KernelVerdict
 from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif
@@ -330,3 +330,31 @@ def test_findings_without_places_in_the_source(tmp_path: Path) -> None:
         assert len({(one.rule, one.reason, tuple(s.instruction.opcode for s in one.sides)) for one in
                     (group.first, *group.others)}) == 1  # fmt: skip
     assert any("alike, in PTX lines" in line for line in lines(verdict))
+
+
+LOOP = """
+ld.param.u64 %d1, [k_param_0];
+setp.ge.u32 %p1, %r0, {most};
+@%p1 bra DONE;
+LOOP:
+st.shared.u32 [%r3], %r0;
+bar.warp.sync -1;
+add.u32 %r0, %r0, 64;
+setp.lt.u32 %p1, %r0, {most};
+@%p1 bra LOOP;
+DONE:"""
+
+
+def test_what_the_runs_came_to() -> None:
+    none, all_ = judged(LOOP.format(most=0)), judged(LOOP.format(most=64))
+    assert none.word == all_.word == "clean"
+    assert none.coverage == Coverage(1, (23,), 1, (22,), 0, 0)
+    assert "covered: 0 of 1 synchronization (not line 23), 0 of 1 loop (not line 22)" in lines(none)
+    assert all_.coverage == Coverage(1, (), 1, (), 0, 0)
+    assert record(none)["coverage"] == {
+        "synchronizations": 1, "unreached": [23], "loops": 1, "skipped": [22], "objects": 0, "single": 0,
+    }  # fmt: skip
+    copied = judged(copy())
+    assert copied.coverage is not None and (copied.coverage.loops, copied.coverage.objects) == (0, 1)
+    assert any(line.endswith("0 of 1 mbarrier objects used again") for line in lines(copied))
+    assert judged("undecoded;").coverage is None

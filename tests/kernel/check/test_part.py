@@ -103,3 +103,14 @@ def test_the_exit_code_of_a_part(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*command, "--cta", "0", "--cta", "1"])
     assert done.exit_code == 3 and done.output.startswith("clean for CTAs 0, 1: k")
     assert CliRunner().invoke(app, command).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "assumed"),
+    [(".global .align 4 .u32 count;", True), (".global .align 4 .u32 count = 1;", False)],
+)
+def test_zeros_that_the_launch_does_not_give_are_assumed(variable: str, assumed: bool) -> None:
+    read = module("ld.global.u32 %r9, [count];\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 bar.sync 0;\n", variable)
+    verdict = judge(read, entry(read), launch(32), load_model("ptx-9.4"))
+    assert verdict.word == "clean"
+    assert ("count holds zeros, as when its module is loaded" in verdict.assumptions) is assumed
