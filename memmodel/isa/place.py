@@ -134,8 +134,12 @@ WIDE_MASKS = {
 }
 
 
-def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, ...]]:
-    """The CTAs in a mask, and the steps that refuse one which names a CTA without threads."""
+def mask(call: Call, operand: Operand, *addresses: Expr) -> tuple[tuple[Op, ...], tuple[Receiver, ...]]:
+    """The CTAs in a mask, and the steps that refuse one which names a CTA without threads.
+
+    `addresses`: those that a multicast takes to the CTAs. A step finds one that is in no shared memory of the cluster.
+    """
+    outside = tuple(step for address in addresses for step in in_shared(call, address))
     ranks, width = cluster_ranks(call), MASKS[call.word("multicast") or "multicast::cluster"]
     type = DataType("u", width)
     value = call.constant(operand)
@@ -145,7 +149,7 @@ def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, 
         where = "that the cluster does not have" if call.module else "that has no thread in the test"
         beyond = Unmodelled(f"a CTA mask names a CTA {where}", Apply("and", (bits, others), type))
         chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), type)) for rank in ranks)
-        return (beyond,), chosen
+        return (*outside, beyond), chosen
     if call.module:  # a number of so many bits, with or without a sign
         value &= (1 << width) - 1
     if not 0 < value < 1 << width:
@@ -154,7 +158,7 @@ def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, 
     for cta in ctas:
         if cta not in ranks:
             call.fail(f"the mask names CTA {cta}, which has no thread in this cluster", operand)
-    return (), tuple((cta, None) for cta in ctas)
+    return outside, tuple((cta, None) for cta in ctas)
 
 
 def warp_members(call: Call) -> tuple[str, ...]:
@@ -278,14 +282,21 @@ def _in(call: Call, address: Expr, space: Space) -> Expr:
     return inside_any
 
 
-def outside_cluster(call: Call, address: Expr) -> Expr:
-    """1 if an address of an instruction is in no shared memory of the executing thread's cluster, else 0."""
-    beyond = Apply("ge", (rank_of(call, address), Const(call.cluster_size)), U64)
-    if not call.module:
-        return beyond
+def in_shared(call: Call, address: Expr, *, own: bool = False) -> tuple[Op, ...]:
+    """The step that finds an address of a multicast in no shared memory of the cluster, or with `own` of the CTA.
+
+    The address in each CTA is made of its lower bits, which say nothing of that. A name was checked when it was read.
+    """
+    if isinstance(address, AddressOf):
+        return ()
+    rank = rank_of(call, address)
+    outside = Apply("ne", (rank, call.own_rank), U64) if own else Apply("ge", (rank, Const(call.cluster_size)), U64)
     relative = isinstance(address, Apply) and address.op.startswith(WITHIN)
-    elsewhere = Const(0) if relative else Apply("eq", (within(call, address, "shared::cluster"), Const(0)), U64)
-    return Apply("or", (beyond, elsewhere), U64)
+    if call.module and not relative:
+        elsewhere = Apply("eq", (within(call, address, "shared::cluster"), Const(0)), U64)
+        outside = Apply("or", (outside, elsewhere), U64)
+    space = "shared::cta" if own else "shared::cluster"
+    return (UndefinedIf(f"{call.head}.{call.word('multicast')} takes an address in .{space} memory", outside),)
 
 
 def ranged(call: Call) -> tuple[Op, ...]:

@@ -290,10 +290,6 @@ st.async writes 128 bits at most
 tcgen05.ld is .sync.aligned
     | ^^^^^^^^^^^^^^^^^^^^^^^^
   hint: write tcgen05.ld.sync.aligned""",
-    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [bar], 1;": """
-.multicast::cluster needs .shared::cluster
-    |                                                   ^^^^^^^^^^^^^^^^^^
-  hint: write .shared::cluster.multicast::cluster""",
     "tcgen05.alloc.cta_group::1.sync.aligned.b32 [tile], 48;": """
 tcgen05.alloc takes a power of two from 32 to 512 columns, not 48
     |                                                     ^^""",

@@ -256,6 +256,10 @@ SYNCHRONIZED = {
         "Issue(commit group=1)",
         f"+ SignalPart({COMMITTED.format(1, '&bar').replace('group_1', 'matrix_a_1')})",
     ],
+    f"tcgen05.commit.cta_group::2.{COMMIT}.multicast::cluster.b64 [bar], 2;": [
+        "Issue(commit group=2)",
+        f"+ SignalPart({COMMITTED.format(2, '&bar@1')})",
+    ],
     f"tcgen05.commit.cta_group::2.{COMMIT}.shared::cluster.multicast::cluster.b64 [bar], 3;": [
         "Issue(commit group=2)",
         f"+ SignalPart({COMMITTED.format(2, '&bar@0')})",

@@ -108,3 +108,28 @@ def test_addresses_of_hints_in_a_kernel(hint: str) -> None:
 def test_a_named_variable_of_a_hint_is_aligned() -> None:
     line = "applypriority.global.L2::evict_normal [g+4], 128;"
     assert undefined(line, 0, ".global .align 128 .b8 g[256];\n") != "never"
+
+
+TO_CTAS = "shared::cluster.multicast::cluster"
+MULTICASTS = {
+    f"mbarrier.arrive.{TO_CTAS}::32b.b64 _, [{{0}}], 1;": "bar",
+    f"mbarrier.expect_tx.{TO_CTAS}::32b.b64 [{{0}}], 0, 1;": "bar",
+    f"tcgen05.commit.cta_group::1.mbarrier::arrive::one.{TO_CTAS}.b64 [{{0}}], 1;": "bar",
+    f"{COPY.replace('shared::cta', 'shared::cluster')}.multicast::cluster [{{0}}], [src], 16, [bar], 1;": "dst",
+    f"{COPY.replace('shared::cta', 'shared::cluster')}.multicast::cluster [dst], [src], 16, [{{0}}], 1;": "bar",
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
+    "[{0}], [bar];": "dst",
+}
+"""Instructions that take an address to several CTAs: what it may be the address of."""
+
+
+@pytest.mark.parametrize("engine", ["enumerate", "z3"])
+@pytest.mark.parametrize("line", MULTICASTS)
+def test_an_address_of_a_multicast_is_in_shared_memory(line: str, engine: str) -> None:
+    """ "If the address specified by addr does not fall within the address window of .shared::cta or .shared::cluster
+    state space then the behavior is undefined", although its lower bits may fit an object of each CTA.
+    """
+    far = 1 << 40
+    text = f"mov.u64 r2, {MULTICASTS[line]};\nadd.u64 r2, r2, {{0}};\n{line.format('r2')}"
+    assert undefined(text.format(0), 0, engine=engine) == "never"
+    assert undefined(text.format(far), 0, engine=engine) != "never"

@@ -33,7 +33,7 @@ from memmodel.isa.matrix.tensor_columns import (
     columns_taken,
 )
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
-from memmodel.isa.row import Effect, Row, Rule, Since, Together, in_blocks, needed, optional
+from memmodel.isa.row import Effect, Row, Since, Together, in_blocks, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue, matrix_a, tracked
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
@@ -177,7 +177,7 @@ def commit(call: Call) -> tuple[Op, ...]:
     """
     barrier = mbarrier(call, call.operands[0], Window.SHARED_CLUSTER)
     cta_mask = call.operand("ctaMask")
-    steps, places = ((), ()) if cta_mask is None else mask(call, cta_mask)
+    steps, places = ((), ()) if cta_mask is None else mask(call, cta_mask, barrier.address)
     targets = [(Object(in_cta(call, barrier.address, rank), barrier.window), when) for rank, when in places]
     arrival = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
     (tracks,) = (matrix_a(call),) if call.word("restrict") else tracked(call)
@@ -274,7 +274,6 @@ ROWS = (
         ".sync_restrict::shared::read::mma::a it comes when earlier mma have read their A in shared memory",
         PAGE + "tcgen05.commit",
         when={"ctaMask": "multicast"},
-        rules=(Rule(".{multicast} needs .shared::cluster", "write .shared::cluster.{multicast}", "!space multicast"),),
         later=WIDE_MASKS | {"restrict": Since(families=frozenset({107}), version="9.4")},
     ),
     _row(

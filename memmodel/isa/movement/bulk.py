@@ -55,7 +55,7 @@ def copy(call: Call) -> tuple[Op, ...]:
         return (*whole, issue(Family.BULK, gather(call, reads, in_group=True), write))
     barrier_window = Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
     barrier = mbarrier(call, barrier_operand, barrier_window)
-    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask)
+    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask, target, barrier.address)
     destinations: list[tuple[Region, Object, Expr | None]] = [
         (chunk(call, address, Window.SHARED_CLUSTER if ctas else window, size), own_barrier, when)
         for address, own_barrier, when in receivers(call, target, barrier, ctas, None)

@@ -137,7 +137,7 @@ def copy(call: Call) -> tuple[Op, ...]:
     if isinstance(named_barrier, Sym):
         check_barrier(call, named, named_barrier, barrier_operand, peer=group == 2 and not own)
     cta_mask = call.operand("ctaMask")
-    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask)
+    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask, tile, barrier.address)
     if cta_mask is None and not own:
         steps = _one_cta(call, tile, barrier.address, group)
     box = _box(call, coordinates, call.operand("im2colInfo"), reads=True)

@@ -13,7 +13,7 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
-from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, shared_address
+from memmodel.isa.place import cluster_ranks, in_cta, in_shared, mbarrier, shared_address
 from memmodel.isa.row import Effect, Row, Since, needed, optional
 from memmodel.litmus.constants import all_instructions
 from memmodel.program.expressions import Apply, Const, Expr
@@ -47,7 +47,9 @@ def try_cancel(call: Call) -> tuple[Op, ...]:
         parts.append(Respond(label, region, success, 0 if parts else None))
     for number, (_, receiver, _) in enumerate(receivers):
         parts.append(SignalPart(signal(Family.TRY_CANCEL), receiver, size, of=(number,)))
-    return (IssueAsync(Issue(Family.TRY_CANCEL), tuple(parts)),)
+    places = (address, barrier.address) if call.word("multicast") else ()
+    checks = tuple(step for place in places for step in in_shared(call, place, own=True))
+    return (*checks, IssueAsync(Issue(Family.TRY_CANCEL), tuple(parts)))
 
 
 def _receivers(call: Call, address: Expr, barrier: Object) -> list[tuple[Expr, Object, Window]]:

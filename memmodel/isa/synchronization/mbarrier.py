@@ -13,11 +13,11 @@ from functools import partial
 
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.place import FULL_MASK, U32, WIDE_MASKS, in_cta, in_range, mask, mbarrier, outside_cluster
+from memmodel.isa.place import FULL_MASK, U32, WIDE_MASKS, in_cta, in_range, mask, mbarrier
 from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, in_blocks, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
 from memmodel.program.regions import Object
 from memmodel.program.warp_ops import Note, WarpOp
@@ -65,14 +65,12 @@ def on_each(call: Call, step: OnObject) -> tuple[Op, ...]:
     cta_mask, address = call.operand("ctaMask"), step.region.address
     if cta_mask is None:
         return (step,)
-    rule = f"{call.head}.{call.word('multicast')} takes an address in .shared::cluster memory"
-    checks, ctas = mask(call, cta_mask)
+    checks, ctas = mask(call, cta_mask, address)
     parts = (
         replace(step, region=Object(in_cta(call, address, rank), step.region.window), when=when, beside=number > 0)
         for number, (rank, when) in enumerate(ctas)
     )
-    known = isinstance(address, AddressOf)  # a name of shared memory
-    return (*(() if known else (UndefinedIf(rule, outside_cluster(call, address)),)), *checks, *parts)
+    return (*checks, *parts)
 
 
 def transactions(call: Call) -> tuple[Op, ...]:

@@ -201,3 +201,22 @@ def test_reports_of_a_layout_are_zero() -> None:
     )
     verdict = verdict_of(STATES + body + "OVER:\n")
     assert not verdict.findings
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("mbarrier.arrive.multicast::cluster::32b.b64 _, [%d10], 1;", set()),
+        ("mbarrier.arrive.multicast::cluster::32b.b64 _, [%d0], 1;", {"undefined-address", "undefined-instruction"}),
+        ("mbarrier.arrive.shared::cluster.multicast::cluster::32b.b64 _, [%r11], 1;", {"undefined-instruction"}),
+        ("tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [%d10], %h1;", set()),
+        (
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [%d0], %h1;",
+            {"undefined-address", "undefined-instruction"},
+        ),
+    ],
+)
+def test_a_multicast_from_an_address_that_is_in_no_cta(line: str, found: set[str]) -> None:
+    """Generic addresses of global memory, and an address behind the shared memory of the cluster."""
+    put = "cvt.u64.u32 %d10, %r4;\ncvta.shared.u64 %d10, %d10;\nadd.u32 %r11, %r4, 0x10000000;\nmov.b16 %h1, 1;\n"
+    assert rules(verdict_of(f"{INIT}{put}@%p0 {line}")) == found
