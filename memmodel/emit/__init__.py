@@ -2,6 +2,7 @@
 
 from memmodel.emit.module import EmittedModule, emit
 from memmodel.emit.ptxas import Assembler, Complaint
-from memmodel.emit.target import Target, oldest_target
+from memmodel.emit.target import oldest_target
+from memmodel.ptx.targets import Target
 
 __all__ = ["Assembler", "Complaint", "EmittedModule", "Target", "emit", "oldest_target"]

@@ -16,7 +16,7 @@ from memmodel.emit.opaque import zero
 from memmodel.emit.registers import collect
 from memmodel.emit.results import one_line, results_of, term_text
 from memmodel.emit.spread import FULL
-from memmodel.emit.target import CLUSTERS, Target, oldest_target
+from memmodel.emit.target import CLUSTERS, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test, minimum_version, read_instruction
@@ -27,6 +27,7 @@ from memmodel.litmus.syntax import Instruction, Layout, LitmusTest, LocValue, Re
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
 from memmodel.ptx.operands import Imm, Reg
+from memmodel.ptx.targets import Target
 from memmodel.source import Span
 
 PTX_VERSION = "9.3"

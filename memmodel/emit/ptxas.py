@@ -16,8 +16,8 @@ from importlib import util
 from pathlib import Path
 
 from memmodel.emit.module import EmittedModule
-from memmodel.emit.target import Target
 from memmodel.errors import InputError, render
+from memmodel.ptx.targets import Target
 from memmodel.source import Span
 
 OLDEST = 75

@@ -5,15 +5,13 @@ In: LitmusTest, or `sm_90a` as typed. Out: Target. Settled here: the oldest targ
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 from memmodel.errors import InputError
 from memmodel.isa.lower import minimum_target, needs
 from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.special import is_special
 from memmodel.ptx.operands import Reg
+from memmodel.ptx.targets import Target
 
 OLDEST = 30
 """The set-up uses warp-level instructions (shfl.sync, bar.warp.sync), which begin here."""
@@ -25,27 +23,6 @@ CLUSTERS = 90
 """A launch has clusters, and the special registers about them exist, from here on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """`sm_90a`: its number and its suffix, "a" (this architecture only), "f" (its family) or none."""
-
-    number: int
-    suffix: str = ""
-
-    @staticmethod
-    def parse(text: str) -> Target:
-        """Raises InputError for anything but sm_N, sm_Na and sm_Nf."""
-        match = re.fullmatch(r"sm_([1-9][0-9]{1,2})([af]?)", text, re.ASCII)
-        if match is None:
-            raise InputError(
-                f"--target {text[:40]}: not a target architecture", hint="such as sm_80, sm_90a or sm_100f"
-            )
-        return Target(int(match[1]), match[2])
-
-    def __str__(self) -> str:
-        return f"sm_{self.number}{self.suffix}"
-
-
 def oldest_target(test: LitmusTest) -> Target:
     """The oldest target with every instruction of the test. Raises InputError where no single one has them all."""
     number = max(OLDEST, minimum_target(test))
@@ -55,8 +32,8 @@ def oldest_target(test: LitmusTest) -> Target:
         number = max(number, CLUSTERS)
     common: frozenset[int] | None = None
     for instruction, since in needs(test):
-        if since.families:
-            common = since.families if common is None else common & since.families
+        if since.numbers:
+            common = since.numbers if common is None else common & since.numbers
             if not any(sm >= number for sm in common):
                 hint = "split the test: its instructions belong to different architectures"
                 raise InputError("no target architecture has all instructions of this test", instruction.span, hint)

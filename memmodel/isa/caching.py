@@ -17,12 +17,12 @@ PREFETCH = optional("prefetch", "L2::64B", "L2::128B", "L2::256B")
 VECTOR = optional("vec", "v2", "v4", "v8")
 TYPE = in_blocks("type", *BITS, *UNSIGNED, *SIGNED, *FLOATS)
 
-LATER = {"hint": Since(80), "L1": Since(70), "L2": Since(100)}
+LATER = {"hint": Since(80, "7.4"), "L1": Since(70, "7.4"), "L2": Since(100, "8.8")}
 
 LONG = "b64|u64|s64|f64"
 PARAMETERS = ("param", "param::entry", "param::func")
 
-WIDE = {"vec=v8": Since(100), f"vec=v4 type={LONG}": Since(100)}
+WIDE = dict.fromkeys(("vec=v8", f"vec=v4 type={LONG}"), Since(100, "8.8"))
 
 
 def _alone(slot: str, *others: str) -> tuple[Rule, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from memmodel.isa.refused import REFUSED
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, Syntax, either, terms
 from memmodel.isa.table import FAMILIES
+from memmodel.ptx.targets import Version, version_of
 
 HEADER = """\
 # Instructions
@@ -17,7 +18,8 @@ This page is written by `python -m memmodel.isa.document` from the table that th
 An instruction is spelled as PTX spells it. Braces mark what may be left out. The *column layout* leaves out types,
 state spaces and brackets, and has a few words of its own (marked "columns"). Qualifiers of `ld`, `st`, `atom`, `red`,
 `fence` and the barriers may stand in any order, as in the examples of the PTX ISA. Each entry says what events the
-instruction makes, from which target architecture on it exists, and the section of the PTX ISA that describes it.
+instruction makes, which version of PTX introduced it and which target architectures have it, what came later, and the
+section of the PTX ISA that describes it.
 
 Values are integers. A value that is loaded, stored or computed is reduced to the type of the instruction; without a
 type it is a signed 64-bit number. What division by zero gives PTX leaves open, so that a test that divides by zero is
@@ -123,14 +125,17 @@ def entry(row: Row) -> str:
 def _since(row: Row) -> str:
     if row.columns:
         return "Column layout only"
-    if row.modules:
-        return f"Compiled modules only; since sm_{row.since.sm}"
-    later: dict[str, list[str]] = {}
-    for case, since in sorted(row.later.items(), key=lambda entry: entry[1].sm):
-        has = f"only {_targets(since.families)}" if since.families else f"sm_{since.sm}"
-        later.setdefault(has, []).append(_case(case, row))
-    first = f"Only {_targets(row.since.families)}" if row.since.families else f"Since sm_{row.since.sm}"
-    return "; ".join([first, *(f"{has}: {', '.join(filter(None, cases))}" for has, cases in later.items())])
+    later: dict[tuple[Version, str], list[str]] = {}
+    for case, since in row.later.items():
+        shown = _case(case, row)
+        if shown:
+            later.setdefault((version_of(since.version), since.targets), []).append(shown)
+    first = f"Since PTX {row.since.version}, {row.since.targets}"
+    lines = [f"{first}; compiled modules only" if row.modules else first]
+    for (version, targets), cases in sorted(later.items()):
+        named = f"PTX {version[0]}.{version[1]}, {targets}"
+        lines.append(f"{named}: {', '.join(cases)}")
+    return "; ".join(lines)
 
 
 def _case(case: str, row: Row) -> str:
@@ -142,14 +147,12 @@ def _case(case: str, row: Row) -> str:
             parts.append(f"without `.{term.slot}`")
         elif (slot := slots.get(term.slot)) is not None:
             words = [word for word in term.meant(slot) if word in slot.words]
+            if not words:
+                return ""
             parts.append(", ".join(f"`.{word}`" for word in words) if " " not in case else f"`.{either(words)}`")
         else:
             parts.append(", ".join(f"`{name}`" for name in term.words or (term.slot,)))
     return " with ".join(parts).replace(" with without ", " without ")
-
-
-def _targets(numbers: frozenset[int]) -> str:
-    return ", ".join(f"sm_{number}a" for number in sorted(numbers))
 
 
 def _syntax(row: Row, head: str) -> str:

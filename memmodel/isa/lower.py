@@ -24,6 +24,7 @@ from memmodel.program.expressions import Get
 from memmodel.program.lowered import LoweredTest, Program, Step
 from memmodel.program.ops import Op
 from memmodel.ptx.operands import Reg
+from memmodel.ptx.targets import version_of
 
 
 @lru_cache(maxsize=1024)
@@ -115,7 +116,7 @@ def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str,
 def needs(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
     """What has each instruction of the test."""
     for instruction in all_instructions(test):
-        for since in read_instruction(instruction, test).needs(len(instruction.operands)):
+        for since in read_instruction(instruction, test).needs(len(instruction.operands)).values():
             yield instruction, since
 
 
@@ -125,14 +126,13 @@ def minimum_target(test: LitmusTest) -> int:
 
 
 def minimum_version(test: LitmusTest, least: str) -> str:
-    """The version of PTX that has every instruction of the test, as far as the table knows; at least `least`."""
-    versions = [since.version for _, since in needs(test) if since.version]
-    return max([least, *versions], key=lambda version: tuple(map(int, version.split("."))))
+    """The version of PTX that has every instruction of the test; at least `least`."""
+    return max([least, *(since.version for _, since in needs(test))], key=version_of)
 
 
 def target(test: LitmusTest) -> str | None:
     """The least target that has every instruction of the test, such as `sm_90a`; None if no single one does."""
-    families = [since.families for _, since in needs(test) if since.families]
+    families = [since.numbers for _, since in needs(test) if since.numbers]
     least = minimum_target(test)
     if not families:
         return f"sm_{least}"

@@ -129,8 +129,8 @@ MASKS = {"multicast::cluster": 16, "multicast::cluster::16b": 16, "multicast::cl
 
 MULTICAST = optional("multicast", *MASKS)
 WIDE_MASKS = {
-    "multicast=multicast::cluster::16b": Since(90, version="9.4"),
-    "multicast=multicast::cluster::32b": Since(families=frozenset({107}), version="9.4"),
+    "multicast=multicast::cluster::16b": Since(90, "9.4"),
+    "multicast=multicast::cluster::32b": Since(version="9.4", families=frozenset({107})),
 }
 
 

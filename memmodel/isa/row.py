@@ -17,6 +17,7 @@ from memmodel.base.words import WordList
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.operands import Operand
+from memmodel.ptx.targets import RENAMED, WITH_F, Target
 from memmodel.ptx.vocabulary import DataType, Scope
 
 if TYPE_CHECKING:
@@ -188,13 +189,50 @@ class Syntax:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What has an instruction or a spelling: targets from sm number `sm` on; if `families` has numbers, only the
-    architecture-specific targets (sm_90a) of these. `version`: the PTX ISA that introduced it, where that is known.
+    """What has an instruction or a spelling ("PTX ISA Notes", "Target ISA Notes").
+
+    `sm`: targets from this number on; the table begins with sm_20. `version`: the PTX ISA that introduced it, `9.4`.
+    `families`: if it has numbers, only sm_Na and sm_Nf of these, and of those in `alone` only sm_Na. `until`: the last
+    number that has it; 0: there is none.
     """
 
     sm: int = 0
-    families: frozenset[int] = frozenset()
     version: str = ""
+    families: frozenset[int] = frozenset()
+    alone: frozenset[int] = frozenset()
+    until: int = 0
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of which only targets with a suffix have it; empty if every later one has it."""
+        return self.families | self.alone
+
+    def has(self, target: Target) -> bool:
+        """True if modules for this target may have it."""
+        number = RENAMED.get(target.number, target.number)
+        if number < self.sm or (self.until and number > self.until):
+            return False
+        if not self.numbers:
+            return True
+        return bool(target.suffix) and number in (self.numbers if target.suffix == "a" else self.families)
+
+    @property
+    def targets(self) -> str:
+        """The targets, for people: `sm_90`, `sm_90a`, `sm_100a, sm_100f, sm_103a or sm_103f`."""
+        if self.until:
+            return f"sm_{self.sm} to sm_{self.until}"
+        if not self.numbers:
+            return f"sm_{self.sm}"
+        names = []
+        for number in sorted(self.numbers):
+            names.append(f"sm_{number}a")
+            if number in self.families and number >= WITH_F:
+                names.append(f"sm_{number}f")
+        return ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]
+
+
+FIRST = Since(20, "1.0")
+"""What PTX has had from the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +293,7 @@ class Row:
     source: str
     rules: tuple[Rule, ...] = ()
     ordered: bool = False
-    since: Since = Since(20)
+    since: Since = Since()
     later: Mapping[str, Since] = field(default_factory=dict)
     columns: bool = False
     when: Mapping[str, str] = field(default_factory=dict)
@@ -335,11 +373,13 @@ class Spelling:
             what = f"this {self.head}" if self.row.when or "hint" in self.words else self.head
         return f"{what} takes {_listed(self.operands) or 'no operands'}"
 
-    def needs(self, operands: int) -> tuple[Since, ...]:
-        """What has this spelling with that many operands: a target meets all of these."""
+    def needs(self, operands: int) -> Mapping[str, Since]:
+        """What has this spelling with that many operands: a module meets all of these. Keys are the cases of the row;
+        the empty case is the instruction itself.
+        """
         names = [name.strip("[]") for name in self.named(operands) or ()]
-        words = {"head": self.head, **self.words, **dict.fromkeys(names, "")}
-        return (self.row.since, *(since for case, since in self.row.later.items() if covers(case, words)))
+        words = {**dict.fromkeys(names, ""), "head": self.head, **self.words}
+        return {"": self.row.since, **{case: since for case, since in self.row.later.items() if covers(case, words)}}
 
 
 @dataclass(frozen=True, slots=True)

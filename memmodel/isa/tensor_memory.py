@@ -14,9 +14,10 @@ from memmodel.program.expressions import Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym
+from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import Proxy, Space
 
-TCGEN05 = Since(100, frozenset({100, 103, 107, 110}))
+TCGEN05 = Since(version="8.6", families=FAMILY_100)
 """Targets with tcgen05: the sm_100 and sm_110 families."""
 
 PAGE = "TensorCore 5th Generation Family Instructions: "

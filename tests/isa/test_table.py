@@ -90,7 +90,7 @@ def test_what_came_later_is_spelled_by_the_row() -> None:
     """Each case names words or heads that the row has, or operands."""
     for row in TABLE:
         slots = {slot.name: slot for slot in row.slots}
-        operands = {name.strip("[]?") for name in row.operands}
+        operands = {name.strip("[]?") for form in (row, *row.forms) for name in form.operands}
         for term in (term for case in row.later for term in terms(case)):
             if term.slot == "head":
                 assert set(term.words) <= set(row.heads), (row.heads, term)

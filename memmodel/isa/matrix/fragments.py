@@ -20,6 +20,7 @@ from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Chunk, LaneRows
 from memmodel.program.warp_ops import MoveMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Reg, Vector
+from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import DataType, Space, Window
 
 LANES = 32
@@ -167,6 +168,10 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
         "of the first row, and the rows follow one another, 16 bytes each. A register is that of lane 0",
         f"Warp Level Matrix Multiply-Accumulate Instructions: {head}",
         since=since,
+        later={
+            "space=shared::cta": Since(since.sm, "7.8"),
+            "shape!=m8n8": Since(version="8.6", families=FAMILIES),
+        },
         lower_module=load_in_warp if reads else store_in_warp,
         together=Together.WARP,
         live=True,
@@ -178,6 +183,6 @@ _HALF_BYTES = refusing(
 )
 
 ROWS = (
-    _row("ldmatrix", ("r", "[p]"), Since(75), ("m16n16", "m8n16", "b8", "b8x16", "b6x16_p32", "b4x16_p64")),
-    _row("stmatrix", ("[p]", "r"), Since(90), ("m16n8", "b8")),
+    _row("ldmatrix", ("r", "[p]"), Since(75, "6.5"), ("m16n16", "m8n16", "b8", "b8x16", "b6x16_p32", "b4x16_p64")),
+    _row("stmatrix", ("[p]", "r"), Since(90, "7.8"), ("m16n8", "b8")),
 )

@@ -16,7 +16,7 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
 from memmodel.isa.refused import refusing
-from memmodel.isa.row import Effect, Row, Rule, Slot, either, needed, optional
+from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
 from memmodel.isa.tensor_memory import (
     GROUP,
     PAGE,
@@ -41,6 +41,7 @@ from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
 from memmodel.program.warp_ops import CollectorUse, MultiplyInTensorMemory, TensorElements, WarpOp
 from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
+from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import UNTYPED
 
 BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
@@ -291,6 +292,8 @@ _EVENTS = (
 
 _row = partial(Row, since=TCGEN05, effect=Effect.ASYNCHRONOUS)
 
+_INTEGERS_SINCE = Since(version="8.6", alone=frozenset({100, 110}))
+
 ROWS = (
     _row(
         ("tcgen05.mma", "tcgen05.mma.sp"),
@@ -319,6 +322,12 @@ ROWS = (
                 f"ashift collector={either(_KEEP_A[:2])}",
             ),
         ),
+        later={
+            "kind=kind::i8": _INTEGERS_SINCE,
+            "kind=kind::mxf4nvf4": Since(version="8.7", families=FAMILY_100),
+            "vector=block16|block32": Since(version="8.8", families=FAMILY_100),
+            "vector!=block16|block32": Since(version="8.6", alone=FAMILY_100),
+        },
         lower_module=mma_in_module,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
         "{, disable-output-lane}, enable-input-d{, scale-input-d}",
@@ -341,6 +350,7 @@ ROWS = (
         "as tcgen05.mma",
         PAGE + "tcgen05.mma.ws; tcgen05.mma.ws.sp",
         rules=(Rule("{head} has no .block_scale", "drop it", "block_scale"),),
+        later={"kind=kind::i8": _INTEGERS_SINCE},
         lower_module=mma_in_module,
         written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",
     ),

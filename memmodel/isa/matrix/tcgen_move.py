@@ -33,6 +33,7 @@ from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Op, 
 from memmodel.program.regions import Accumulator, Columns
 from memmodel.program.warp_ops import CopyToTensorMemory, MoveTensorMemory, ShiftTensorMemory, TensorPiece, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Reg, Vector
+from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import DataType, Proxy
 
 REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
@@ -295,6 +296,7 @@ ROWS = (
         "an issue; outside of program order a read of tensor memory and a write of the elements before: of the 8 "
         "columns from its address on, as far as the variable has them, each but the last receives the next",
         PAGE + "tcgen05.shift",
+        since=Since(version="8.6", alone=FAMILY_100),
         lower_module=shift_in_module,
     ),
     _row(
@@ -328,7 +330,7 @@ ROWS = (
         PAGE + "tcgen05.ld",
         when=_SPLIT,
         lower_module=load_in_warp,
-        since=Since(100, frozenset({103, 110})),
+        since=Since(version="8.8", families=frozenset({103, 107, 110})),
         together=Together.WARP,
         live=True,
         uniform=("[taddr]",),

@@ -274,7 +274,7 @@ ROWS = (
         ".sync_restrict::shared::read::mma::a it comes when earlier mma have read their A in shared memory",
         PAGE + "tcgen05.commit",
         when={"ctaMask": "multicast"},
-        later=WIDE_MASKS | {"restrict": Since(families=frozenset({107}), version="9.4")},
+        later=WIDE_MASKS | {"restrict": Since(version="9.4", families=frozenset({107}))},
     ),
     _row(
         ("tcgen05.wait::ld", "tcgen05.wait::st"),

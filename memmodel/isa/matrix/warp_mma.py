@@ -129,7 +129,7 @@ _RULES = (
 )
 
 
-def _mma(head: str, *, sparse: bool) -> Row:
+def _mma(head: str, since: Since, *, sparse: bool) -> Row:
     metadata = ("e", "f") if sparse else ()
     return _row(
         head,
@@ -150,14 +150,47 @@ def _mma(head: str, *, sparse: bool) -> Row:
         lower_module=multiply,
         effect=Effect.COMPUTES,
         rules=_RULES,
-        since=Since(70),
+        since=since,
+        later=_MMA_SINCE if head != ORDERED else _MMA_SINCE | _ORDERED_SINCE,
     )
 
 
+_MMA_SINCE = {
+    "shape=m16n8k8|m8n8k16|m8n8k32": Since(75, "6.5"),
+    "shape=m8n8k128": Since(75, "7.0"),
+    "shape=m16n8k4|m16n8k16|m16n8k32|m16n8k64|m16n8k128|m16n8k256": Since(80, "7.0"),
+    "op=and": Since(80, "7.1"),
+    "atype=bf16|tf32|f64": Since(80, "7.0"),
+    "atype=f64 shape!=m8n8k4": Since(90, "7.8"),
+    "atype=e4m3|e5m2": Since(89, "8.4"),
+    "atype=e4m3|e5m2 shape=m16n8k16": Since(89, "8.7"),
+    "atype=e4m3|e5m2 dtype=f16": Since(89, "8.7"),
+    "kind": Since(version="8.7", families=frozenset({120, 121})),
+    "kind=kind::mxf4nvf4 scale_vec=scale_vec::4X stype=ue8m0": Since(version="9.1", families=frozenset({120, 121})),
+}
+ORDERED = "mma.sp::ordered_metadata"
+_ORDERED_SINCE = {
+    "atype=e4m3|e5m2 dtype=f16": Since(version="8.7", families=frozenset({120, 121})),
+    "kind=kind::mxf4|kind::mxf4nvf4": Since(version="8.7", alone=frozenset({120, 121})),
+}
+_WMMA = Since(70, "6.3")
+_WMMA_TYPES_SINCE = {
+    "u8|s8": Since(72, "6.3"),
+    "u4|s4|b1": Since(75, "6.3"),
+    "bf16|tf32|f64": Since(80, "7.0"),
+}
+_WMMA_PLACES_SINCE = {
+    "shape=m16n16k8|m8n8k4": Since(80, "7.0"),
+    "shape=m8n8k32|m8n8k128": Since(75, "6.3"),
+    "type=s32": Since(72, "6.3"),
+    "space=shared::cta": Since(70, "7.8"),
+}
+_WMMA_SINCE = {**{f"type={words}": since for words, since in _WMMA_TYPES_SINCE.items()}, **_WMMA_PLACES_SINCE}
+
 ROWS = (
-    _mma("mma", sparse=False),
-    _mma("mma.sp", sparse=True),
-    _mma("mma.sp::ordered_metadata", sparse=True),
+    _mma("mma", Since(70, "6.4"), sparse=False),
+    _mma("mma.sp", Since(80, "7.1"), sparse=True),
+    _mma(ORDERED, Since(80, "8.5"), sparse=True),
     *(
         _row(
             f"wmma.load.{matrix}",
@@ -165,7 +198,8 @@ ROWS = (
             ("r", "[p]", "stride?"),
             lower_module=load_tile,
             uniform=("[p]", "stride"),
-            since=Since(70),
+            since=_WMMA,
+            later=_WMMA_SINCE,
         )
         for matrix in "abc"
     ),
@@ -175,7 +209,8 @@ ROWS = (
         ("[p]", "r", "stride?"),
         lower_module=store_tile,
         uniform=("[p]", "stride"),
-        since=Since(70),
+        since=_WMMA,
+        later={"type=f64": Since(80, "7.0"), **_WMMA_PLACES_SINCE},
     ),
     _row(
         "wmma.mma",
@@ -202,7 +237,11 @@ ROWS = (
                 for slot in ("dtype", "atype")  # where the two types are those of D and C
             ),
         ),
-        since=Since(70),
+        since=_WMMA,
+        later={
+            **{f"{slot}={words}": since for slot in ("atype", "btype") for words, since in _WMMA_TYPES_SINCE.items()},
+            "op=and": Since(80, "7.1"),
+        },
     ),
     _row(
         "movmatrix",
@@ -210,6 +249,6 @@ ROWS = (
         ("d", "a"),
         lower_module=transpose,
         effect=Effect.COMPUTES,
-        since=Since(75),
+        since=Since(75, "7.8"),
     ),
 )

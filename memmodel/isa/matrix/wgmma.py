@@ -10,7 +10,7 @@ are its metadata say, and the sum stays. Settled here: how many operands each fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
@@ -26,7 +26,7 @@ from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Vector
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
 
-HOPPER = Since(90, frozenset({90}))
+HOPPER = Since(version="8.0", alone=frozenset({90}))
 DEPTH = 32
 """Bytes of K that one dense instruction works on, whatever the type."""
 READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
@@ -255,6 +255,11 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
             *(() if sparse else _BITS_ALONE),
             Rule(".satfinite is for .s8 and .u8", "drop it", f"atype!={either(INTEGERS)} satfinite"),
         ),
+        since=replace(HOPPER, version="8.2") if sparse else HOPPER,
+        later={
+            f"atype={left} btype={right}": replace(HOPPER, version="8.4")
+            for left, right in (("s8", "u8"), ("u8", "s8"))
+        },
         written=written,
         lower_module=mma_in_warpgroup,
         uniform=("a", "b-desc"),

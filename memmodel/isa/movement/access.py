@@ -14,7 +14,7 @@ from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
-from memmodel.isa.row import Row, Rule, Since, either, optional, scope_slot
+from memmodel.isa.row import FIRST, Row, Rule, Since, either, optional, scope_slot
 from memmodel.program.expressions import Const
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
@@ -26,7 +26,11 @@ SHARED = ("shared", "shared::cta", "shared::cluster")
 WIDEST_SHARED = 16
 """Bytes of the widest access to shared memory."""
 
-CLUSTER_SINCE = {"scope=cluster": Since(90), "space=shared::cluster": Since(90)}
+SPACES_SINCE = {
+    "!space": Since(20, "2.0"),
+    "space=shared::cta": Since(30, "7.8"),
+    **dict.fromkeys(("scope=cluster", "space=shared::cluster"), Since(90, "7.8")),
+}
 
 NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
 
@@ -139,7 +143,18 @@ def _strength_rules(strong: str) -> tuple[Rule, ...]:
     )
 
 
-_LATER = {**dict.fromkeys(("sem!=volatile", "mmio", "type=b128"), Since(70)), **CLUSTER_SINCE}
+_LATER = {
+    "sem=volatile": Since(20, "1.1"),
+    "sem=volatile space=local": Since(20, "9.1"),
+    "sem!=volatile": Since(70, "6.0"),
+    "mmio": Since(70, "8.2"),
+    "mmio sem=acquire|release": Since(70, "9.3"),
+    "cop": Since(20, "2.0"),
+    "type=b128": Since(70, "8.3"),
+    "type=b128 scope=sys": Since(70, "8.4"),
+    "space=param::entry|param::func": Since(20, "8.3"),
+    **SPACES_SINCE,
+}
 _LATER |= {**caching.LATER, **caching.WIDE}
 _NO_FUNCTIONS = {"param::func": ("a litmus test has no functions", "a parameter of the kernel is .param::entry")}
 
@@ -253,12 +268,13 @@ ROWS = (
             *caching.PREFETCH_RULES,
             *_strength_rules("acquire"),
         ),
+        since=FIRST,
         later={
             **_LATER,
-            "prefetch=L2::64B|L2::128B": Since(75),
-            "prefetch=L2::256B": Since(80),
-            "nc": Since(32),
-            "proxy": Since(90, version="9.4"),
+            "prefetch=L2::64B|L2::128B": Since(75, "7.4"),
+            "prefetch=L2::256B": Since(80, "7.4"),
+            "nc": Since(32, "3.1"),
+            "proxy": Since(90, "9.4"),
         },
     ),
     Row(
@@ -273,7 +289,8 @@ ROWS = (
             Rule("{head} reads 128 bits at most", "drop .{vec}", "type=b128 vec"),
             Rule("{head} reads 128 bits at most", "write .v2", f"type={caching.LONG} vec=v4"),
         ),
-        later={"type=b128": Since(70)},
+        since=Since(20, "2.0"),
+        later={"type=b128": Since(70, "8.3")},
     ),
     Row(
         heads=("st",),
@@ -302,6 +319,7 @@ ROWS = (
         events="a write of each element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
         source="Data Movement and Conversion Instructions: st",
         rules=_strength_rules("release"),
+        since=FIRST,
         later=_LATER,
     ),
     _proxied_row("sust", Proxy.SURFACE, ("a", "b"), "write"),

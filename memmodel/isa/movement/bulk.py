@@ -32,11 +32,13 @@ from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
 from memmodel.program.regions import Chunk, Object, Region
 from memmodel.ptx.operands import Sym
+from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
-LATER = {"cp_mask": Since(100), "sem": Since(families=frozenset({90, 100, 103, 110}))}
-"""sm_90a, and the sm_100 and sm_110 families, have copies that name their semantics."""
+_SEMANTICS_SINCE = Since(version="9.3", families=FAMILY_100, alone=frozenset({90}))
+_TO_GLOBAL_SINCE = {"cp_mask": Since(100, "8.6"), "sem": _SEMANTICS_SINCE}
+_COPY_SINCE = {"ignore_oob": Since(90, "9.2"), "dst=shared::cta": Since(90, "8.6"), **_TO_GLOBAL_SINCE}
 
 
 def copy(call: Call) -> tuple[Op, ...]:
@@ -218,7 +220,7 @@ _REDUCTION_SEMANTICS = (
     Rule("{head} with a scope names its semantics", "write .relaxed.{scope}", "!sem scope"),
 )
 
-_row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+_row = partial(Row, since=Since(90, "8.0"), effect=Effect.ASYNCHRONOUS)
 
 ROWS = (
     _row(
@@ -254,7 +256,7 @@ ROWS = (
             Rule(".ignore_oob is for copies from .global to .shared::cta", "drop it", "dst!=shared::cta ignore_oob"),
             Rule(".cp_mask is for copies to .global", "drop it", "dst!=global cp_mask"),
         ),
-        later=LATER | WIDE_MASKS | REPORTS,
+        later=_COPY_SINCE | WIDE_MASKS | REPORTS,
         when={
             **dict.fromkeys(("ignoreBytesLeft", "ignoreBytesRight"), "ignore_oob"),
             "[mbar]": ON_MBARRIER,
@@ -299,6 +301,7 @@ ROWS = (
             ),
             *_FLOAT_RULES,
         ),
+        later={"sem": Since(90, "9.3")},
         when={"[mbar]": ON_MBARRIER},
     ),
     _row(
@@ -309,7 +312,8 @@ ROWS = (
         "as cp.async.bulk to .global, with a write of all memory that the multimem address points to",
         _PAGE + "multimem.cp.async.bulk",
         rules=_COPY_SEMANTICS,
-        later=LATER,
+        since=Since(90, "9.1"),
+        later=_TO_GLOBAL_SINCE,
         when={"byteMask": "cp_mask"},
         ranges=_RANGES[2:],
         lower_module=copy,
@@ -331,6 +335,8 @@ ROWS = (
         "as cp.reduce.async.bulk to .global, of all memory that the multimem address points to",
         _PAGE + "multimem.cp.reduce.async.bulk",
         rules=(*_REDUCTION_SEMANTICS, *_GLOBAL_TYPES, *_FLOAT_RULES),
+        since=Since(90, "9.1"),
+        later={"sem": Since(90, "9.3")},
         lower_module=reduce,
     ),
 )

@@ -86,7 +86,7 @@ def getctarank(call: Call) -> tuple[Op, ...]:
     return (*_check(call, source, address), *call.assign(target, rank_of(call, address)))
 
 
-_row = partial(Row, since=Since(90), effect=Effect.COMPUTES)
+_row = partial(Row, since=Since(90, "7.8"), effect=Effect.COMPUTES)
 
 ROWS = (
     _row(

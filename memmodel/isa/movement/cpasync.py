@@ -75,7 +75,7 @@ def arrive(call: Call) -> tuple[Op, ...]:
     return (OnObject(Mbarrier(Action.PENDING, Sem.RELAXED, Scope.CTA), region, Const(1)), issue)
 
 
-_row = partial(Row, since=Since(80), effect=Effect.ASYNCHRONOUS)
+_row = partial(Row, since=Since(80, "7.0"), effect=Effect.ASYNCHRONOUS)
 
 ROWS = (
     _row(
@@ -91,6 +91,7 @@ ROWS = (
         copy,
         "an issue; outside of program order weak reads of global and weak writes of shared memory (generic proxy)",
         _PAGE + "cp.async",
+        later=dict.fromkeys(("prefetch", "hint"), Since(80, "7.4")),
         written="[dst], [src], cp-size{, src-size or ignore-src}{, cache_policy}",
     ),
     _row(
@@ -101,5 +102,6 @@ ROWS = (
         "an issue; when all earlier cp.async of the thread are done an arrive-on, which releases at .cta scope; "
         "without .noinc an operation on the object before it, which expects one arrival more",
         "Parallel Synchronization and Communication Instructions: cp.async.mbarrier.arrive",
+        later={"space=shared::cta": Since(80, "7.8")},
     ),
 )

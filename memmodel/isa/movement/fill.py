@@ -57,6 +57,6 @@ ROWS = (
         store,
         "a weak write of zeros, in pieces of no particular size; the address is a multiple of 8",
         "Data Movement and Conversion Instructions: st.bulk",
-        since=Since(100),
+        since=Since(100, "8.6"),
     ),
 )

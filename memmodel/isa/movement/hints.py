@@ -132,7 +132,7 @@ def _policy(
         f"none; d is a cache policy {what}: an opaque value, which only a cache_policy operand may read",
         _PAGE + "createpolicy",
         ordered=True,
-        since=Since(80),
+        since=Since(80, "7.4"),
         effect=Effect.COMPUTES,
     )
 
@@ -181,7 +181,8 @@ ROWS = (
             ),
             Rule(".{level} is for .global memory", "write .L2", f"space=local level={either(_LEVELS[2:])}"),
         ),
-        later={"level=L2::evict_last|L2::evict_normal": Since(80), "level=tensormap": Since(90)},
+        since=Since(20, "2.0"),
+        later={"level=L2::evict_last|L2::evict_normal": Since(80, "7.4"), "level=tensormap": Since(90, "8.0")},
         effect=Effect.NOTHING,
     ),
     Row(
@@ -191,6 +192,7 @@ ROWS = (
         prefetch,
         "none; a hint, which accesses nothing",
         _PAGE + "prefetch, prefetchu",
+        since=Since(20, "2.0"),
         effect=Effect.NOTHING,
     ),
     Row(
@@ -200,7 +202,7 @@ ROWS = (
         apply_priority,
         "none; a hint, which accesses nothing",
         _PAGE + "applypriority",
-        since=Since(80),
+        since=Since(80, "7.4"),
         effect=Effect.NOTHING,
     ),
     Row(
@@ -210,7 +212,7 @@ ROWS = (
         apply_priority_to_bulk,
         "none; a hint, which accesses nothing",
         _PAGE + "applypriority.async.bulk",
-        since=Since(families=frozenset({107}), version="9.4"),
+        since=Since(version="9.4", families=frozenset({107})),
     ),
     Row(
         ("discard",),
@@ -219,7 +221,7 @@ ROWS = (
         discard,
         "none; it stands for a weak write of values that are indeterminate, and a test that comes there is undecided",
         _PAGE + "discard",
-        since=Since(80),
+        since=Since(80, "7.4"),
         lower_module=discard_unknown,
     ),
     _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),

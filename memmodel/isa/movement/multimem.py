@@ -31,6 +31,7 @@ from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements, Multimem
 from memmodel.program.warp_ops import AccessReplicas, WarpOp
 from memmodel.ptx.operands import Operand
+from memmodel.ptx.targets import FAMILIES, FAMILY_100
 from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
@@ -136,6 +137,10 @@ def _region(call: Call, operand: Operand) -> tuple[Multimem, int]:
     return Multimem(address, (call.width or 32) // 8), len(declared.multimem)
 
 
+_EIGHT_BITS = f"type={either(EIGHT_BITS)}"
+_EIGHT_BITS_SINCE = Since(version="8.6", families=FAMILY_100, alone=FAMILIES)
+
+
 def _row(
     head: str,
     words: tuple[str, ...],
@@ -177,7 +182,11 @@ def _row(
             Rule("{head}.{type} has no .{vec}", "write an instruction for each element", f"vec type={either(TYPES)}"),
             *_vector_rules(floats),
         ),
-        since=Since(90),
+        since=Since(90, "8.1"),
+        later={
+            **({_EIGHT_BITS: _EIGHT_BITS_SINCE} if floats != FLOATS else {}),
+            **({"acc=acc::f32": Since(90, "8.2"), "acc=acc::f16": Since(90, "8.6")} if head == "ld_reduce" else {}),
+        },
         lower_module=lower_module,
     )
 

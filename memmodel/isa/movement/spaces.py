@@ -69,6 +69,13 @@ def point(call: Call) -> tuple[Op, ...]:
 
 _NO_32 = {"u32": ("PTX has no 32-bit code any more", "write .u64")}
 _SPACES = ("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param", "param::entry")
+_LATER = {
+    "space=const": Since(20, "3.1"),
+    "space=param": Since(70, "7.7"),
+    "space=param::entry": Since(70, "8.3"),
+    "space=shared::cta": Since(30, "7.8"),
+    "space=shared::cluster": Since(90, "7.8"),
+}
 
 ROWS = (
     Row(
@@ -79,7 +86,8 @@ ROWS = (
         "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
         _MOVE + "isspacep",
         sizes={"a": 64},
-        later={"space=shared::cluster": Since(90), "space=param|param::entry": Since(70)},
+        since=Since(20, "2.0"),
+        later=_LATER,
         effect=Effect.COMPUTES,
     ),
     Row(
@@ -91,7 +99,8 @@ ROWS = (
         _MOVE + "cvta",
         lower_module=convert,
         ordered=True,
-        later={"space=shared::cluster": Since(90), "space=param|param::entry": Since(70)},
+        since=Since(20, "2.0"),
+        later=_LATER,
         effect=Effect.COMPUTES,
     ),
 )

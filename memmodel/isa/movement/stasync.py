@@ -134,10 +134,10 @@ def _families(weak: str) -> tuple[Rule, ...]:
 
 
 _WHEN = {"[mbar]": "!sem=release"}
-_LATER = dict.fromkeys(("mmio", "sem=release", "space=global", "scope=gpu|sys"), Since(100))
+_LATER = dict.fromkeys(("mmio", "sem=release", "space=global", "scope=gpu|sys"), Since(100, "8.7"))
 _TYPES = ("b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64")
 
-_row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+_row = partial(Row, since=Since(90, "8.1"), effect=Effect.ASYNCHRONOUS)
 
 
 def _multimem(
@@ -151,7 +151,7 @@ def _multimem(
         f"an issue that releases; outside of program order {accesses} of all memory that the multimem address points "
         "to, at the same scope",
         source,
-        since=Since(100),
+        since=Since(100, "9.3"),
         lower_module=lower,
     )
 
@@ -198,7 +198,7 @@ ROWS = (
                 "completion type=b8|b16|u8|u16|s8|s16",
             ),
         ),
-        later=_LATER,
+        later=_LATER | {"type=b128": Since(90, "9.2")},
         when=_WHEN,
     ),
     _row(

@@ -29,12 +29,12 @@ from memmodel.isa.movement.hints import in_global
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier, memory_base, rank_of
 from memmodel.isa.refused import refusing
 from memmodel.isa.row import Effect, Row, Rule, Since, either, needed, optional
-from memmodel.isa.tensor_memory import TCGEN05
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
 from memmodel.program.regions import Box, BoxMode, BoxTile, Object, Region, TensorMapAt
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Window
 
 MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs", "im2col::w", "im2col::w::128")
@@ -224,7 +224,11 @@ _OFFSETS = {"im2colInfo": "mode=im2col|im2col::w|im2col::w::128"}
 
 _DIM = needed("dim", *DIMENSIONS)
 _MODE = optional("mode", *MODES, what="load mode")
-_WIDE_IMAGES = {"mode=im2col::w|im2col::w::128": Since(families=TCGEN05.families)}
+_MODES_SINCE = {
+    "mode=tile::gather4|tile::scatter4|im2col::w|im2col::w::128": Since(100, "8.6"),
+    "mode=tile::gather4|tile::scatter4|im2col::w dst!=shared::cta": Since(version="8.6", families=FAMILY_100),
+    "mode=im2col::w::128": Since(version="8.6", families=FAMILY_100),
+}
 _MODES_FROM = Rule("{head} from .global has no .{mode}", "write .tile", "src=global mode=tile::scatter4|im2col_no_offs")
 _MODES_PRIORITY = Rule("{head} has no .{mode}", "write .tile", "mode=tile::scatter4|im2col_no_offs")
 _MODES_TO = Rule(
@@ -251,7 +255,7 @@ _OVERRIDE = refusing(
     hint="use a tensor map that says so",
 )
 
-_row = partial(Row, since=Since(90), effect=Effect.ASYNCHRONOUS)
+_row = partial(Row, since=Since(90, "8.0"), effect=Effect.ASYNCHRONOUS)
 
 ROWS = (
     _row(
@@ -286,7 +290,13 @@ ROWS = (
             _MATRIX,
             _IMAGE,
         ),
-        later={"cta_group": Since(families=TCGEN05.families), **_WIDE_IMAGES, **WIDE_MASKS, **REPORTS},
+        later={
+            "cta_group": Since(version="8.6", families=FAMILY_100),
+            "dst=shared::cta": Since(90, "8.6"),
+            **_MODES_SINCE,
+            **WIDE_MASKS,
+            **REPORTS,
+        },
         when={
             **dict.fromkeys(("[dstMem]", "[mbar]"), "dst!=global"),
             "[srcMem]": "dst=global",
@@ -333,7 +343,10 @@ ROWS = (
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
         rules=(_MODES_FROM, _MATRIX, _IMAGE, _ONE_HINT),
-        later=_WIDE_IMAGES | _EVICT_LATER,
+        later={
+            "mode=tile::gather4|im2col::w|im2col::w::128": Since(version="8.6", families=FAMILY_100),
+            **_EVICT_LATER,
+        },
         when=_OFFSETS,
         effect=Effect.NOTHING,
     ),

@@ -36,6 +36,7 @@ from memmodel.program.ops import Emit, Op, Read, Unmodelled, Write
 from memmodel.program.regions import TensorMapAt
 from memmodel.program.warp_ops import CopyTogether, WarpOp
 from memmodel.ptx.operands import Imm, Operand
+from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import DataType, Proxy, Sem, Space, Window
 
 MAP, U32 = DataType("b", TENSORMAP_BYTES * 8), DataType("u", 32)
@@ -185,8 +186,8 @@ ROWS = (
             Rule("{head}.tile.{field} has type .b64", "write .b64", f"field={either(WIDE)} type=b32"),
             Rule("{head}.tile.{field} has type .b32", "write .b32", f"field!={either(WIDE)} type=b64"),
         ),
-        since=Since(90, frozenset({90, 100, 103, 110, 120})),
-        later={"field=swizzle_atomicity": Since(families=frozenset({100, 103, 110, 120}))},
+        since=Since(version="8.3", families=FAMILIES, alone=frozenset({90})),
+        later={"field=swizzle_atomicity": Since(version="8.6", families=FAMILIES)},
         when={"ord": f"field={either(INDEXED)}"},
     ),
     Row(
@@ -203,7 +204,7 @@ ROWS = (
         copy_and_fence,
         "a weak read and a weak write (generic proxy), then the release half of a proxy fence to the tensormap proxy",
         "Parallel Synchronization and Communication Instructions: tensormap.cp_fenceproxy",
-        since=Since(90),
+        since=Since(90, "8.3"),
         together=Together.WARP,
         lower_module=copy_together,
     ),

@@ -6,11 +6,11 @@ consistency model "does not apply to texture and surface accesses". Settled here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row, Rule, Slot, needed, optional
+from memmodel.isa.row import FIRST, Effect, Row, Rule, Since, Slot, needed, optional
 from memmodel.program.expressions import opaque
 from memmodel.program.ops import Assign, Op
 from memmodel.program.warp_ops import AccessTexture, WarpOp
@@ -67,22 +67,38 @@ _PACKED = (
 
 
 def _fetch(
-    head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str, rules: tuple[Rule, ...] = ()
+    head: str,
+    slots: tuple[Slot, ...],
+    operands: tuple[str, ...],
+    title: str,
+    since: Since,
+    later: Mapping[str, Since],
+    rules: tuple[Rule, ...] = (),
 ) -> Row:
     events = "none; what it returns is unknown, and taken not to be written by the launch"
-    return Row((head,), slots, operands, None, events, title, rules, lower_module=fetch)
+    return Row((head,), slots, operands, None, events, title, rules, since=since, later=later, lower_module=fetch)
 
 
-def _query(head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str) -> Row:
-    events = "none; the result is unknown"
-    return Row((head,), slots, operands, None, events, title, lower_module=query, effect=Effect.COMPUTES)
+def _query(
+    head: str, slots: tuple[Slot, ...], operands: tuple[str, ...], title: str, since: Since, later: Mapping[str, Since]
+) -> Row:
+    events, computes = "none; the result is unknown", Effect.COMPUTES
+    return Row(
+        (head,), slots, operands, None, events, title, since=since, later=later, lower_module=query, effect=computes
+    )
 
 
-def _store(head: str, slots: tuple[Slot, ...], title: str) -> Row:
+def _store(head: str, slots: tuple[Slot, ...], title: str, since: Since, later: Mapping[str, Since]) -> Row:
     events = "none; the verdict is left open, since the model does not apply to it"
-    return Row((head,), slots, ("[a, b]", "c"), None, events, title, lower_module=store)
+    return Row((head,), slots, ("[a, b]", "c"), None, events, title, since=since, later=later, lower_module=store)
 
 
+_CHANNELS_SINCE = {
+    "query=channel_data_type|channel_order": Since(20, "2.1"),
+    "query=array_size": Since(20, "4.1"),
+}
+_CLAMPS_SINCE = {"clamp=clamp|zero": Since(20, "2.0"), "geom=3d": Since(20, "3.0")}
+_SURFACES_SINCE = {**_CLAMPS_SINCE, "cop": Since(20, "2.0"), "geom=a1d|a2d": Since(20, "3.0")}
 _TEXTURES, _SURFACES = "Texture Instructions: ", "Surface Instructions: "
 
 ROWS = (
@@ -97,6 +113,12 @@ ROWS = (
         ),
         ("d", "[a, c]", "lod?", "dPdy?", "e?", "f?"),
         _TEXTURES + "tex",
+        FIRST,
+        {
+            "geom=a1d|a2d": Since(20, "2.3"),
+            "level": Since(20, "3.1"),
+            "geom=2dms|a2dms": Since(30, "3.2"),
+        },
         _PACKED,
     ),
     _fetch(
@@ -110,6 +132,8 @@ ROWS = (
         ),
         ("d", "[a, c]", "e?", "f?"),
         _TEXTURES + "tld4",
+        Since(20, "2.2"),
+        {"geom!=2d": Since(30, "4.3"), "e": Since(30, "4.3"), "f": Since(30, "4.3")},
     ),
     _query(
         "txq",
@@ -132,30 +156,68 @@ ROWS = (
         ),
         ("d", "[a]", "lod?"),
         _TEXTURES + "txq",
+        Since(20, "1.5"),
+        _CHANNELS_SINCE
+        | {
+            "query=num_mipmap_levels": Since(20, "4.1"),
+            "query=num_samples": Since(30, "4.1"),
+            "level": Since(30, "4.3"),
+        },
     ),
-    _query("istypep", (needed("type", "texref", "samplerref", "surfref"),), ("p", "a"), _TEXTURES + "istypep"),
+    _query(
+        "istypep",
+        (needed("type", "texref", "samplerref", "surfref"),),
+        ("p", "a"),
+        _TEXTURES + "istypep",
+        Since(30, "4.0"),
+        {},
+    ),
     _fetch(
         "suld.b",
         (_geometry(*_ARRAYS), optional("cop", "ca", "cg", "cs", "cv"), _VECTOR, needed("dtype", *_BITS), _CLAMP),
         ("d", "[a, b]"),
         _SURFACES + "suld",
+        Since(20, "1.5"),
+        _SURFACES_SINCE,
     ),
     _store(
         "sust.b",
         (_geometry(*_ARRAYS), optional("cop", "wb", "cg", "cs", "wt"), _VECTOR, needed("ctype", *_BITS), _CLAMP),
         _SURFACES + "sust",
+        Since(20, "1.5"),
+        _SURFACES_SINCE,
     ),
-    _store("sust.p", (_geometry("1d", "2d", "3d"), _VECTOR, _B32, _CLAMP), _SURFACES + "sust"),
+    _store(
+        "sust.p",
+        (_geometry("1d", "2d", "3d"), _VECTOR, _B32, _CLAMP),
+        _SURFACES + "sust",
+        Since(20, "2.0"),
+        _CLAMPS_SINCE,
+    ),
     *(
         _store(
             head,
             (needed("op", *ops), _geometry("1d", "2d", "3d"), needed("ctype", *types), _CLAMP),
             _SURFACES + "sured",
+            Since(20, "2.0"),
+            {"geom=3d": Since(20, "3.0"), **dict.fromkeys(wide, Since(50, "8.1"))},
         )
-        for head, ops, types in (
-            ("sured.b", ("add", "min", "max", "and", "or"), ("u32", "u64", "s32", "b32", "s64")),
-            ("sured.p", ("add", "min", "max", "and", "or"), ("b32", "b64")),
+        for head, ops, types, wide in (
+            (
+                "sured.b",
+                ("add", "min", "max", "and", "or"),
+                ("u32", "u64", "s32", "b32", "s64"),
+                ("ctype=s64", "ctype=u64 op=min|max"),
+            ),
+            ("sured.p", ("add", "min", "max", "and", "or"), ("b32", "b64"), ("ctype=b64",)),
         )
     ),
-    _query("suq", (needed("query", *_SIZES, *_CHANNELS, "memory_layout"), _B32), ("d", "[a]"), _SURFACES + "suq"),
+    _query(
+        "suq",
+        (needed("query", *_SIZES, *_CHANNELS, "memory_layout"), _B32),
+        ("d", "[a]"),
+        _SURFACES + "suq",
+        Since(20, "1.5"),
+        _CHANNELS_SINCE | {"query=memory_layout": Since(20, "4.2")},
+    ),
 )

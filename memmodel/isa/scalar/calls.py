@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.isa.call import ADDRESS, Call, describe
-from memmodel.isa.row import Effect, Row, Since, needed, optional
+from memmodel.isa.row import FIRST, Effect, Row, Since, needed, optional
 from memmodel.program.warp_ops import CallFunction, OnStack, WarpOp
 from memmodel.ptx.operands import Arguments, Imm, Operand, Register, Sym
 
@@ -68,7 +68,7 @@ def _stack(head: str, operands: tuple[str, ...], lower: Callable[[Call], tuple[W
         None,
         "none",
         f"Stack Manipulation Instructions: {head}",
-        since=Since(52),
+        since=Since(52, "7.3"),
         lower_module=lower,
         results=results,
     )
@@ -82,7 +82,7 @@ ROWS = (
         None,
         "none",
         "Control Flow Instructions: call",
-        since=Since(20),
+        since=FIRST,
         written="{(ret-param), }func{, (param-list)}{, prototype}",
         lower_module=call_function,
         results=0,

@@ -11,6 +11,7 @@ from functools import partial
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
     BITS,
+    FIRST,
     FLOATS,
     INTEGERS,
     LOGICAL,
@@ -166,7 +167,13 @@ def _rules(slot: str) -> tuple[Rule, ...]:
 _FLOATING = (*HALVES, *FLOATS)
 _PACKED = ("u8x4", "s8x4", "u16x2", "s16x2")
 
-_row = partial(Row, ordered=True, effect=Effect.COMPUTES)
+_LATER = {
+    "ftz": Since(20, "1.4"),
+    "type=f16|f16x2": Since(53, "4.2"),
+    "type=bf16|bf16x2": Since(90, "7.8"),
+}
+
+_row = partial(Row, ordered=True, effect=Effect.COMPUTES, since=FIRST)
 
 ROWS = (
     _row(
@@ -177,6 +184,7 @@ ROWS = (
         "none",
         _PAGE + "setp",
         rules=_rules("type"),
+        later=_LATER,
         forms=forms(*_integer_lines(""), *_lines("", "f32|f16|f16x2", flushed=True), *_lines("", "f64|bf16|bf16x2")),
         written="p{|q}, a, b; with .and, .or, .xor: p{|q}, a, b, {!}c",
     ),
@@ -195,6 +203,14 @@ ROWS = (
         _PAGE + "set",
         sizes={"a": "source", "b": "source"},
         rules=_rules("source"),
+        later={
+            **_LATER,
+            "type=u16|s16": Since(53, "6.5"),
+            "source=f16|f16x2": Since(53, "4.2"),
+            "source=f16|f16x2 type=u32|s32": Since(53, "6.5"),
+            "source=bf16|bf16x2": Since(90, "7.8"),
+            f"type={either(_PACKED)}": Since(version="9.4", families=frozenset({107})),
+        },
         forms=forms(
             *_integer_lines("u32|s32|f32|f16|bf16"),
             *_lines("u32|s32|f32|f16", "f32", flushed=True),
@@ -206,7 +222,6 @@ ROWS = (
             *_lines("u32|s32|bf16x2", "bf16x2"),
             f"{either(_COMPARE)} {either(_PACKED)}",
         ),
-        later={f"type={either(_PACKED)}": Since(families=frozenset({107}), version="9.4")},
         written="d, a, b; with .and, .or, .xor: d, a, b, {!}c",
     ),
     _row(
@@ -220,6 +235,7 @@ ROWS = (
         slct,
         "none",
         _PAGE + "slct",
+        later={"ftz": Since(20, "1.4")},
         sizes={"c": 32},
         forms=forms("type s32", "ftz? type f32"),
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
+    FIRST,
     FLOATS,
     FOUR_NUMBERS,
     INTEGERS,
@@ -318,33 +319,137 @@ _PRODUCTS = (f"lo|hi {_INTEGERS}", "wide u16|u32|s16|s32")
 _MAD_OF_FLOATS = ("rnd ftz? sat? f32", "rnd f64")
 _WIDTHS = "b16|b32|b64"
 
+PACKED = frozenset({107, 120, 121})
+"""The numbers of the targets that compute with packed integers of 8 bits."""
+
+_FLOATS_SINCE = {
+    "ftz": Since(20, "1.4"),
+    "type=f16|f16x2": Since(53, "4.2"),
+    "type=bf16|bf16x2": Since(90, "7.8"),
+    "type=f32x2": Since(100, "8.6"),
+}
+_RUBIN = Since(version="9.4", families=frozenset({107}))
+FOUR_SINCE = {"type=e5m2x4|e4m3x4": Since(version="9.4", alone=frozenset({100, 103}))}
+_PRODUCTS_SINCE = {"source=f16x2|bf16x2|f32x2": _RUBIN, **FOUR_SINCE}
+_SUMS_SINCE = {
+    **_PRODUCTS_SINCE,
+    "type=u8x4|s8x4": Since(version="9.2", families=PACKED),
+    "source=f16|bf16": Since(100, "8.6"),
+}
+_ADDED_SINCE = {
+    "type=u16x2|s16x2": Since(90, "8.0"),
+    "sat type=u32|u16x2|s16x2": Since(version="9.2", families=PACKED),
+}
+_CHOICES_SINCE = {
+    "ftz": Since(20, "1.4"),
+    "type=f16|f16x2|bf16|bf16x2": Since(80, "7.0"),
+    "NaN": Since(80, "7.0"),
+    "abs": Since(86, "7.2"),
+    "xorsign": Since(86, "7.2"),
+    "type=u16x2|s16x2": Since(90, "8.0"),
+    "relu type=s32|s16x2": Since(90, "8.0"),
+    "c": Since(100, "8.8"),
+    "type=u8x4|s8x4": Since(version="9.2", families=PACKED),
+}
+
+
+def _signs_since(halves: str) -> dict[str, Since]:
+    """What has abs and neg of floating-point numbers. `halves`: the version that has those of .f16."""
+    return {
+        "ftz": Since(20, "1.4"),
+        "type=f16|f16x2": Since(53, halves),
+        "type=bf16|bf16x2": Since(80, "7.0"),
+    }
+
+
 ROWS = (
-    computing("add", "d a b", saturate, _ARITH, *_ADDED, *_SUMS, *_MIXED_SUMS, FOUR_AT_ONCE, rules=_SAT),
-    computing("sub", "d a b", saturate, _ARITH, *_SUBTRACTED, *_SUMS, *_MIXED_SUMS, FOUR_AT_ONCE, rules=_SAT),
-    computing("min max", "d a b", operate, _ARITH, *_CHOICES),
-    computing("div", "d a b", divide, _ARITH, _INTEGERS, "approx|full ftz? f32", "rnd ftz? f32", "rnd f64"),
+    computing(
+        "add",
+        "d a b",
+        saturate,
+        _ARITH,
+        *_ADDED,
+        *_SUMS,
+        *_MIXED_SUMS,
+        FOUR_AT_ONCE,
+        rules=_SAT,
+        later=_FLOATS_SINCE | _SUMS_SINCE | _ADDED_SINCE,
+    ),
+    computing(
+        "sub",
+        "d a b",
+        saturate,
+        _ARITH,
+        *_SUBTRACTED,
+        *_SUMS,
+        *_MIXED_SUMS,
+        FOUR_AT_ONCE,
+        rules=_SAT,
+        later=_FLOATS_SINCE | _SUMS_SINCE,
+    ),
+    computing("min max", "d a b", operate, _ARITH, *_CHOICES, later=_CHOICES_SINCE),
+    computing(
+        "div",
+        "d a b",
+        divide,
+        _ARITH,
+        _INTEGERS,
+        "approx|full ftz? f32",
+        "rnd ftz? f32",
+        "rnd f64",
+        later={"approx": Since(20, "1.4"), "ftz": Since(20, "1.4")},
+    ),
     computing("rem", "d a b", divide, _ARITH, _INTEGERS),
-    computing("mul", "d a b", multiply, _ARITH, *_PRODUCTS, *_SUMS, *_MIXED_PRODUCTS, _FOUR_PRODUCTS, rules=_NOT_WIDE),
-    computing("mad", "d a b c", multiply, _ARITH, *_PRODUCTS, "hi sat s32", *_MAD_OF_FLOATS, rules=_NOT_WIDE),
+    computing(
+        "mul",
+        "d a b",
+        multiply,
+        _ARITH,
+        *_PRODUCTS,
+        *_SUMS,
+        *_MIXED_PRODUCTS,
+        _FOUR_PRODUCTS,
+        rules=_NOT_WIDE,
+        later=_FLOATS_SINCE | _PRODUCTS_SINCE,
+    ),
+    computing(
+        "mad",
+        "d a b c",
+        multiply,
+        _ARITH,
+        *_PRODUCTS,
+        "hi sat s32",
+        *_MAD_OF_FLOATS,
+        rules=_NOT_WIDE,
+        later={"ftz": Since(20, "1.4")},
+    ),
     computing("mul24", "d a b", multiply24, _ARITH, "lo|hi u32|s32"),
     computing("mad24", "d a b c", multiply24, _ARITH, "lo|hi u32|s32", "hi sat s32"),
-    computing("clmad", "d a b c", carryless, _ARITH, "lo|hi u64", since=Since(80)),
-    computing("abs", "d a", operate, _ARITH, "s16|s32|s64", *_SIGNS),
-    computing("neg", "d a", operate, _ARITH, "s16|s32|s64|s8x4", *_SIGNS),
+    computing("clmad", "d a b c", carryless, _ARITH, "lo|hi u64", since=Since(80, "9.3")),
+    computing("abs", "d a", operate, _ARITH, "s16|s32|s64", *_SIGNS, later=_signs_since("6.5")),
+    computing(
+        "neg",
+        "d a",
+        operate,
+        _ARITH,
+        "s16|s32|s64|s8x4",
+        *_SIGNS,
+        later={**_signs_since("6.0"), "type=s8x4": Since(version="9.2", families=PACKED)},
+    ),
     computing("and or xor", "d a b", operate, _LOGIC, f"{_WIDTHS}|pred"),
     computing("not", "d a", operate, _LOGIC, f"{_WIDTHS}|pred"),
     computing("cnot", "d a", operate, _LOGIC, _WIDTHS),
     computing("sad", "d a b c", operate, _ARITH, _INTEGERS),
-    computing("popc clz", "n a", count, _ARITH, "b32|b64"),
-    computing("bfind", "n a", count, _ARITH, "shiftamt? u32|u64|s32|s64"),
-    computing("brev", "d a", operate, _ARITH, "b32|b64"),
-    computing("bfe", "d a pos len", field, _ARITH, "u32|u64|s32|s64"),
-    computing("bfi", "d a b pos len", field, _ARITH, "b32|b64"),
-    computing("fns", "d mask base offset", nth_bit, _ARITH, "b32", since=Since(30)),
-    computing("szext", "d a b", in_mode, _ARITH, "clamp|wrap u32|s32", since=Since(70)),
-    computing("bmsk", "d a b", in_mode, _ARITH, "clamp|wrap b32", since=Since(70)),
-    computing("dp4a", "d a b c", dot_product, _ARITH, "u32|s32 u32|s32", since=Since(61)),
-    computing("dp2a", "d a b c", dot_product, _ARITH, "lo|hi u32|s32 u32|s32", since=Since(61)),
+    computing("popc clz", "n a", count, _ARITH, "b32|b64", since=Since(20, "2.0")),
+    computing("bfind", "n a", count, _ARITH, "shiftamt? u32|u64|s32|s64", since=Since(20, "2.0")),
+    computing("brev", "d a", operate, _ARITH, "b32|b64", since=Since(20, "2.0")),
+    computing("bfe", "d a pos len", field, _ARITH, "u32|u64|s32|s64", since=Since(20, "2.0")),
+    computing("bfi", "d a b pos len", field, _ARITH, "b32|b64", since=Since(20, "2.0")),
+    computing("fns", "d mask base offset", nth_bit, _ARITH, "b32", since=Since(30, "6.0")),
+    computing("szext", "d a b", in_mode, _ARITH, "clamp|wrap u32|s32", since=Since(70, "7.6")),
+    computing("bmsk", "d a b", in_mode, _ARITH, "clamp|wrap b32", since=Since(70, "7.6")),
+    computing("dp4a", "d a b c", dot_product, _ARITH, "u32|s32 u32|s32", since=Since(61, "5.0")),
+    computing("dp2a", "d a b c", dot_product, _ARITH, "lo|hi u32|s32 u32|s32", since=Since(61, "5.0")),
     Row(
         ("lop3",),
         (optional("bool", "or", "and"), in_blocks("type", "b32")),
@@ -354,13 +459,13 @@ ROWS = (
         _LOGIC + "lop3",
         forms=forms("bool? b32"),
         effect=Effect.COMPUTES,
-        since=Since(50),
-        later={"bool": Since(70)},
+        since=Since(50, "4.3"),
+        later={"bool": Since(70, "8.2")},
         when={"q": "bool"},
         written="d, a, b, c, immLut; with .or, .and: d|p, a, b, c, immLut, q",
     ),
-    computing("prmt", "d a b c", in_mode, _MOVE, "b32 f4e|b4e|rc8|ecl|ecr|rc16?"),
-    computing("shf.l shf.r", "d a b c", funnel, _LOGIC, "clamp|wrap b32", since=Since(32)),
+    computing("prmt", "d a b c", in_mode, _MOVE, "b32 f4e|b4e|rc8|ecl|ecr|rc16?", since=Since(20, "2.0")),
+    computing("shf.l shf.r", "d a b c", funnel, _LOGIC, "clamp|wrap b32", since=Since(32, "3.1")),
     computing("shl", "d a b", shift, _LOGIC, _WIDTHS, sizes={"b": 32}),
     computing("shr", "d a b", shift, _LOGIC, f"{_WIDTHS}|{_INTEGERS}", sizes={"b": 32}),
     computing("selp", "d a b p", select, _SELECTION, f"{_WIDTHS}|{_INTEGERS}|f32|f64"),
@@ -374,6 +479,7 @@ ROWS = (
         ordered=True,
         forms=forms("type"),
         effect=Effect.COMPUTES,
-        later={"type=b128": Since(70)},
+        since=FIRST,
+        later={"type=b128": Since(70, "8.3")},
     ),
 )

@@ -10,13 +10,14 @@ from functools import partial
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Row, Rule, Since, Together, in_blocks, needed, optional
+from memmodel.isa.row import FIRST, Effect, Row, Rule, Since, Together, in_blocks, needed, optional
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Emit, Jump, Op, Unmodelled
 from memmodel.program.warp_ops import EndThread, JumpByTable, Return, TakeRegisters, Trap, WarpOp
 from memmodel.ptx.operands import Imm, JumpTable
+from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _FLOW = "Control Flow Instructions: "
@@ -101,7 +102,7 @@ def take_registers(call: Call) -> tuple[Op | WarpOp, ...]:
     return (TakeRegisters(count.value, call.word("action") == "inc"),)
 
 
-_row = partial(Row, effect=Effect.CONTROL)
+_row = partial(Row, effect=Effect.CONTROL, since=FIRST)
 
 ROWS = (
     _row(("bra",), (optional("uni"),), ("label",), jump, "none", _FLOW + "bra", results=0),
@@ -114,7 +115,7 @@ ROWS = (
         _FLOW + "brx.idx",
         lower_module=jump_by_table,
         results=0,
-        since=Since(30),
+        since=Since(30, "6.0"),
     ),
     _row(("ret",), (optional("uni"),), (), end, "none; ends the thread", _FLOW + "ret", lower_module=leave_function),
     _row(("exit",), (), (), end, "none; ends the thread", _FLOW + "exit", lower_module=end_thread),
@@ -135,7 +136,7 @@ ROWS = (
         nothing,
         "none",
         "Miscellaneous Instructions: nanosleep",
-        since=Since(70),
+        since=Since(70, "6.2"),
         effect=Effect.NOTHING,
         results=0,
     ),
@@ -155,6 +156,8 @@ ROWS = (
         event,
         "none",
         "Miscellaneous Instructions: pmevent",
+        since=Since(20, "1.4"),
+        later={"mask": Since(20, "3.0")},
         effect=Effect.NOTHING,
         results=0,
     ),
@@ -175,7 +178,7 @@ ROWS = (
             Rule("{head} is .sync.aligned", "write {head}.{action}.sync.aligned.u32", f"action !{word}")
             for word in ("sync", "aligned")
         ),
-        since=Since(90, frozenset({90, 100, 103, 110, 120})),
+        since=Since(version="8.0", families=FAMILIES, alone=frozenset({90})),
         results=0,
     ),
 )

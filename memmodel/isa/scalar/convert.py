@@ -12,6 +12,7 @@ from itertools import chain
 
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
+    FIRST,
     FLOATS,
     SIGNED,
     UNSIGNED,
@@ -31,6 +32,7 @@ from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Vector
+from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _MOVE = "Data Movement and Conversion Instructions: "
@@ -177,6 +179,44 @@ _TWO, _WITH_SCALE = ("d", "a", "b"), ("d", "a", "scale-factor")
 _FORMATS = (*_HALF_PAIRS.split("|"), *(word for word in _NARROW))
 _OTHERS = ("f16", "bf16", *FLOATS, *_FORMATS)
 
+_NARROW_SINCE = Since(version="8.6", families=FAMILIES)
+_SCALES_SINCE = Since(version="9.1", alone=FAMILIES)
+_LATER = {
+    "ftz": Since(20, "1.4"),
+    # halves
+    "type=bf16|bf16x2|f16x2|tf32": Since(80, "7.0"),
+    "source=bf16": Since(80, "7.1"),
+    "relu": Since(80, "7.0"),
+    "type=bf16 source!=f32": Since(90, "7.8"),
+    "source=bf16 type!=f32": Since(90, "7.8"),
+    "source=bf16 ftz": Since(90, "7.8"),
+    "type=tf32 rnd!=rna": Since(90, "7.8"),
+    "satfinite type=f16": Since(70, "8.1"),
+    "satfinite type=bf16|bf16x2|f16x2|tf32": Since(80, "8.1"),
+    "satfinite type=tf32 rnd!=rna": Since(100, "8.6"),
+    # formats of 8 bits and fewer
+    "type=e4m3x2|e5m2x2": Since(89, "7.8"),
+    "source=e4m3x2|e5m2x2": Since(89, "7.8"),
+    "type=e2m3x2|e3m2x2|e2m1x2|ue8m0x2": _NARROW_SINCE,
+    "source=e2m3x2|e3m2x2|e2m1x2|ue8m0x2": _NARROW_SINCE,
+    f"source={_HALF_PAIRS} type=e2m3x2|e3m2x2|e2m1x2": Since(version="9.1", families=FAMILIES),
+    f"source=bf16x2 type={_F8}": Since(version="9.1", families=FAMILIES),
+    f"type=bf16x2 source={_F8}|{_F6}|e2m1x2": Since(version="9.2", families=FAMILIES),
+    "type=s2f6x2": _SCALES_SINCE,
+    "source=s2f6x2": _SCALES_SINCE,
+    **dict.fromkeys(
+        (
+            "pzo",
+            f"scaled={_ONE_SCALE}",
+            "type=ue5m3x2",
+            "source=ue5m3x2",
+            f"rnd=rz type={_F8}|{_F6}|e2m1x2",
+        ),
+        Since(version="9.4", families=frozenset({107})),
+    ),
+    "rnd=rs": Since(version="8.7", alone=frozenset({100, 103, 107})),
+}
+
 _row = partial(Row, ordered=True, effect=Effect.COMPUTES)
 
 ROWS = (
@@ -200,10 +240,8 @@ ROWS = (
         _MOVE + "cvt",
         sizes={"a": "source"},
         forms=tuple(_forms()),
-        later=dict.fromkeys(
-            ("pzo", f"scaled={_ONE_SCALE}", "type=ue5m3x2", "source=ue5m3x2"),
-            Since(families=frozenset({107}), version="9.4"),
-        ),
+        since=FIRST,
+        later=_LATER,
     ),
     _row(
         ("cvt.pack",),
@@ -227,7 +265,7 @@ ROWS = (
         ),
         sizes=dict.fromkeys(("d", "a", "b", "c"), 32),
         forms=forms(Syntax("sat u16|s16 s32", _TWO), Syntax("sat u2|s2|u4|s4|u8|s8 s32 b32", (*_TWO, "c"))),
-        since=Since(72),
-        later={"type=u2|s2|u4|s4": Since(75)},
+        since=Since(72, "6.5"),
+        later={"type=u2|s2|u4|s4": Since(75, "6.5")},
     ),
 )

@@ -7,7 +7,7 @@ Source: PTX ISA "Extended-Precision Arithmetic Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row, Slot, needed, optional
+from memmodel.isa.row import Effect, Row, Since, Slot, needed, optional
 from memmodel.isa.scalar.compute import type_of
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -39,16 +39,27 @@ def chained(call: Call) -> tuple[Op, ...]:
     return (Assign("$total", total), Assign(CARRY, out), Assign(register, Get("$total")))
 
 
-def _row(heads: tuple[str, ...], operands: tuple[str, ...], before: tuple[Slot, ...], *lines: str) -> Row:
-    slots = (*before, needed("type", *_TYPES))
-    page = _PAGE + ", ".join(heads)
-    return Row(heads, slots, operands, chained, "none", page, ordered=True, forms=forms(*lines), effect=Effect.COMPUTES)
+def _row(heads: tuple[str, ...], operands: tuple[str, ...], before: tuple[Slot, ...], line: str, since: Since) -> Row:
+    return Row(
+        heads,
+        (*before, needed("type", *_TYPES)),
+        operands,
+        chained,
+        "none",
+        _PAGE + ", ".join(heads),
+        ordered=True,
+        forms=forms(line),
+        effect=Effect.COMPUTES,
+        since=since,
+        later={"type=u64|s64": Since(20, "4.3")},
+    )
 
 
 _HALF = needed("mode", "lo", "hi", what="part of the product")
 
 ROWS = (
-    _row(("add.cc", "addc", "addc.cc", "sub.cc", "subc", "subc.cc"), ("d", "a", "b"), (), "type"),
-    _row(("mad.lo.cc", "mad.hi.cc"), ("d", "a", "b", "c"), (), "type"),
-    _row(("madc",), ("d", "a", "b", "c"), (_HALF, optional("cc")), "mode cc? type"),
+    _row(("add.cc", "addc", "addc.cc"), ("d", "a", "b"), (), "type", Since(20, "1.2")),
+    _row(("sub.cc", "subc", "subc.cc"), ("d", "a", "b"), (), "type", Since(20, "1.3")),
+    _row(("mad.lo.cc", "mad.hi.cc"), ("d", "a", "b", "c"), (), "type", Since(20, "3.0")),
+    _row(("madc",), ("d", "a", "b", "c"), (_HALF, optional("cc")), "mode cc? type", Since(20, "3.0")),
 )

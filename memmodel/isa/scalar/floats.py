@@ -7,8 +7,8 @@ those results that PTX fixes to the bit. Source: PTX ISA "Floating-Point Instruc
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import FOUR_NUMBERS, either
-from memmodel.isa.scalar.compute import FOUR_AT_ONCE, fuse, named, operate, type_of
+from memmodel.isa.row import FOUR_NUMBERS, Since, either
+from memmodel.isa.scalar.compute import FOUR_AT_ONCE, FOUR_SINCE, fuse, named, operate, type_of
 from memmodel.isa.scalar.lines import computing
 from memmodel.program.expressions import Apply
 from memmodel.program.ops import Assign, Op
@@ -33,6 +33,9 @@ def test(call: Call) -> tuple[Op, ...]:
 _ROUNDED = ("approx ftz? f32", "rnd ftz? f32", "rnd f64")
 _PROPERTIES = "finite|infinite|number|notanumber|normal|subnormal"
 
+_APPROXIMATED = Since(20, "1.4")
+_ROUNDED_SINCE = {"approx": Since(20, "1.4"), "ftz": Since(20, "1.4")}
+
 ROWS = (
     computing(
         "fma",
@@ -49,13 +52,59 @@ ROWS = (
         "rnd sat? f32 f16|bf16",
         "rnd f32x2 f16x2|bf16x2 f32x2 f32x2",
         f"{FOUR_AT_ONCE} {either(FOUR_NUMBERS)}",
+        since=Since(20, "1.4"),
+        later={
+            "type=f32": Since(20, "2.0"),
+            "type=f16|f16x2": Since(53, "4.2"),
+            "relu": Since(80, "7.0"),
+            "type=bf16|bf16x2": Since(80, "7.0"),
+            "oob": Since(90, "8.1"),
+            "type=f32x2": Since(100, "8.6"),
+            "source=f16|bf16": Since(100, "8.6"),
+            "source=f16x2|bf16x2": Since(version="9.4", families=frozenset({107})),
+            **FOUR_SINCE,
+        },
     ),
-    computing("rcp", "d a", approximate, _PAGE, *_ROUNDED, "approx ftz f64"),
-    computing("sqrt", "d a", approximate, _PAGE, *_ROUNDED),
-    computing("rsqrt", "d a", approximate, _PAGE, "approx ftz? f32|f64"),
-    computing("sin cos lg2", "d a", approximate, _PAGE, "approx ftz? f32"),
-    computing("ex2", "d a", approximate, _PAGE, "approx ftz? f32", "approx f16|f16x2", "approx ftz bf16|bf16x2"),
-    computing("tanh", "d a", approximate, _PAGE, "approx f32|f16|bf16|f16x2|bf16x2"),
-    computing("testp", "p a", test, _PAGE, f"{_PROPERTIES} f32|f64"),
-    computing("copysign", "d a b", operate, _PAGE, "f32|f64"),
+    computing(
+        "rcp",
+        "d a",
+        approximate,
+        _PAGE,
+        *_ROUNDED,
+        "approx ftz f64",
+        later=_ROUNDED_SINCE | {"approx type=f64": Since(20, "2.1")},
+    ),
+    computing("sqrt", "d a", approximate, _PAGE, *_ROUNDED, later=_ROUNDED_SINCE),
+    computing(
+        "rsqrt",
+        "d a",
+        approximate,
+        _PAGE,
+        "approx ftz? f32|f64",
+        since=_APPROXIMATED,
+        later={"ftz type=f64": Since(20, "4.0")},
+    ),
+    computing("sin cos lg2", "d a", approximate, _PAGE, "approx ftz? f32", since=_APPROXIMATED),
+    computing(
+        "ex2",
+        "d a",
+        approximate,
+        _PAGE,
+        "approx ftz? f32",
+        "approx f16|f16x2",
+        "approx ftz bf16|bf16x2",
+        since=_APPROXIMATED,
+        later={"type=f16|f16x2": Since(75, "7.0"), "type=bf16|bf16x2": Since(90, "7.8")},
+    ),
+    computing(
+        "tanh",
+        "d a",
+        approximate,
+        _PAGE,
+        "approx f32|f16|bf16|f16x2|bf16x2",
+        since=Since(75, "7.0"),
+        later={"type=bf16|bf16x2": Since(90, "7.8")},
+    ),
+    computing("testp", "p a", test, _PAGE, f"{_PROPERTIES} f32|f64", since=Since(20, "2.0")),
+    computing("copysign", "d a b", operate, _PAGE, "f32|f64", since=Since(20, "2.0")),
 )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
     BITS,
+    FIRST,
     FLOATS,
     FOUR_NUMBERS,
     SIGNED,
@@ -63,7 +64,8 @@ def computing(
     page: str,
     *lines: str | Syntax,
     rules: tuple[Rule, ...] = (),
-    since: Since = Since(20),
+    since: Since = FIRST,
+    later: Mapping[str, Since] | None = None,
     sizes: Mapping[str, int | str] | None = None,
 ) -> Row:
     """The row of instructions that assign one register. `page`: the chapter of the PTX ISA that describes them."""
@@ -80,6 +82,7 @@ def computing(
         rules,
         ordered=True,
         since=since,
+        later=later or {},
         sizes=sizes or {},
         lower_module=None if in_litmus else lower,
         forms=syntax,

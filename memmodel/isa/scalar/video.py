@@ -7,7 +7,7 @@ Source: PTX ISA "Scalar Video Instructions", "SIMD Video Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row, Slot, needed, numeric_type, optional
+from memmodel.isa.row import Effect, Row, Since, Slot, needed, numeric_type, optional
 from memmodel.isa.scalar.compute import U32
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Expr
@@ -53,6 +53,7 @@ _SIMD = "SIMD Video Instructions: "
 
 
 def _row(heads: tuple[str, ...], slots: tuple[Slot, ...], page: str, *lines: str) -> Row:
+    since = Since(30, "3.0") if page == _SIMD else Since(20, "2.0")
     return Row(
         heads,
         slots,
@@ -61,6 +62,7 @@ def _row(heads: tuple[str, ...], slots: tuple[Slot, ...], page: str, *lines: str
         "none",
         page + ", ".join(heads),
         lower_module=video,
+        since=since,
         forms=forms(*lines),
         effect=Effect.COMPUTES,
     )

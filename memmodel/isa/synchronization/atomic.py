@@ -14,9 +14,20 @@ from dataclasses import replace
 from memmodel.base.labels import Family, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
-from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
+from memmodel.isa.movement.access import NO_SC, SHARED, SPACES_SINCE
 from memmodel.isa.place import writable
-from memmodel.isa.row import Row, Rule, Since, either, in_blocks, needed, optional, scope_slot, types_by_operation
+from memmodel.isa.row import (
+    FIRST,
+    Row,
+    Rule,
+    Since,
+    either,
+    in_blocks,
+    needed,
+    optional,
+    scope_slot,
+    types_by_operation,
+)
 from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
 from memmodel.program.ops import Op, Read, Write
 from memmodel.program.regions import Elements
@@ -143,11 +154,22 @@ _REFUSED = {"sc": NO_SC, "weak": ("an atomic is never weak", "write .relaxed or 
 _NO_SUB = {"sub": ("PTX has no {head}.sub", "add the negated value: neg.s32 %n, %v; and {head}.add")}
 _SPACE = optional("space", "global", *SHARED)
 _LATER = {
-    **CLUSTER_SINCE,
-    **dict.fromkeys(("scope!=cluster", "type=f16x2|f64"), Since(60)),
-    **dict.fromkeys(("sem", "type=f16|b16"), Since(70)),
-    "hint": Since(80),
-    **dict.fromkeys(("vec", "type=bf16|bf16x2|b128"), Since(90)),
+    **SPACES_SINCE,
+    "space=shared": Since(20, "1.2"),
+    "space=shared type=u64|b64": Since(20, "2.0"),
+    "type=u64|b64": Since(20, "1.2"),
+    "type=u64|b64 op=min|max|and|or|xor": Since(32, "3.1"),
+    "type=f32": Since(20, "2.0"),
+    "type=s64": Since(32, "3.1"),
+    **dict.fromkeys(("scope!=cluster", "type=f64"), Since(60, "5.0")),
+    "type=f16x2": Since(60, "6.2"),
+    "sem": Since(70, "6.0"),
+    "type=f16|b16": Since(70, "6.3"),
+    "hint": Since(80, "7.4"),
+    "type=bf16|bf16x2": Since(90, "7.8"),
+    "vec": Since(90, "8.1"),
+    "type=b128": Since(90, "8.3"),
+    "type=b128 scope=sys": Since(90, "8.4"),
 }
 
 
@@ -158,6 +180,7 @@ def _row(
     operands: tuple[str, ...],
     events: str,
     refused: dict[str, tuple[str, str]],
+    since: Since,
     columns: tuple[str, ...] = (),
 ) -> Row:
     operations = (*"|".join(types).split("|"), "sub")
@@ -179,6 +202,7 @@ def _row(
         events=events,
         source=f"Parallel Synchronization and Communication Instructions: {head}",
         rules=(*types_by_operation(types, ALL_TYPES), *_VECTORS_OF_FLOATS, *_HINTED[head == "red" :]),
+        since=since,
         later=_LATER,
     )
 
@@ -196,6 +220,7 @@ ROWS = (
         ("d", "[a]", "b", "c"),
         f"a read (that acquires) and a write (that releases), joined by rmw; {_DEFAULTS}; a failed cas only reads",
         {},
+        FIRST,
     ),
     _row(
         "red",
@@ -207,6 +232,7 @@ ROWS = (
             word: (f"PTX has no red.{word}", f"write atom.{word}, with _ as destination if its result is not used")
             for word in (*_ATOM_ONLY, "exch", "cas")
         },
+        Since(20, "1.2"),
         _ATOM_ONLY,
     ),
 )

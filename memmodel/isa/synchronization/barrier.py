@@ -17,7 +17,7 @@ from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
 from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
-from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, Slot, Together, in_blocks, needed, optional
+from memmodel.isa.row import FIRST, Effect, OperandRange, Row, Rule, Since, Slot, Together, in_blocks, needed, optional
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
@@ -155,7 +155,7 @@ def _reduction_in_litmus_order(operands: tuple[Operand, ...]) -> tuple[Operand, 
     return (operands[0], *_in_litmus_order(operands[1:-1]), operands[-1])
 
 
-_row = partial(Row, effect=Effect.SYNCHRONIZES, since=Since(90))
+_row = partial(Row, effect=Effect.SYNCHRONIZES, since=Since(90, "7.8"))
 
 
 def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | None) -> tuple[Row, ...]:
@@ -164,7 +164,8 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: Since, aligned: bool | 
             (f"{word}.{action}", f"{word}.cta.{action}"),
             (*before, *slots, *after),
             source=_PAGE + "bar, barrier",
-            since=since,
+            since=Since(since.sm, "2.0") if word == "bar" and action != "sync" else since,
+            later={f"head={word}.cta.{action}": Since(since.sm, "7.8")},
             together=Together.WARP,
             aligned=aligned,
             **more,  # type: ignore[arg-type]
@@ -198,8 +199,8 @@ _CLUSTER_ONLY = {
 }
 
 ROWS = (
-    *_cta_rows("bar", (), Since(20), aligned=True),
-    *_cta_rows("barrier", (optional("aligned"),), Since(30), aligned=None),
+    *_cta_rows("bar", (), FIRST, aligned=True),
+    *_cta_rows("barrier", (optional("aligned"),), Since(30, "6.0"), aligned=None),
     _row(
         heads=("bar.warp.sync",),
         slots=(refusing(SPELLING, NO_OVERLAP),),
@@ -207,7 +208,7 @@ ROWS = (
         lower=warp,
         events="an arrive and a wait that order memory among the lanes of the mask",
         source=_PAGE + "bar.warp.sync",
-        since=Since(30),
+        since=Since(30, "6.0"),
         results=0,
     ),
     _row(
@@ -225,6 +226,7 @@ ROWS = (
         lower=cluster_arrive,
         events="an arrive, which releases unless .relaxed",
         source=_PAGE + "barrier.cluster",
+        later={"sem": Since(90, "8.0")},
         together=Together.WARP,
     ),
     _row(
@@ -244,6 +246,7 @@ ROWS = (
         operands=(),
         lower=cluster_wait,
         events="a wait for every thread of the cluster, which acquires",
+        later={"sem": Since(90, "8.0")},
         source=_PAGE + "barrier.cluster",
         together=Together.WARP,
     ),

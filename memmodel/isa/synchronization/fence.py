@@ -92,8 +92,11 @@ ROWS = (
         "about shared memory of the own CTA, .sync_restrict::shared::cluster about shared memory anywhere",
         rules=RESTRICTIONS,
         source=_PAGE,
-        since=Since(70),
-        later=dict.fromkeys(("scope=cluster", "sem=acquire|release", "restrict"), Since(90)),
+        since=Since(70, "6.0"),
+        later={
+            "scope=cluster": Since(90, "7.8"),
+            **dict.fromkeys(("sem=acquire|release", "restrict"), Since(90, "8.6")),
+        },
     ),
     _row(
         heads=("membar",),
@@ -111,6 +114,8 @@ ROWS = (
         lower=membar,
         events="the same as fence.sc at scope .cta, .gpu (for .gl) or .sys",
         source=_PAGE,
+        since=Since(20, "1.4"),
+        later={"level=sys": Since(20, "2.0")},
     ),
     _row(
         heads=("fence.proxy",),
@@ -133,8 +138,8 @@ ROWS = (
             ),
         ),
         source=_PAGE,
-        since=Since(70),
-        later={"sem": Since(90, version="9.4")},
+        since=Since(70, "7.5"),
+        later={"sem": Since(90, "9.4")},
     ),
     _row(
         heads=("membar.proxy",),
@@ -143,6 +148,6 @@ ROWS = (
         lower=proxy_fence,
         events="the same as fence.proxy",
         source=_PAGE,
-        since=Since(70),
+        since=Since(60, "7.5"),
     ),
 )

@@ -66,7 +66,7 @@ def mbarrier_init(call: Call) -> tuple[Op, ...]:
 
 _HALF = needed("sem", "acquire", "release")
 
-_row = partial(Row, since=Since(90), effect=Effect.SYNCHRONIZES)
+_row = partial(Row, since=Since(90, "8.0"), effect=Effect.SYNCHRONIZES)
 
 ROWS = (
     _row(
@@ -92,6 +92,7 @@ ROWS = (
         "one half of a proxy fence from the generic to the tensormap proxy; .acquire is about 128 bytes at its address",
         _PAGE,
         when=dict.fromkeys(("[addr]", "size"), "sem=acquire"),
+        since=Since(90, "8.3"),
     ),
     _row(
         ("fence.proxy.async::generic",),
@@ -110,7 +111,8 @@ ROWS = (
                 f"sem=acquire restrict={READS}",
             ),
         ),
-        later={f"restrict={READS}": Since(90, version="9.4")},
+        since=Since(90, "8.6"),
+        later={f"restrict={READS}": Since(90, "9.4")},
     ),
     _row(
         ("fence.mbarrier_init",),

@@ -82,7 +82,7 @@ def _grid(test: LitmusTest, place: Place, distance: int) -> list[Thread]:
     return [thread for thread in test.threads if thread.place.grid_id == (place.gpu, place.grid + distance)]
 
 
-_row = partial(Row, since=Since(90), effect=Effect.SYNCHRONIZES)
+_row = partial(Row, since=Since(90, "7.8"), effect=Effect.SYNCHRONIZES)
 
 ROWS = (
     _row(

@@ -50,7 +50,7 @@ def _track(call: Call) -> tuple[Track, Family]:
 
 ALIGNED = (optional("sync"), optional("aligned"))
 
-_row = partial(Row, since=Since(80), effect=Effect.SYNCHRONIZES)
+_row = partial(Row, since=Since(80, "7.0"), effect=Effect.SYNCHRONIZES)
 
 ROWS = (
     _row(
@@ -60,7 +60,7 @@ ROWS = (
         commit,
         "none; the copies issued since the last one become a group",
         _COPY + "cp.async.commit_group; cp.async.bulk.commit_group",
-        later={"head=cp.async.bulk.commit_group": Since(90)},
+        later={"head=cp.async.bulk.commit_group": Since(90, "8.0")},
     ),
     _row(
         ("cp.async.wait_group",),
@@ -78,7 +78,7 @@ ROWS = (
         wait,
         "the same for bulk groups; with .read it follows the reads of sources and tensor maps only",
         _COPY + "cp.async.bulk.wait_group",
-        since=Since(90),
+        since=Since(90, "8.0"),
         results=0,
     ),
     _row(

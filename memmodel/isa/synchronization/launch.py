@@ -21,6 +21,7 @@ from memmodel.program.ops import IssueAsync, Op, Part, Respond, SignalPart, Unde
 from memmodel.program.regions import Chunk, Object
 from memmodel.program.warp_ops import Forget, SeeRefusal, WarpOp
 from memmodel.ptx.operands import Vector
+from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import DataType, Proxy, Window
 
 FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
@@ -125,7 +126,7 @@ def _canceled(call: Call) -> Expr:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-_row = partial(Row, since=Since(100), effect=Effect.COMPUTES)
+_row = partial(Row, since=Since(100, "8.6"), effect=Effect.COMPUTES)
 
 ROWS = (
     _row(
@@ -141,7 +142,7 @@ ROWS = (
         "an issue; outside of program order a weak write of the response (async proxy) and a complete-tx of 16 bytes "
         "that releases at .cluster scope, in every CTA of the cluster with .multicast::cluster::all",
         _PAGE + "clusterlaunchcontrol.try_cancel",
-        later={"multicast": Since(families=frozenset({100, 103, 110, 120}))},
+        later={"multicast": Since(version="8.6", families=FAMILIES)},
         effect=Effect.ASYNCHRONOUS,
     ),
     _row(

@@ -237,10 +237,6 @@ TOGETHER = (
 )
 
 
-def _since_90(*cases: str) -> dict[str, Since]:
-    return dict.fromkeys(cases, Since(90))
-
-
 _ARRIVE_SEM = optional(
     "sem",
     "release",
@@ -262,11 +258,17 @@ _TX_SEM = optional(
     },
 )
 _NO_V1 = ("{head} is for objects of .layout::v0", "write .layout::v0 or nothing")
-_WIDER = ("scope=cluster", "sem=relaxed")
+_OWN_SINCE = {"space=shared::cta": Since(80, "7.8")}
+_SEMANTICS_SINCE = {
+    "sem=release|acquire": Since(80, "8.0"),
+    "scope=cta": Since(80, "8.0"),
+    "scope=cluster": Since(90, "8.0"),
+    "sem=relaxed": Since(90, "8.6"),
+}
 _MULTICAST_LATER = {case: since for case, since in WIDE_MASKS.items() if case.endswith("32b")}
 _PHASE = optional("phase_type", "phase_type::primary", "phase_type::conditional")
 
-_row = partial(Row, since=Since(80))
+_row = partial(Row, since=Since(80, "7.0"))
 
 ROWS = (
     _row(
@@ -276,7 +278,7 @@ ROWS = (
         init,
         "an operation on the object that starts it at phase 0",
         _PAGE + "mbarrier.init",
-        later=_since_90("layout"),
+        later=_OWN_SINCE | {"layout": Since(90, "9.3")},
         ranges=(
             OperandRange("count", 1, MAX_V1, "the count of mbarrier.init", "layout=layout::v1"),
             OperandRange("count", 1, MAX_ARRIVALS, "the count of mbarrier.init"),
@@ -290,6 +292,7 @@ ROWS = (
         inval,
         "an operation on the object that ends it",
         _PAGE + "mbarrier.inval",
+        later=_OWN_SINCE,
         effect=Effect.SYNCHRONIZES,
     ),
     _row(
@@ -304,7 +307,7 @@ ROWS = (
         when={"ctaMask": "multicast"},
         later=_MULTICAST_LATER,
         ranges=(OperandRange("txCount", 0, MAX_ARRIVALS, "a transaction count"),),
-        since=Since(90),
+        since=Since(90, "8.0"),
         effect=Effect.SYNCHRONIZES,
     ),
     _row(
@@ -329,7 +332,14 @@ ROWS = (
             Rule("{head}.noComplete is for an object of the own CTA", "drop .noComplete", "multicast noComplete"),
             TO_CTAS,
         ),
-        later=_since_90(*_WIDER, "space=shared::cluster", "expect_tx", "count !noComplete") | _MULTICAST_LATER,
+        later={
+            **_OWN_SINCE,
+            "count !noComplete": Since(90, "7.8"),
+            "expect_tx": Since(90, "8.0"),
+            "space=shared::cluster": Since(90, "8.0"),
+            **_SEMANTICS_SINCE,
+            **_MULTICAST_LATER,
+        },
         when={"ctaMask": "multicast"},
         ranges=(
             OperandRange("count", 0, MAX_ARRIVALS, "a transaction count", "expect_tx"),
@@ -353,7 +363,13 @@ ROWS = (
                 "!parity phase_type=phase_type::conditional",
             ),
         ),
-        later=_since_90(*_WIDER, "phase_type", "head=mbarrier.try_wait"),
+        later={
+            **_OWN_SINCE,
+            "parity": Since(80, "7.1"),
+            "head=mbarrier.try_wait": Since(90, "7.8"),
+            "phase_type": Since(90, "9.3"),
+            **_SEMANTICS_SINCE,
+        },
         lower_module=test_in_module,
         results=2,
         written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
@@ -366,7 +382,7 @@ ROWS = (
         pending_count,
         "none; the arrivals that were pending before the arrive that made the state",
         _PAGE + "mbarrier.pending_count",
-        later=_since_90("layout"),
+        later={"layout": Since(90, "9.3")},
         lower_module=pending_count_in_module,
         effect=Effect.COMPUTES,
     ),

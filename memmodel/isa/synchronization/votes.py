@@ -21,6 +21,7 @@ from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, Unmodelled
 from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Exchange, WarpOp
 from memmodel.ptx.operands import Operand, Pair, Reg
+from memmodel.ptx.targets import FAMILY_100
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 LAST_LANE = 31
@@ -206,11 +207,18 @@ ROWS = (
         f"none; d is a, which all lanes have; with .ballot the mask if a is true, else 0{_ALONE}",
         _PAGE + "vote.sync",
         _VOTE_RULES,
-        since=Since(30),
+        since=Since(30, "6.0"),
         lower_module=vote_in_module,
     ),
     _of_active_lanes(
-        ("vote",), _VOTE, ("d", "{!}a"), rules=_VOTE_RULES, source=_PAGE + "vote", lower_module=vote_in_module
+        ("vote",),
+        _VOTE,
+        ("d", "{!}a"),
+        rules=_VOTE_RULES,
+        source=_PAGE + "vote",
+        since=Since(20, "1.2", until=62),
+        later={"mode=ballot": Since(20, "2.0")},
+        lower_module=vote_in_module,
     ),
     _row(
         ("redux.sync",),
@@ -231,7 +239,8 @@ ROWS = (
             Rule("{head}.{op} is for .u32 and .s32", "write .u32", "op=add type=f32"),
             *(Rule(f"{{head}} with .{word} is for .f32", "drop it", f"type!=f32 {word}") for word in ("abs", "NaN")),
         ),
-        since=Since(80),
+        since=Since(80, "7.0"),
+        later={"type=f32": Since(version="8.6", families=FAMILY_100 - {110})},
         lower_module=reduce_in_module,
     ),
     _row(
@@ -242,7 +251,7 @@ ROWS = (
         f"none; d is the mask, p is true{_ALONE}",
         _PAGE + "match.sync",
         sizes={"d": 32},
-        since=Since(70),
+        since=Since(70, "6.0"),
         lower_module=match_in_module,
     ),
     _row(
@@ -252,11 +261,16 @@ ROWS = (
         shuffle,
         f"none; d is a, which all lanes have{_ALONE}",
         _MOVES + "shfl.sync",
-        since=Since(30),
+        since=Since(30, "6.0"),
         lower_module=shuffle_in_module,
     ),
     _of_active_lanes(
-        ("shfl",), _SHUFFLE, ("d|p", "a", "b", "c"), source=_MOVES + "shfl", lower_module=shuffle_in_module
+        ("shfl",),
+        _SHUFFLE,
+        ("d|p", "a", "b", "c"),
+        source=_MOVES + "shfl",
+        since=Since(30, "3.0", until=62),
+        lower_module=shuffle_in_module,
     ),
     _row(
         ("elect.sync",),
@@ -266,7 +280,7 @@ ROWS = (
         "none; p is true in a thread that stands for its warp, and in the only thread of the mask that the test has; "
         "which of several threads is elected is open, and the test undecided",
         _PAGE + "elect.sync",
-        since=Since(90),
+        since=Since(90, "8.0"),
         lower_module=elect_in_module,
     ),
     _row(
@@ -276,7 +290,7 @@ ROWS = (
         active,
         "none; PTX leaves open which lanes run together, and the test is undecided",
         _PAGE + "activemask",
-        since=Since(30),
+        since=Since(30, "6.2"),
         lower_module=active_in_module,
     ),
 )
