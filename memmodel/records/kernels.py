@@ -144,12 +144,14 @@ class KernelRecord(JsonRecord):
 
 
 class RepairRecord(JsonRecord):
-    """Changes after which a test is right. `instead`: those of other repairs of the same idea that this one has not."""
+    """Changes after which a test is right. `instead`: those of other repairs of the same idea that this one has not.
+    `version`: of PTX, where the changed text needs a newer one than the test."""
 
     cost: float
     changes: tuple[str, ...]
     diff: str
     instead: tuple[tuple[str, ...], ...] = ()
+    version: str = ""
 
 
 class FixRecord(JsonRecord):
@@ -163,7 +165,8 @@ class FixRecord(JsonRecord):
 
 
 class WeakenRecord(JsonRecord):
-    """What `weaken` found. `cheapest`: there is no cheaper combination of changes."""
+    """What `weaken` found. `cheapest`: there is no cheaper combination of changes. `version`: of PTX, where the changed
+    text needs a newer one than the test."""
 
     file: str
     saves: float
@@ -172,3 +175,4 @@ class WeakenRecord(JsonRecord):
     reason: str
     cheapest: bool
     tried: int
+    version: str = ""

@@ -29,8 +29,9 @@ from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.insertion.rereads import repeats
-from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
+from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, newer_version, parse
 from memmodel.repair.layout import Laid, laid
+from memmodel.repair.searching.halves import with_halves
 from memmodel.repair.searching.ideas import by_idea, makes_strong
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
@@ -54,13 +55,17 @@ FIRST_PART = 0.7
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair:
-    """Changes after which the test is right, and the changed text. `others`: repairs of the same idea."""
+    """Changes after which the test is right, and the changed text.
+
+    `others`: repairs of the same idea. `version`: of PTX, where the changed text needs a newer one than the test.
+    """
 
     changes: Changes
     name: str
     old: str
     new: str
     others: tuple[Changes, ...] = ()
+    version: str = ""
 
     @property
     def cost(self) -> float:
@@ -133,7 +138,7 @@ def _as_written(repair: Repair, layout: Laid) -> Repair:
         tuple(replace(edit, what=layout.said(edit.what)) for edit in edits)
         for edits in (repair.changes, *repair.others)
     )
-    return Repair(changes, repair.name, layout.text, layout.back(repair.new), tuple(others))
+    return Repair(changes, repair.name, layout.text, layout.back(repair.new), tuple(others), repair.version)
 
 
 def _fixed(
@@ -176,6 +181,7 @@ def _fixed(
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
             known = search.repairs(stronger, others, most)
+            known += with_halves(search, asked[0], known)
             if known and search.untried:
                 reason = "; ".join(part for part in (reason, "not every cheaper change was tried") if part)
         except BudgetSpent as spent:
@@ -189,10 +195,14 @@ def _fixed(
             break
     if not known:
         reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
-    repairs = tuple(
-        Repair(edits, name, text, apply(text, edits), tuple(others)) for edits, others in by_idea(known, most, text)
-    )
+    repairs = tuple(_made(name, text, edits, others) for edits, others in by_idea(known, most, text))
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
+
+
+def _made(name: str, text: str, edits: Changes, others: list[Changes]) -> Repair:
+    """A repair, with the version of PTX that it needs and the test did not."""
+    new = apply(text, edits)
+    return Repair(edits, name, text, new, tuple(others), newer_version(name, text, new))
 
 
 def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str:

@@ -15,9 +15,11 @@ from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError
+from memmodel.isa.lower import minimum_version
 from memmodel.limits import available
 from memmodel.litmus.syntax import Always, Quantifier
 from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.targets import version_of
 from memmodel.report.expect import about_finding
 from memmodel.solve.kept_queries import KeptQueries
 from memmodel.source import Source
@@ -66,6 +68,19 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
         return api.questions(api.lowered(Source(name, text)))
     except InputError:
         return None
+
+
+COMMON = "8.0"
+"""The version of PTX that toolkits in use have."""
+
+
+def newer_version(name: str, text: str, new: str) -> str:
+    """The version of PTX that a changed text needs; empty if the text needs it as well, or every toolkit has it."""
+    before, after = (
+        COMMON if asked is None else minimum_version(asked[0].test, COMMON)
+        for asked in (parse(name, text), parse(name, new))
+    )
+    return after if version_of(after) > version_of(before) else ""
 
 
 Lost = Callable[[frozenset[str], list[Observed]], bool]

@@ -18,7 +18,11 @@ def fix_record(fixed: Fixed) -> dict[str, object]:
 def _repair(repair: Repair) -> RepairRecord:
     instead = tuple(map(tuple, repair.instead))
     return RepairRecord(
-        cost=repair.cost, changes=tuple(edit.what for edit in repair.changes), diff=repair.diff(), instead=instead
+        cost=repair.cost,
+        changes=tuple(edit.what for edit in repair.changes),
+        diff=repair.diff(),
+        instead=instead,
+        version=repair.version,
     )
 
 
@@ -32,4 +36,5 @@ def weaken_record(weaker: Weaker) -> dict[str, object]:
         reason=weaker.reason,
         cheapest=weaker.best,
         tried=weaker.tried,
+        version=weaker.version,
     ).json_values()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from memmodel.base.labels import Fence, Mark, Marker, ProxyFence
 from memmodel.isa.lower import read_instruction
 from memmodel.isa.row import Spelling
+from memmodel.isa.synchronization.fence_async import READS
 from memmodel.litmus.syntax import Instruction, LitmusTest
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Emit
@@ -74,6 +75,8 @@ def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterat
     if "restrict" in words and read.head == "fence":
         plain = {name: word for name, word in words.items() if name != "restrict"}
         changed += [plain, *({**plain, "sem": sem} for sem in _other_sems(words["sem"], down=False))]
+    if read.head == "fence.proxy.async::generic" and words.get("restrict") == READS:
+        changed.append({**words, "restrict": "sync_restrict::shared::cta"})
     if read.head == "fence.proxy.async" and "space" in words:
         changed.append({name: word for name, word in words.items() if name != "space"})
     if words.get("read") and "wait_group" in read.head:
@@ -202,9 +205,12 @@ def scope_of(spelling: Spelling) -> str:
 
 
 def _fence_forms(spelling: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
-    """fence.proxy.async for one state space; fences of the cluster for shared memory only."""
+    """fence.proxy.async for one state space, its release half for reads alone; fences of the cluster for shared memory
+    only."""
     if spelling.head == "fence.proxy.async" and "space" not in words:
         yield from ({**words, "space": space} for space in PROXY_SPACES)
+    if spelling.head == "fence.proxy.async::generic" and words.get("restrict") == "sync_restrict::shared::cta":
+        yield {**words, "restrict": READS}
     if spelling.head == "fence" and "restrict" not in words and words.get("scope") != "cta":
         yield {"sem": "acquire", "restrict": "sync_restrict::shared::cluster", "scope": "cluster"}
         yield {"sem": "release", "restrict": "sync_restrict::shared::cta", "scope": "cluster"}

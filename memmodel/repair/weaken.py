@@ -19,7 +19,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.limits import available, together
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import Against, Judge, Standing, is_told, judging, parse
+from memmodel.repair.judge import Against, Judge, Standing, is_told, judging, newer_version, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.weakening.forms import sites
 from memmodel.repair.weakening.needed import with_readings
@@ -30,7 +30,10 @@ from memmodel.solve.seek import OUTCOME, Sought, State
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Weaker:
-    """The outcome of a search. `changes` empty: nothing can go, or `reason` says why nothing was tried."""
+    """The outcome of a search. `changes` empty: nothing can go, or `reason` says why nothing was tried.
+
+    `version`: of PTX, where the changed text needs a newer one than the test.
+    """
 
     name: str
     old: str
@@ -39,6 +42,7 @@ class Weaker:
     tried: int
     reason: str = ""
     best: bool = True
+    version: str = ""
 
     def __repr__(self) -> str:
         saved = f"{self.name}: {count(len(self.changes), 'change')}, saves {self.saves:g}"
@@ -107,8 +111,8 @@ def _weaker(
         return tried
 
     forms, best = Narrowing(raised, judges, one_more).cheapest()
-    changes = with_readings(name, text, raised.edits(forms), models, options)
-    return Weaker(name, text, raised.made(forms), changes, tried, best=best)
+    changes, new = with_readings(name, text, raised.edits(forms), models, options), raised.made(forms)
+    return Weaker(name, text, new, changes, tried, best=best, version=newer_version(name, text, new))
 
 
 class _Judges:

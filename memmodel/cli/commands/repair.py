@@ -65,7 +65,8 @@ def fix(
 
     After a repair the bad outcome and every finding are gone, and every access to memory is still there. Fences,
     semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened. Each repair
-    is judged in full. Exit code: 0 nothing is wrong, or there are repairs; 1 none within these bounds; 3 undecided.
+    is judged in full. --in-place makes the first one that needs no newer PTX than the test. Exit code: 0 nothing is
+    wrong, or there are repairs; 1 none within these bounds; 3 undecided.
     """
     from memmodel.repair.fix import fix as search_repairs
 
@@ -84,14 +85,15 @@ def fix(
         if search.reason:
             say(search.reason)
         for number, repair in enumerate(search.repairs, 1):
-            say(f"repair {number}, cost {repair.cost:g}:")
+            version = f", PTX {repair.version}" if repair.version else ""
+            say(f"repair {number}, cost {repair.cost:g}{version}:")
             for edit in repair.changes:
                 say(f"  {edit.what}")
             for other in repair.instead:
                 say(f"  or with {' and '.join(other)}")
             say(repair.diff().rstrip("\n"))
     if in_place and search.repairs:
-        replace_text(file, search.repairs[0].new)
+        replace_text(file, min(search.repairs, key=lambda repair: bool(repair.version)).new)
     if not search.wrong:
         return Exit.UNDECIDED if "not decided" in search.reason else Exit.AS_EXPECTED
     if search.repairs:
@@ -140,7 +142,8 @@ def weaken(
             for edit in weakened.changes:
                 say(edit.what)
             more = "" if weakened.best else "; there may be a cheaper combination"
-            say(f"saves {weakened.saves:g} of the cost of synchronization{more}")
+            version = f"; needs PTX {weakened.version}" if weakened.version else ""
+            say(f"saves {weakened.saves:g} of the cost of synchronization{more}{version}")
             say(weakened.diff().rstrip("\n"))
     if in_place and weakened.changes:
         replace_text(file, weakened.new)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from memmodel.isa.synchronization.fence_async import READS
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Pair, Register
 from memmodel.repair.spellings import PROXY_SPACES, SCOPES
@@ -125,6 +126,8 @@ def _fence(instruction: PtxInstruction) -> Iterator[Mutation]:
                 yield Mutation(instruction, f"with .{new}", replace(instruction, words=(*words, new)))
         elif space is not None:
             yield _worded(instruction, space, "global" if space.startswith("shared") else "shared::cta")
+        elif "async::generic" in words and "sync_restrict::shared::cta" in words:
+            yield _worded(instruction, "sync_restrict::shared::cta", READS)
         yield from _scope(instruction)
         return
     if "mbarrier_init" in words:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from memmodel.isa.synchronization.fence_async import READS
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
@@ -23,7 +24,9 @@ from memmodel.repair.costs import (
     SEM_FACTOR,
     TCGEN05_FENCE,
     WAIT,
+    half_of_proxy_fence,
 )
+from memmodel.repair.spellings import RESTRICTED
 
 Reason = MissingOrder
 _SIGNALS = "mbarrier::complete_tx::bytes"
@@ -95,9 +98,26 @@ def _proxies(finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
             yield (MissingLine(text, Where.SECOND, PROXY_FENCE * SEM_FACTOR["acquire"]),)
         return
     space = "shared::cta" if " of shared memory" in finding.where else "global"
+    if space != "global":
+        yield from _halves(finding.sides[0], finding.sides[-1])
     yield (MissingLine(f"fence.proxy.async.{space};", Where.ANY, PROXY_FENCE_OF_ONE_SPACE),)
     yield (MissingLine("fence.proxy.async;", Where.ANY, PROXY_FENCE),)
     yield (MissingLine("fence.proxy.alias;", Where.ANY, PROXY_FENCE),)
+
+
+def _halves(first: FindingPlace, second: FindingPlace) -> Iterator[tuple[MissingLine, ...]]:
+    """The half about reads alone, and the acquire half in front of the copy that overwrites what was read: they cost
+    less than a whole proxy fence."""
+    copies = second.instruction.words[:3] == ("cp", "async", "bulk") and second.what.startswith("writes")
+    if first.what.startswith("reads") and "async" not in first.what and copies:
+        head = "fence.proxy.async::generic"
+        release = MissingLine(
+            f"{head}.release.{READS}.cluster;", Where.FIRST, half_of_proxy_fence("release", reads=True)
+        )
+        acquire = MissingLine(
+            RESTRICTED["acquire"].replace("fence", head, 1) + ";", Where.SECOND, half_of_proxy_fence("acquire")
+        )
+        yield release, acquire
 
 
 def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> Iterator[tuple[MissingLine, ...]]:

@@ -5,11 +5,14 @@ In: `JudgedKernel`, the edits that its text has already. Out: `KernelChange`s.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product, takewhile
 from math import prod
 
+from memmodel.isa.module import spelling_of
+from memmodel.isa.row import Spelling
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge
@@ -21,6 +24,7 @@ from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import Reworded, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
+from memmodel.ptx.targets import version_of
 
 LOOKED_AT = 24
 """Findings whose changes are tried."""
@@ -90,8 +94,18 @@ def _put(line: MissingLine, spot: _Spot, edits: PtxEdits, partly: set[int]) -> P
     if instruction.number in partly and instruction.guard is None and words.startswith("bar.sync"):
         words = words.replace("bar.", "barrier.", 1)
     at = original(edits, text.index(";", instruction.span.end) + 1 if spot.behind else instruction.span.start)
-    what = f"{words.rstrip(';')} {'after' if spot.behind else 'before'} {instruction.opcode}"
+    what = f"{words.rstrip(';')} {'after' if spot.behind else 'before'} {instruction.opcode}{_version(words, text)}"
     return PtxEdit(at, at, words, instruction.line, what, line.cost)
+
+
+def _version(line: str, text: str) -> str:
+    """The version of PTX that a line needs, in words, where it is newer than that of the module."""
+    spelling = spelling_of(line.split()[0].rstrip(";"))
+    own = re.search(r"\.version\s+(\d+\.\d+)", text)
+    if own is None or not isinstance(spelling, Spelling):
+        return ""
+    newest = max((since.version for since in spelling.needs(0).values()), key=version_of)
+    return f" (PTX {newest})" if version_of(newest) > version_of(own[1]) else ""
 
 
 def _replaced(change: Reworded, edits: PtxEdits) -> PtxEdit:

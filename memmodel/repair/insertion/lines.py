@@ -25,6 +25,7 @@ from memmodel.repair.costs import (
     SEM_FACTOR,
     TCGEN05_FENCE,
     WAIT,
+    half_of_proxy_fence,
 )
 from memmodel.repair.insertion.gaps import Opening
 from memmodel.repair.insertion.phases import Phases
@@ -116,7 +117,7 @@ class Lines:
                 yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 3)
             for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
                 half = text.replace("fence.", "fence.proxy.async::generic.", 1)
-                yield Addition(f"{half};", half, PROXY_FENCE * SEM_FACTOR[sem], 3)
+                yield Addition(f"{half};", half, half_of_proxy_fence(sem), 3)
         if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
             yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
 

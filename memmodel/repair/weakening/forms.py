@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from memmodel.isa.lower import read_instruction
 from memmodel.isa.row import Spelling
+from memmodel.isa.synchronization.fence_async import READS
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
@@ -21,6 +22,7 @@ from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrowest
 
 NOT_NEEDED = "what is forbidden stays forbidden without it"
 ONLY_SHARED = "only shared memory is handed over"
+ONLY_READ = "its thread has only read what is handed over"
 
 
 def sites(lowered: LoweredTest) -> list[list[Edit]]:
@@ -49,6 +51,8 @@ def sites(lowered: LoweredTest) -> list[list[Edit]]:
 def _why(old: Spelling, new: Spelling) -> str:
     """Why a weaker spelling is enough, where it is."""
     before, after = dict(old.words), dict(new.words)
+    if after.get("restrict") == READS:
+        return ONLY_READ
     if "restrict" in after:
         return ONLY_SHARED
     if after.get("space") != before.get("space"):
