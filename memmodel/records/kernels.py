@@ -119,6 +119,7 @@ class KernelRepairRecord(JsonRecord):
 class KernelRecord(JsonRecord):
     """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all.
     `whole`: they are all, or stand for all. `coverage`: null if no run came to its end.
+    `smaller`: the verdicts on smaller launches, by what differs.
 
     `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest.
     """
@@ -141,6 +142,7 @@ class KernelRecord(JsonRecord):
     assumptions: tuple[KernelAssumptionRecord, ...]
     whole: bool
     coverage: KernelCoverageRecord | None
+    smaller: dict[str, KernelVerdictWord]
 
 
 class RepairRecord(JsonRecord):

@@ -26,7 +26,7 @@ from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memmodel.answer import Budget
     from memmodel.kernel.order.verdict import KernelVerdict
@@ -101,8 +101,8 @@ def kernel(
     """Check a compiled kernel for races and hangs.
 
     The launch is run once; its order under the model speaks for every schedule where the conditions of
-    docs/kernels-theorem.md hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, or clean for some of the
-    schedules only.
+    docs/kernels-theorem.md hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, clean for some of the
+    schedules or CTAs only, or what --any-… asks is not shown.
     """
     from memmodel import cat
     from memmodel.kernel.check import check_kernel
@@ -115,23 +115,24 @@ def kernel(
     if fix and (mutate or readings or litmus or any_grid or any_trips):
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:
-        code, data = mutations(file, launch, entry, model, jobs, timeout or 600.0)
+        told = None if json_out == "-" else _Output(None, None, statistics=statistics).verdict
+        code, data = mutations(file, launch, entry, model, jobs, timeout or 600.0, told)
         if json_out != "-":
             show_table(data)
         if json_out:
             write_json(json_out, data)
         return code
     cost = parse_budget(budget, timeout or SECONDS, memory)
-    looked_at = [_index(text) for text in cta]
+    looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
     if fix:
-        repairs = _repairs(file, launch, entry, model, looked_at, schedules, assume_pure, cost)
-        return _show(repairs.base, json_out, sarif_out, statistics=statistics, repairs=repairs)
+        repairs = _repairs(file, launch, entry, model, looked_at, schedules, assume_pure, cost, out.verdict)
+        return out.rest(repairs.base, repairs)
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
         schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
-        any_grid=any_grid, any_trips=any_trips,
+        any_grid=any_grid, any_trips=any_trips, told=out.verdict,
     )  # fmt: skip
-    return _show(verdict, json_out, sarif_out, statistics=statistics)
+    return out.rest(verdict)
 
 
 def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
@@ -153,41 +154,67 @@ def _repairs(
     schedules: int,
     assumed: Sequence[str],
     cost: Budget,
+    told: Callable[[KernelVerdict], None],
 ) -> KernelRepairs:
     from memmodel.kernel.repair.search import WIDTH, fix_kernel
 
     with ticker(WIDTH) as tick:
         repairs = fix_kernel(
             file, launch, entry=entry, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
-            budget=cost, seconds=cost.seconds, progress=tick.done, kept=True,
+            budget=cost, seconds=cost.seconds, progress=tick.done, told=told, kept=True,
         )  # fmt: skip
         tick.hide()
     return repairs
 
 
-def _show(
-    verdict: KernelVerdict,
-    json_out: str | None,
-    sarif_out: str | None,
-    *,
-    statistics: bool,
-    repairs: KernelRepairs | None = None,
-) -> Exit:
-    from memmodel.kernel.output.record import record
-    from memmodel.kernel.output.sarif import sarif
-    from memmodel.kernel.output.text import lines, repair_lines
+class _Output:
+    """Where a verdict goes: first as it stands, then what is asked beyond it, which may be cut short."""
 
-    if "-" not in (json_out, sarif_out):
-        more = [] if repairs is None else repair_lines(repairs)
-        say("\n".join([*lines(verdict, statistics=statistics), *more]))
-    if json_out:
-        write_json(json_out, record(verdict, repairs))
-    if sarif_out:
-        write_json(sarif_out, sarif([verdict]))
-    if repairs is not None and repairs.signal is not None:
-        raise repairs.signal
+    def __init__(self, json_out: str | None, sarif_out: str | None, *, statistics: bool) -> None:
+        self._json, self._sarif, self._statistics = json_out, sarif_out, statistics
+        self._text = "-" not in (json_out, sarif_out)
+        self._notes = 0
+
+    def verdict(self, verdict: KernelVerdict) -> None:
+        """A verdict on the launch stands."""
+        from memmodel.kernel.output.text import lines
+
+        self._notes = len(verdict.notes)
+        if self._text:
+            say("\n".join(lines(verdict, statistics=self._statistics)))
+        self._write(verdict, None)
+
+    def rest(self, verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> Exit:
+        """What is said beyond the verdict; the exit code."""
+        from memmodel.kernel.output.text import beyond, repair_lines
+
+        more = [f"note: {note}" for note in verdict.notes[self._notes :]] + beyond(verdict)
+        more += [] if repairs is None else repair_lines(repairs)
+        if self._text and more:
+            say("\n".join(more))
+        self._write(verdict, repairs, last=True)
+        if repairs is not None and repairs.signal is not None:
+            raise repairs.signal
+        return _code(verdict)
+
+    def _write(self, verdict: KernelVerdict, repairs: KernelRepairs | None, *, last: bool = False) -> None:
+        """Standard output is written once, with all that is known in the end."""
+        from memmodel.kernel.output.record import record
+        from memmodel.kernel.output.sarif import sarif
+
+        json_out, sarif_out = (file if last or file != "-" else None for file in (self._json, self._sarif))
+        if json_out:
+            write_json(json_out, record(verdict, repairs))
+        if sarif_out:
+            write_json(sarif_out, sarif([verdict]))
+
+
+def _code(verdict: KernelVerdict) -> Exit:
+    """The worse of that of the verdict, and of what was asked beyond it."""
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
-    return codes.get(verdict.word, Exit.UNDECIDED)
+    each = [codes.get(word, Exit.UNDECIDED) for word in (verdict.word, *verdict.smaller.values())]
+    each += [Exit.UNDECIDED for answer in verdict.beyond.values() if "not shown" in answer]
+    return next((code for code in (Exit.DIFFERS, Exit.UNDECIDED) if code in each), Exit.AS_EXPECTED)
 
 
 def _index(text: str) -> tuple[int, int, int]:

@@ -12,13 +12,22 @@ from memmodel.cli.tables import TextTable, lines
 from memmodel.cli.terminal import ticker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memmodel.kernel.mutate.table import MutationTable
+    from memmodel.kernel.order.verdict import KernelVerdict
 
 
 def mutate(
-    file: str, launch: str, entry: str | None, model: str, jobs: int, seconds: float
+    file: str,
+    launch: str,
+    entry: str | None,
+    model: str,
+    jobs: int,
+    seconds: float,
+    told: Callable[[KernelVerdict], None] | None,
 ) -> tuple[Exit, dict[str, Any]]:
-    """Judge all mutants and print them. Exit code: that of the kernel as it is."""
+    """Judge all mutants. `told`: is given the verdict on the kernel itself, before. Exit code: that of this verdict."""
     from memmodel.cat.load import load_model
     from memmodel.kernel.check.inputs import entry_of
     from memmodel.kernel.launch import read_launch
@@ -30,7 +39,7 @@ def mutate(
     function = entry_of(module, entry or description.kernel)
     with ticker(len(mutations(function))) as tick:
         table = mutation_table(
-            module, function, description, load_model(model), jobs=jobs, seconds=seconds, progress=tick.done
+            module, function, description, load_model(model), jobs=jobs, seconds=seconds, progress=tick.done, told=told
         )
         tick.hide()
     return _code(table), record(table)

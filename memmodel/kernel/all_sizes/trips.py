@@ -15,7 +15,7 @@ from math import lcm
 
 from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.all_sizes.following import FollowedRounds, RoundEnd, Stretch
-from memmodel.kernel.all_sizes.loops import LoopText, depending, leaving, loops_of
+from memmodel.kernel.all_sizes.loops import LoopText, depending, guarded_by_parameters, leaving, loops_of
 from memmodel.kernel.all_sizes.parameters import ParamPart, origin, parameters
 from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion, meetings_of
 from memmodel.kernel.all_sizes.periods import (
@@ -42,30 +42,37 @@ Again = Callable[[FollowedRounds], LaunchTrace]
 MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS, MOST_TRIALS = 8, 3, 4, 4
 """Parameters, lengths of a period, places of it that are tried, and runs of it."""
 
+SHOWN = 5
+"""Lines that are named."""
+
 NO_STATE = "no state comes back twice"
 MOST_LENGTH = 64
 """Rounds of a period."""
 
 
-def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] = frozenset()) -> str:
-    """`yes: …` or `not shown: …`. `again`: runs the launch, one for each schedule that is judged; none where the run
-    depends on the schedule. `equal`: stores that are no finding because others store the same.
+def any_trips(
+    entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] = frozenset()
+) -> tuple[str, Sequence[LongerLoops]]:
+    """`yes: …` or `not shown: …`, and the parameters with which loops may run longer.
+
+    `again`: runs the launch, one for each schedule that is judged; none where the run depends on the schedule.
+    `equal`: stores that are no finding because others store the same.
     """
     body = body_of(entry)
     for does in body:
         if (does.jumps_by_table and not does.targets) or (does.calls and _back(entry, does.instruction)):
-            return f"not shown: where {_at(does)} goes was not followed"
+            return f"not shown: where {_at(does)} goes was not followed", ()
     for name, called in entry.callees.items():  # they would come from an earlier call
         if liveness(entry)[called.start]:
-            return f"not shown: {name} reads registers that it has not written"
+            return f"not shown: {name} reads registers that it has not written", ()
     loops = loops_of(entry)
     if loops is None:
-        return "not shown: there is a loop with several heads"
+        return "not shown: there is a loop with several heads", ()
     if not loops:
-        return "yes: there is no loop"
+        return f"yes: there is no loop{_guards(entry, loops)}", ()
     open_ = depending(entry, loops)
     if not open_:
-        return "yes: no trip count depends on a parameter"
+        return f"yes: no trip count depends on a parameter{_guards(entry, loops)}", ()
     why = "" if again else "what it does depends on the schedule"
     shown: list[LongerLoops] = []
     for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if again else ():
@@ -82,7 +89,23 @@ def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] 
         more = f", and {len(left) - 1} more like it" if len(left) > 1 else ""
         term = origin(body, open_[left[0]])
         sentences.append(f"not shown: how often {_name(body, loops[left[0]])} runs depends on {term}{reason}{more}")
-    return "; ".join(sentences)
+    return "; ".join(sentences), shown
+
+
+def deciding(entry: PtxFunction) -> list[int]:
+    """The registers that decide how often loops run, which come from parameters or memory."""
+    loops = loops_of(entry)
+    return [] if not loops else list(depending(entry, loops).values())
+
+
+def _guards(entry: PtxFunction, loops: Mapping[int, LoopText]) -> str:
+    """That something else than a trip count may depend on parameters, if it does."""
+    guards = guarded_by_parameters(entry, loops)
+    if not guards:
+        return ""
+    lines = ", ".join(str(does.instruction.line) for does in guards[:SHOWN]) + (", …" if len(guards) > SHOWN else "")
+    what = f"lines {lines} are" if len(guards) > 1 else f"line {lines} is"
+    return f"; whether {what} executed depends on a parameter, and that was not asked"
 
 
 def _joined(longer: Sequence[LongerLoops]) -> LongerLoops:

@@ -8,7 +8,8 @@ files.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from memmodel.answer import Budget
 from memmodel.base.resources import DEFAULT_MODEL
@@ -23,7 +24,7 @@ from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_te
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of, reading_models
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
-from memmodel.kernel.check.sizes import other_sizes
+from memmodel.kernel.check.sizes import other_sizes, questions
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.check.undecided import judge_beginning, reason
 from memmodel.kernel.executions.polls import Polls
@@ -52,6 +53,7 @@ def check_kernel(
     litmus: str | os.PathLike[str] | None = None,
     any_grid: bool = False,
     any_trips: bool = False,
+    told: Callable[[KernelVerdict], None] | None = None,
 ) -> KernelVerdict:
     """Judge one launch of a kernel.
 
@@ -59,7 +61,7 @@ def check_kernel(
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
     `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
     the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
-    verdict holds for any grid and any trip count.
+    verdict holds for any grid and any trip count. `told`: is given the verdict before that.
     """
     read = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
@@ -68,7 +70,7 @@ def check_kernel(
         any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
     case = KernelCase(module, entry_of(module, entry or read.kernel), read, load_model(model), options)
-    kernel = judged(case, budget)
+    kernel = judged(case, budget, told)
     if litmus is not None:
         from memmodel.kernel.export.litmus import write_tests  # loads the engines of litmus tests
 
@@ -88,20 +90,45 @@ def judge(
     return judged(KernelCase(module, entry, launch, model, options or CheckOptions()), budget).verdict
 
 
-def judged(case: KernelCase, budget: Budget | None = None) -> JudgedKernel:
-    """The verdict on a launch, and what it was made from. A budget that runs out leaves the verdict open."""
+def judged(
+    case: KernelCase, budget: Budget | None = None, told: Callable[[KernelVerdict], None] | None = None
+) -> JudgedKernel:
+    """The verdict on a launch, and what it was made from. A budget that runs out leaves the verdict open.
+
+    `told`: is given the verdict as soon as it stands, before anything is asked beyond the launch.
+    """
     reports: list[VerdictSoFar] = []
-    why = ""
+    standing: list[VerdictSoFar] = []
     try:
         with rarely_collecting() if budget is None else Limits(budget):
             _reported(case, reports)
+            standing.append(_standing(reports, ""))
+            if told is not None:
+                told(standing[0].judged().verdict)
+            if standing[0].beyond is not None and questions(case):
+                standing[0].beyond()
     except BudgetSpent as spent:
-        reports[-1].spent(why := str(spent))
+        if not standing:
+            reports[-1].spent(str(spent))
+            standing.append(_standing(reports, str(spent)))
+            if told is not None:
+                told(standing[0].judged().verdict)
+        for question in questions(case):
+            standing[0].verdict.beyond.setdefault(question, f"not shown: {spent}")
+    return standing[0].judged()
+
+
+def _standing(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
+    """The report that says more. `why`: what ended the run of all CTAs, if something did."""
     part, *whole = reports
     if whole and (whole[0].verdict.clean or whole[0].verdict.serious):
-        return whole[0].judged()
+        return whole[0]
     assume_the_rest(part, why or (whole[0].verdict.open[0] if whole else ""))
-    return part.judged()
+    return part
+
+
+def _word_of(case: KernelCase) -> KernelVerdict:
+    return judged(case).verdict
 
 
 def _reported(case: KernelCase, reports: list[VerdictSoFar]) -> None:
@@ -137,9 +164,9 @@ def _journey(case: KernelCase, report: VerdictSoFar) -> None:
         if report.enough:
             return
 
-        # Other sizes: grids and trip counts.
+        # Other sizes, grids and trip counts, are asked for when the verdict stands.
         decided = not (choices.reasons or choices.trace.cancels or verdict.open)
-        verdict.beyond |= other_sizes(case, choices, verdict.equal_stores, decided=decided)
+        report.beyond = partial(other_sizes, case, choices, verdict, _word_of, decided=decided)
 
         # Other executions, where something depends on the schedule or a condition does not hold.
         verdict.choices = list(choices.reasons)

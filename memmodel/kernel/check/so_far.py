@@ -6,7 +6,7 @@ what the passes before have found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from memmodel.base.labels import Side, side_of
@@ -78,6 +78,8 @@ class VerdictSoFar:
             if begins(instruction, options.assumed):
                 self.assume(f"{instruction.opcode} at line {instruction.line} touches registers only", KNOWN)
         self.representative: JudgedRun | None = None
+        self.beyond: Callable[[], None] | None = None
+        """Says what holds beyond the launch."""
         self.awaits_others = False
         """True if threads wait for CTAs that are not run."""
         self.unjudged: LaunchTrace | None = None

@@ -121,14 +121,21 @@ def mutation_table(
     budget: Budget | None = None,
     started: Callable[[int], None] | None = None,
     progress: Callable[[str], None] | None = None,
+    told: Callable[[KernelVerdict], None] | None = None,
 ) -> MutationTable:
-    """Judge every mutant. `seconds`: of all together; what is left then is listed as not judged."""
+    """Judge every mutant.
+
+    `told`: is given the verdict on the kernel itself, before. `seconds`: of all together; what is left then is listed
+    as not judged.
+    """
     until = monotonic() + seconds
     each = budget or Budget(seconds=max(60.0, seconds / 4))
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
     kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES, readings=readings)), each)
     base, known = kernel.verdict, _found(kernel.verdict)
     base.readings = []  # the verdict of the table is the model's own
+    if told is not None:
+        told(base)
     work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(kernel.representative), readings, known)
     changes = mutations(entry)
     if started is not None:

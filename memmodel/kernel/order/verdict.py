@@ -129,7 +129,8 @@ class KernelVerdict:
     `whole`: they stand for all. `assumptions`: what was taken for granted, each with what it takes to drop it. `notes`:
     remarks. `reached`: numbers of the instructions that left a trace; `coverage`:
     None if no run came to its end. `beyond`: whether the verdict holds for
-    any grid and any trip count. `spent`: the budget ran out.
+    any grid and any trip count; `smaller`: the words of a few smaller launches, by what differs.
+    `spent`: the budget ran out.
     """
 
     entry: str
@@ -146,6 +147,7 @@ class KernelVerdict:
     notes: list[str] = field(default_factory=list)
     readings: list[KernelReading] = field(default_factory=list)
     beyond: dict[str, str] = field(default_factory=dict)
+    smaller: dict[str, KernelWord] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=Statistics)
     reached: frozenset[int] = frozenset()
     coverage: Coverage | None = None

@@ -54,6 +54,7 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
             KernelAssumptionRecord(assumption=what, needs=needs) for what, needs in verdict.assumptions.items()
         ),
         coverage=None if verdict.coverage is None else KernelCoverageRecord.of(verdict.coverage),
+        smaller=dict(verdict.smaller),
         whole=verdict.whole or not verdict.ctas,
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
         repairs=None if repairs is None else tuple(map(repair, repairs.shown)),

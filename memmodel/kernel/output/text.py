@@ -40,11 +40,25 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         new = groups(reading.new)
         text += [f"  with it, {_short(group)}" for group in new[:FEW]]
         text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
-    text += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
     if verdict.coverage is not None and (reached := covered(verdict.coverage)):
         text.append(f"covered: {reached}")
     text += [f"assumed: {what}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
-    return [*text, *(f"note: {note}" for note in verdict.notes)]
+    text += [f"note: {note}" for note in verdict.notes]
+    return [*text, *beyond(verdict)]
+
+
+def beyond(verdict: KernelVerdict) -> list[str]:
+    """What a verdict says beyond its launch."""
+    text = [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
+    by_word: dict[str, dict[str, list[str]]] = {}
+    for what, word in verdict.smaller.items():
+        name, equals, value = what.partition(" = ")
+        by_word.setdefault(word, {}).setdefault(name + equals, []).append(value)
+    for which, changes in by_word.items():
+        text.append(
+            f"smaller launches: {which} with " + "; ".join(name + ", ".join(values) for name, values in changes.items())
+        )
+    return text
 
 
 def repair_lines(repairs: KernelRepairs) -> list[str]:

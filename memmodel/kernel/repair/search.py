@@ -93,16 +93,17 @@ class KernelMender:
         seconds: float,
         most: int = 3,
         progress: Callable[[str], None] | None = None,
+        told: Callable[[KernelVerdict], None] | None = None,
     ) -> None:
         self.module, self.entry, self.launch, self.model = module, entry, launch, model
         self.options, self.budget, self.most, self.progress = options, budget, most, progress
-        self._until = monotonic() + seconds
+        self.told, self._until = told, monotonic() + seconds
         self._seen: set[PtxEdits] = {()}
 
     def repairs(self) -> KernelRepairs:
         """The verdict on the kernel, and its repairs, the cheapest first."""
         entry = entry_of(self.module, self.entry)
-        kernel = judged(KernelCase(self.module, entry, self.launch, self.model, self.options), self.budget)
+        kernel = judged(KernelCase(self.module, entry, self.launch, self.model, self.options), self.budget, self.told)
         repairs = KernelRepairs(kernel.verdict)
         if not repairs.base.serious:
             return repairs
@@ -219,13 +220,14 @@ def fix_kernel(
     seconds: float = 600.0,
     most: int = 3,
     progress: Callable[[str], None] | None = None,
+    told: Callable[[KernelVerdict], None] | None = None,
     kept: bool = False,
 ) -> KernelRepairs:
     """Judge one launch of a kernel, and look for the smallest changes of its text after which nothing is found.
 
     `seconds`: for the search; `most`: repairs wanted; the rest as in `check_kernel`. Every change is judged in full,
-    for this launch. `kept`: a KeyboardInterrupt ends the search, and stands in the result beside the repairs found by
-    then; else it is raised. Raises InputError.
+    for this launch. `told`: is given the verdict on the kernel as it is, before the search. `kept`: a KeyboardInterrupt
+    ends the search, and stands in the result beside the repairs found by then; else it is raised. Raises InputError.
     """
     read = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
@@ -233,7 +235,7 @@ def fix_kernel(
     options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure))
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,
-        budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress,
+        budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress, told=told,
     )  # fmt: skip
     repairs = mender.repairs()
     if repairs.signal is not None and not kept:

@@ -1,0 +1,128 @@
+"""What is asked beyond a launch: it comes after the verdict, has exit codes, and smaller launches beside the proofs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from helpers.kernel.samples import HEAD
+
+from memmodel.answer import Budget
+from memmodel.cli.app import app
+from memmodel.errors import BudgetSpent
+from memmodel.kernel.check.conductor import check_kernel
+from memmodel.kernel.order.verdict import KernelVerdict
+
+LOOP = (
+    HEAD
+    + """
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+.reg .pred %p<8>; .reg .b32 %r<16>; .reg .b64 %d<8>;
+.shared .align 16 .b8 s[1024];
+ld.param.u32 %r1, [n];
+mov.u32 %r0, %tid.x;
+shl.b32 %r2, %r0, 2;
+mov.u32 %r3, s;
+add.u32 %r4, %r3, %r2;
+xor.b32 %r5, %r2, 128;
+add.u32 %r5, %r3, %r5;
+mov.u32 %r6, 0;
+FIRST
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra DONE;
+LOOP:
+st.shared.u32 [%r4], %r0;
+bar.sync 0;
+ld.shared.u32 %r7, [%r5];
+bar.sync 0;
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p1, %r6, %r1;
+@%p1 bra LOOP;
+bra END;
+DONE:
+EMPTY
+END:
+ret;
+}
+"""
+)
+RACE = "st.shared.u32 [%r4], %r0;\nld.shared.u32 %r7, [%r5];"
+
+
+def written(folder: Path, first: str = "", empty: str = "", rounds: int = 9) -> list[str]:
+    (folder / "k.ptx").write_text(LOOP.replace("FIRST", first).replace("EMPTY", empty))
+    launch = {
+        "grid": [1, 1, 1],
+        "block": [64, 1, 1],
+        "params": [
+            {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 4096},
+            {"name": "n", "type": "u32", "value": rounds},
+        ],
+    }
+    (folder / "l.json").write_text(json.dumps(launch))
+    return ["kernel", str(folder / "k.ptx"), "--launch", str(folder / "l.json")]
+
+
+def test_a_fault_in_a_loop_without_a_round(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [*written(tmp_path), "--any-trips"])
+    assert done.exit_code == 0 and "any trip count: yes, for n = 9" in done.output
+    assert "smaller launches: clean with n = 0, 1, 2" in done.output
+    command = written(tmp_path, empty=RACE)
+    assert CliRunner().invoke(app, command).exit_code == 0
+    done = CliRunner().invoke(app, [*command, "--any-trips", "--json", str(tmp_path / "o.json")])
+    assert done.exit_code == 1 and "smaller launches: findings with n = 0" in done.output
+    data = json.loads((tmp_path / "o.json").read_text())
+    assert data["verdict"] == "clean" and data["smaller"]["n = 0"] == "findings" and data["smaller"]["n = 1"] == "clean"
+
+
+def test_what_is_not_shown_has_an_exit_code(tmp_path: Path) -> None:
+    command = written(tmp_path, rounds=1)
+    assert CliRunner().invoke(app, command).exit_code == 0
+    done = CliRunner().invoke(app, [*command, "--any-trips"])
+    assert done.exit_code == 3 and done.output.startswith("clean: k") and "any trip count: not shown" in done.output
+
+
+def test_a_parameter_that_decides_a_guard(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(
+        f"{HEAD}\n.visible .entry k(.param .u32 n)\n{{\n.reg .pred %p<8>; .reg .b32 %r<16>;\n.shared .b32 s[4];\n"
+        "ld.param.u32 %r1, [n];\nsetp.eq.u32 %p1, %r1, 7;\n@%p1 st.shared.u32 [s], %r1;\nret;\n}\n"
+    )
+    launch = {"grid": [1, 1, 1], "block": [32, 1, 1], "params": [{"name": "n", "type": "u32", "value": 1}]}
+    (tmp_path / "l.json").write_text(json.dumps(launch))
+    verdict = check_kernel(tmp_path / "k.ptx", tmp_path / "l.json", any_trips=True)
+    answer = "yes: there is no loop; whether line 11 is executed depends on a parameter, and that was not asked"
+    assert verdict.beyond == {"any trip count": answer}
+
+
+def test_the_verdict_stays_when_the_budget_ends_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spent(*_: object) -> None:
+        raise BudgetSpent("the time is over")
+
+    monkeypatch.setattr("memmodel.kernel.check.sizes.any_trips", spent)
+    written(tmp_path)
+    stands: list[tuple[str, dict[str, str]]] = []
+
+    def told(verdict: KernelVerdict) -> None:
+        stands.append((verdict.word, dict(verdict.beyond)))
+
+    verdict = check_kernel(
+        tmp_path / "k.ptx", tmp_path / "l.json", any_trips=True, told=told, budget=Budget(seconds=60)
+    )
+    assert stands == [("clean", {})]
+    assert verdict.word == "clean" and not verdict.spent
+    assert verdict.beyond == {"any trip count": "not shown: the time is over"}
+
+
+@pytest.mark.parametrize("option", ["--any-trips", "--fix", "--mutate"])
+def test_the_verdict_is_printed_first(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("check.sizes.any_trips", "repair.search.candidates", "mutate.table.mutations"):
+        monkeypatch.setattr(f"memmodel.kernel.{name}", stopped)
+    command = written(tmp_path, first=RACE if option == "--fix" else "")
+    done = CliRunner().invoke(app, [*command, option])
+    assert done.exit_code and done.output.startswith("findings: k" if option == "--fix" else "clean: k")
