@@ -22,6 +22,7 @@ OBJECTS = {
         "Mbarrier(complete_tx relaxed cluster) Object(&bar@1 shared_cluster) bytes=16"
     ),
     "mbarrier.arrive.b64 _, [bar];": f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1",
+    "mbarrier.arrive.shared::cluster.b64 _, [bar];": f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1",
     "mbarrier.arrive.relaxed.cluster.b64 _, [bar];": f"Mbarrier(arrive relaxed cluster) {ANYWHERE} count=1",
     "mbarrier.arrive_drop.b64 _, [bar];": f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1 drop",
     "mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [bar@cta1], 2;": (

@@ -133,3 +133,19 @@ def test_an_address_of_a_multicast_is_in_shared_memory(line: str, engine: str) -
     text = f"mov.u64 r2, {MULTICASTS[line]};\nadd.u64 r2, r2, {{0}};\n{line.format('r2')}"
     assert undefined(text.format(0), 0, engine=engine) == "never"
     assert undefined(text.format(far), 0, engine=engine) != "never"
+
+
+COLUMNS = """tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [{at}], {count};
+{sync}ld.shared.b32 {address}, [{at}];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 {address}, {count};
+"""
+
+
+@pytest.mark.parametrize(("count", "word"), [(64, "never"), (96, "sometimes"), (16, "sometimes"), (1024, "sometimes")])
+def test_a_number_of_columns_is_a_power_of_two(count: int, word: str) -> None:
+    """ "nCols must be a power of 2, in the range [32, 512]" (tcgen05.alloc), where all else is as it should be."""
+    here = ".shared .b32 at;\n.tensor .b32 acc[64];\n"
+    litmus = COLUMNS.format(at="at", count="r1", address="r2", sync="")
+    assert (undefined(litmus, count, here) == "never") is (word == "never")
+    kernel = COLUMNS.format(at="%r4", count="%r10", address="%r11", sync="bar.warp.sync -1;\n")
+    assert (not rules(verdict_of(f"mov.u32 %r10, {count};\n{kernel}"))) is (word == "never")

@@ -263,6 +263,15 @@ def test_an_exclusive_allocation(body: str, found: set[str]) -> None:
     assert rules(verdict_of(body)) == found
 
 
+@pytest.mark.parametrize(("other", "found"), [("", set()), (OTHER, {"hang"})])
+def test_an_exclusive_allocation_of_a_pair_belongs_to_both_ctas(other: str, found: set[str]) -> None:
+    """ "If .cta_group::2 is specified, ownership is held jointly by both peer CTAs": neither allocates anything else."""
+    meet = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+    body = allocated(".exclusive" + ALLOC.format(64), ".exclusive" + DEALLOC.format(64), other)
+    body = meet + body.replace("cta_group::1", "cta_group::2") + meet
+    assert rules(verdict_of(body, ctas=2, cluster=2)) == found
+
+
 def test_more_columns_than_are_modelled() -> None:
     verdict = verdict_of(allocated(".exclusive" + ALLOC.format(576), ".exclusive" + DEALLOC.format(576)))
     assert verdict.word == "undecided" and "tensor memory has 512 columns here" in verdict.open[0]

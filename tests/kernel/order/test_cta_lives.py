@@ -54,3 +54,23 @@ STORED:
 def test_the_own_cta_runs() -> None:
     own = PEER.replace("%r2, 1", "%r2, 0") + STORE
     assert rules(verdict_of(own, threads=64, ctas=2, cluster=2)) == set()
+
+
+CANCEL = """@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+fence.mbarrier_init.release.cluster;
+{meet}@%p2 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.{all}b128 [%r2], [%r4];
+"""
+
+
+@pytest.mark.parametrize("everywhere", ["multicast::cluster::all.", ""])
+@pytest.mark.parametrize("stays", [True, False])
+def test_no_cta_that_a_response_goes_to_has_exited(everywhere: str, stays: bool) -> None:
+    """ "The behavior of instruction with .multicast::cluster::all qualifier is undefined if any CTA in the cluster is
+    exited" ("clusterlaunchcontrol.try_cancel").
+    """
+    wait = "AGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;\n@!%p5 bra AGAIN;\n"
+    expect = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n"
+    body = expect + CANCEL.format(meet=MEET.format(""), all=everywhere)
+    body = body.replace(expect, "").replace(MEET.format(""), expect + MEET.format(""))
+    last = wait + MEET.format("") if stays and everywhere else MEET.format("") if stays else ""
+    assert ("undefined-after-exit" in found(body + last)) is (bool(everywhere) and not stays)
