@@ -265,7 +265,7 @@ def test_an_exclusive_allocation(body: str, found: set[str]) -> None:
 
 @pytest.mark.parametrize(("other", "found"), [("", set()), (OTHER, {"hang"})])
 def test_an_exclusive_allocation_of_a_pair_belongs_to_both_ctas(other: str, found: set[str]) -> None:
-    """ "If .cta_group::2 is specified, ownership is held jointly by both peer CTAs": neither allocates anything else."""
+    """ "If .cta_group::2 is specified, ownership is held jointly by both peer CTAs": neither has another one."""
     meet = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
     body = allocated(".exclusive" + ALLOC.format(64), ".exclusive" + DEALLOC.format(64), other)
     body = meet + body.replace("cta_group::1", "cta_group::2") + meet
