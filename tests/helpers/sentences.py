@@ -10,9 +10,17 @@ from __future__ import annotations
 import random
 import re
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
+from helpers.places import ROOT
+
+DATA = ROOT / "tests" / "data" / "sentences.toml"
+PAGE = ROOT / "docs" / "sentences.md"
 SEED = 20261124
 COUNT = 100
 
@@ -97,6 +105,85 @@ def population(folders: Sequence[Path]) -> list[tuple[str, str]]:
 def drawn(sentences: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """`COUNT` of the sentences at random, the same ones for the same pages, in the order of the pages."""
     return [sentences[i] for i in sorted(random.Random(SEED).sample(range(len(sentences)), COUNT))]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that was drawn, with the title of its page, and what is known of it.
+
+    `verdict`: test, refused, not observable or missed. `by`: the tests that notice, `file::name` or a litmus file.
+    `line` and `says`: an instruction that is refused, and a part of the reason. `found`: what the search for the test
+    changed: `mended`, the implementation, or `added`, the tests alone.
+    """
+
+    page: str
+    text: str
+    verdict: str
+    by: tuple[str, ...] = ()
+    line: str = ""
+    says: str = ""
+    found: str = ""
+    why: str = ""
+
+    @property
+    def item(self) -> str:
+        """The sentence as an item of the page."""
+        label = self.verdict + (f", {self.found}" if self.found else "")
+        names = [f"[`{name.removeprefix('litmus/').removesuffix('.litmus')}`](../{name.partition('::')[0]})"
+                 if name.endswith(".litmus") else f"`{name.removeprefix('tests/')}`" for name in self.by]  # fmt: skip
+        said = [f"*… {self.says} …*"] if self.says else []
+        return f"- {self.text}\n  **{label}**: {' '.join([', '.join(names + said), self.why]).strip()}"
+
+
+def stored() -> list[Sentence]:
+    """The sentences of tests/data/sentences.toml, in the order of their pages."""
+    entries = tomllib.loads(DATA.read_text(encoding="utf-8"))["sentence"]
+    return [Sentence(**{**entry, "by": tuple(entry.get("by", ()))}) for entry in entries]
+
+
+INTRODUCTION = """# {count} sentences of the PTX ISA
+
+{count} sentences of the PTX ISA, drawn at random by `tests/helpers/sentences.py`, each with the test that notices if it
+is forgotten, or the reason why none can. They are drawn from {population} sentences: of the pages of PTX ISA 9.1 about
+what memmodel models (the memory consistency model, state spaces, predicates and divergence, data movement, control
+flow, synchronization, matrices of warps and warpgroups, tcgen05, directives), and of what 9.2 to 9.4 added to chapter
+8, ld, st.async, asynchronous copies, mbarrier and tcgen05. Left out are notes, syntax, examples, tables, the sections
+that say which lane holds which element of a matrix, and sentences without a word of rules such as *must*, *undefined*,
+*before* or *default*. Where 9.4 says a sentence otherwise, its words stand here.
+
+A sentence is not taken to be tested because a test has its name. For most, the sentence was taken out of the
+implementation or of the model for a moment, and the test failed. When they were drawn, {mended} were not in the
+implementation (*mended*), and for {added} more no test would have noticed (*added*).
+
+| verdict | sentences | |
+|---|---|---|
+{rows}
+
+This page is made of `tests/data/sentences.toml` by `MEMMODEL_REWRITE=1 pytest tests/docs/test_sentences.py`.
+"""
+MEANINGS = {
+    "test": "a test fails without it",
+    "refused": "what it is about is refused, with the reason that is quoted",
+    "not observable": "about hardware, values that are not computed, or nothing that an answer depends on",
+    "missed": "no test notices, or the implementation lacks it",
+}
+POPULATION = 1198
+"""Sentences in the pages from which tests/data/sentences.toml was drawn."""
+
+
+def page(sentences: Sequence[Sentence]) -> str:
+    """docs/sentences.md."""
+    verdicts, changes = Counter(s.verdict for s in sentences), Counter(s.found for s in sentences)
+    text = INTRODUCTION.format(
+        count=len(sentences),
+        population=f"{POPULATION:,}",
+        mended=changes["mended"],
+        added=changes["added"],
+        rows="\n".join(f"| {verdict} | {verdicts[verdict]} | {meaning} |" for verdict, meaning in MEANINGS.items()),
+    )
+    for title, group in groupby(sentences, lambda sentence: sentence.page):
+        text += f"\n## {title}\n\n" + "\n".join(sentence.item for sentence in group) + "\n"
+    return text
 
 
 if __name__ == "__main__":

@@ -424,3 +424,21 @@ def test_a_name_that_one_cta_declares_is_an_error_elsewhere_unless_the_cta_is_na
         lower_test(read(text.replace("v@cta1", "v")))
     assert caught.value.message == "'v' is declared in CTA 1 alone"
     assert caught.value.hint == "write v@cta1, or map its address with mapa"
+
+
+@pytest.mark.parametrize(
+    ("plain", "hinted"),
+    [
+        *(("ld.global.u32 %r0, [x];", f"ld.global.{word}.u32 %r0, [x];") for word in ("ca", "cg", "cs", "lu", "cv")),
+        *(("st.global.u32 [x], %r0;", f"st.global.{word}.u32 [x], %r0;") for word in ("wb", "cg", "cs", "wt")),
+        ("ld.global.u32 %r0, [x];", "ld.global.L1::evict_last.u32 %r0, [x];"),
+        ("ld.global.u32 %r0, [x];", "ld.global.L2::128B.u32 %r0, [x];"),
+        ("ld.acquire.gpu.global.u32 %r0, [x];", "ld.acquire.gpu.global.L1::no_allocate.u32 %r0, [x];"),
+        ("st.release.sys.global.u32 [x], %r0;", "st.release.sys.global.L1::evict_first.u32 [x], %r0;"),
+    ],
+)
+def test_a_hint_to_the_caches_changes_nothing(plain: str, hinted: str) -> None:
+    """ "The use of a cache operator on an ld or st instruction does not change the memory consistency behavior of the
+    program" ("Cache Operators").
+    """
+    assert shown(ops(blocks(hinted))) == shown(ops(blocks(plain)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.kernel.engines import verdict_of
 from helpers.kernel.samples import judged
 
 from memmodel.base.labels import (
@@ -382,3 +383,20 @@ def test_types_of_accumulators(opcode: str) -> None:
 def test_bits_are_combined_by_an_operation() -> None:
     line = f"wmma.mma.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {PAIR}, {ONE}, {ONE}, {PAIR};"
     assert "names its operation" in judged(line, 32).open[0]
+
+
+@pytest.mark.parametrize(("shape", "registers"), [("16x64b", 1), ("16x128b", 2), ("16x256b", 4), ("32x32b", 1)])
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("head", ["tcgen05.ld", "tcgen05.st"])
+def test_a_shape_has_as_many_registers_as_its_page_says(head: str, shape: str, registers: int, times: int) -> None:
+    """The registers of .x1 in the table of "tcgen05.ld", and as many times more."""
+
+    def refusal(count: int) -> str | None:
+        names = "{" + ", ".join(f"%r{n}" for n in range(10, 10 + count)) + "}"
+        operands = f"{names}, [%r2]" if head.endswith("ld") else f"[%r2], {names}"
+        line = f"{head}.sync.aligned.{shape}.x{times}.b32 {operands};"
+        return next(iter(verdict_of(line, ctas=1).open), None)
+
+    count = registers * times
+    assert "register" not in (refusal(count) or "")
+    assert "register" in (refusal(count + 1) or "") and (count == 1 or "register" in (refusal(count - 1) or ""))

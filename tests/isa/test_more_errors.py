@@ -40,6 +40,9 @@ prefetch.tensormap is for .const and .param memory, or names no state space
     "prefetch.global.L2 [tile];": """
 'tile' is a .shared variable, not .global
     |                      ^^^^^^""",
+    "atom.global.add.u32 %r0, [x], 1, %rd9;": """
+a cache policy needs the qualifier .L2::cache_hint
+    |                                    ^^^^""",
     "prefetchu.L2 [x];": """
 unknown qualifier '.L2' of prefetchu
     |             ^^
