@@ -68,7 +68,7 @@ class Budget:
 
     @property
     def out_of_memory(self) -> str:
-        return f"the budget of {((self.whole or self).memory or 0) / (1 << 20):,.0f} MB of memory ran out"
+        return f"the budget of {((self.whole or self).memory or 0) / 1_000_000:,.0f} MB of memory ran out"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -20,7 +20,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, suggestion
 from memmodel.isa.lower import lower_test
-from memmodel.limits import available, together
+from memmodel.limits import available, together, whole
 from memmodel.lint.warnings import legality_warnings
 from memmodel.litmus.syntax import Expectation
 from memmodel.program.lowered import LoweredTest
@@ -190,16 +190,19 @@ def explain_all(
     from memmodel.why.explanation import explanation
     from memmodel.why.limited import reasons
 
-    options, loaded = Options(engine, budget, bound), load(model)
-    for steps in questions(lowered(test, ask)):
-        report = report_on(steps, loaded, options)
-        with reasons(report.answer, options.budget):
-            explained = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
-        if readings:
-            from memmodel.report.depends import dependences
+    options = Options(engine, budget, bound)
+    with whole(budget):
+        loaded, asked = load(model), questions(lowered(test, ask))
+    for steps in asked:
+        with whole(budget):
+            report = report_on(steps, loaded, options)
+            with reasons(report.answer, options.budget):
+                explained = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
+            if readings:
+                from memmodel.report.depends import dependences
 
-            under = under_readings(steps, options)
-            explained = replace(explained, depends=dependences(under, load))
+                under = under_readings(steps, options)
+                explained = replace(explained, depends=dependences(under, load))
         yield explained
 
 

@@ -19,7 +19,8 @@ from memmodel.base.oneline import shown
 from memmodel.base.resources import DEFAULT_MODEL, cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
-from memmodel.errors import InputError, TooLarge
+from memmodel.errors import BudgetSpent, InputError, TooLarge
+from memmodel.limits import whole
 from memmodel.lint.published import known_difference
 from memmodel.report.expect import FAILS, HOLDS, word_for
 from memmodel.report.report import Report, Status
@@ -202,7 +203,8 @@ def run_job(job: Job, settings: Settings) -> list[Entry]:
 
 def _run_file(job: Job, settings: Settings) -> list[Entry]:
     verdicts = _verdicts(settings)
-    asked = verdicts.posed(api.read(job.path), job.ask)
+    with whole(settings.budget):
+        asked = verdicts.posed(api.read(job.path), job.ask)
     options = Options(settings.engine, settings.budget, settings.bound)
 
     return [entry for posed in asked for entry in _question(job, posed, verdicts, options, settings)]
@@ -218,7 +220,8 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
         if not job.models and name not in settings.under:
             word = word or word_for(expectations, settings.against or name)
             name = cat.named_by(job.path, name)
-        report = verdicts.report(posed, name, options, expected=word, against=settings.against)
+        with whole(settings.budget):
+            report = verdicts.report(posed, name, options, expected=word, against=settings.against)
         known = known_difference(posed.steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
         return [Entry(job.path, report.model, outcome, report, known or "")]
@@ -273,6 +276,8 @@ def failed(path: str, model: str | None, error: Exception) -> Entry:
     if isinstance(error, InputError):
         outcome = Outcome.UNDECIDED if isinstance(error, TooLarge) else Outcome.BAD
         return Entry(path, model, outcome, message=error.render(), span=error.span)
+    if isinstance(error, BudgetSpent):
+        return Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {error}")
     if isinstance(error, MemoryError | RecursionError):
         what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
         return Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {what}")

@@ -25,8 +25,14 @@ from memmodel.answer import Budget
 from memmodel.collecting import COLLECTING
 from memmodel.errors import BudgetSpent
 
-GRACE = 0.5
+GRACE = 0.3
 """Seconds past the budget before the work is stopped from outside; the engines' own limits come first."""
+
+LAST = 0.7
+"""Seconds past the budget before all work of an answer is stopped, reading and explaining included."""
+
+SLACK = 64 << 20
+"""Bytes past the memory of a budget at which the system gives no more: one object may be larger than a machine."""
 
 AGAIN = 1.0
 """Seconds that the engine has to give what it has found before it is stopped for good."""
@@ -69,6 +75,43 @@ def memory_in_use() -> int:
     except ImportError:
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+_HELD = [False]
+
+
+def hold_memory() -> None:
+    """From now on the system gives the process no more memory than its budgets and SLACK. For a process that is all
+    memmodel's own."""
+    _HELD[0] = True
+
+
+class _DataLimit:
+    """The system's limit on the writable memory of the process, while it is lowered; nothing where it has none."""
+
+    def __init__(self, more: int) -> None:
+        self._before: tuple[int, int] | None = None
+        if not _HELD[0]:
+            return
+        try:
+            import resource
+
+            with open("/proc/self/statm", "rb") as handle:
+                most = int(handle.read().split()[5]) * os.sysconf("SC_PAGE_SIZE") + more + SLACK
+            soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            if soft == resource.RLIM_INFINITY or most < soft:
+                resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+                self._before = soft, hard
+        except (ImportError, OSError, ValueError, IndexError):
+            return
+
+    def lift(self) -> None:
+        """As it was before."""
+        if self._before is not None:
+            import resource
+
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_DATA, self._before)
 
 
 class _Usage:
@@ -143,11 +186,12 @@ _SIGNALS = _Signals()
 class Limits:
     """`with Limits(budget):` raises BudgetSpent inside the block when time or memory is used up.
 
-    Whoever catches it inside the block has AGAIN seconds to finish.
+    Whoever catches it inside the block has AGAIN seconds to finish. `grace`: seconds past the budget before that.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, grace: float = GRACE) -> None:
         self.budget = budget
+        self._grace = grace
         self._interrupt: Callable[[], None] | None = None
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
@@ -161,6 +205,7 @@ class Limits:
         self._outer: ReferenceType[Limits] | None = _CURRENT.__dict__.get("limits")
         _CURRENT.limits = ref(self)
         self._usage = _Usage(self.budget)
+        self._data = _DataLimit(self._usage.most_memory)
         COLLECTING.rarely()
         self._heard = _SIGNALS.hear()
         _WATCHER.add(self)
@@ -174,7 +219,10 @@ class Limits:
         if self._heard is not None:
             signal.set_wakeup_fd(self._heard)
         _CURRENT.limits = self._outer
+        self._data.lift()
         COLLECTING.as_before()
+        if isinstance(error, MemoryError):
+            raise BudgetSpent(self._usage.budget.out_of_memory) from error
 
     @property
     def over(self) -> bool:
@@ -201,7 +249,7 @@ class Limits:
         if monotonic() < self._again:
             return True
         usage = self._usage
-        if usage.seconds_left() + GRACE < 0:
+        if usage.seconds_left() + self._grace < 0:
             return self._stop(usage.budget.out_of_seconds)
         if self._interrupt is None and usage.overworked():
             return self._stop(usage.budget.out_of_effort)
@@ -241,9 +289,11 @@ class Limits:
 
         `interrupt` may be called at any time in between, by another thread, also where there is nothing to interrupt.
         """
+        chain = tuple(self._chain())
         before = self._usage.computed()
-        with self._lock:
-            self._interrupt = interrupt
+        for limits in chain:
+            with limits._lock:
+                limits._interrupt = interrupt
         try:
             yield
         finally:
@@ -251,17 +301,26 @@ class Limits:
             together: _Together | None = _CURRENT.__dict__.get("together")
             if together is not None:
                 together.usage.solver += passed
-            with self._lock:
-                self._usage.solver += passed
-                self._interrupt, self._woken = None, False
+            for limits in chain:
+                with limits._lock:
+                    limits._usage.solver += passed
+                    limits._interrupt, limits._woken = None, False
             self.settle()
 
     def settle(self) -> None:
         """Between two calls under `outside`, where an exception does no harm: raise what would come at its end."""
-        with self._lock:
-            spent, self._spent = self._spent, None
-        if spent is not None:
-            raise spent
+        for limits in self._chain():
+            with limits._lock:
+                spent, limits._spent = limits._spent, None
+            if spent is not None:
+                raise spent
+
+    def _chain(self) -> Iterator[Limits]:
+        """These limits and those around them, which the same thread works under."""
+        limits: Limits | None = self
+        while limits is not None:
+            yield limits
+            limits = None if limits._outer is None else limits._outer()
 
 
 _CURRENT = threading.local()
@@ -358,7 +417,12 @@ class _Together:
         self._effort += sum(spent() for spent in self._counts)
         self._counts.clear()
         usage, budget = self.usage, self.usage.budget
-        left = Budget(budget.effort - self._effort, usage.seconds_left(), min(usage.memory_left(), usage.most_memory))
+        left = Budget(
+            budget.effort - self._effort,
+            usage.seconds_left(),
+            min(usage.memory_left(), usage.most_memory),
+            budget.whole or budget,
+        )
         if left.effort <= 0 or usage.overworked():
             raise BudgetSpent(budget.out_of_effort)
         if left.seconds <= 0:
@@ -379,6 +443,14 @@ def together(budget: Budget) -> Iterator[None]:
         _CURRENT.together = outer
 
 
+@contextmanager
+def whole(budget: Budget) -> Iterator[None]:
+    """Everything inside the block shares one budget: what is answered, and also what no engine watches, such as reading
+    and explaining. Raises BudgetSpent."""
+    with together(budget), Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), LAST):
+        yield
+
+
 def available(budget: Budget) -> Budget:
     """The budget of one answer: what is left of the one shared, if any. Raises BudgetSpent if nothing is."""
     shared: _Together | None = _CURRENT.__dict__.get("together")
@@ -389,6 +461,7 @@ def available(budget: Budget) -> Budget:
         min(left.effort, budget.effort),
         min(left.seconds, budget.seconds),
         min(left.memory or _MOST, budget.memory or default_memory()),
+        left.whole,
     )
 
 

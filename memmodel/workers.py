@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from memmodel.limits import hold_memory
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.connection import Connection
@@ -125,6 +127,7 @@ def settle(begin: Callable[[], None]) -> None:
     from threading import Thread
 
     begin()
+    hold_memory()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # a worker that ended first would look like one that died
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -16,7 +16,7 @@ from typing import ParamSpec, TextIO
 
 from memmodel.base.codes import Exit as Exit
 from memmodel.base.codes import worst as worst
-from memmodel.errors import InputError, TooLarge, exhausted
+from memmodel.errors import BudgetSpent, InputError, TooLarge, exhausted
 
 P = ParamSpec("P")
 
@@ -64,6 +64,9 @@ def _code_of(error: BaseException) -> int:
             return Exit.PIPE_CLOSED
         complain(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
         return Exit.BAD_INPUT
+    if isinstance(error, BudgetSpent):
+        complain(f"undecided: {error}")
+        return Exit.UNDECIDED
     if isinstance(error, (MemoryError, RecursionError)):
         complain(f"undecided: {exhausted(error)}")
         return Exit.UNDECIDED

@@ -54,6 +54,10 @@ def perform(argv: Sequence[str] | None) -> int:
     if sys.stdout is None:
         sys.stdout = _Closed()
     sys.unraisablehook = _unraisable
+    if argv is None:
+        from memmodel.limits import hold_memory
+
+        hold_memory()
     with _signals():
         return guarded_code(lambda: _command(app, argv))
 

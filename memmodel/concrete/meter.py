@@ -43,7 +43,7 @@ class Meter:
         self._effort = budget.effort if trial is None else min(int(PREPARING * trial), budget.effort)
         self._trial = trial
         self._ready = 0
-        self._seconds = budget.seconds
+        self._out_of_seconds = budget.out_of_seconds
         self._deadline = monotonic() + budget.seconds
         self._look = 0
         self._weight = 1.0
@@ -80,4 +80,4 @@ class Meter:
         if self.spent >= self._look:
             self._look = self.spent + _CLOCK_EVERY
             if monotonic() > self._deadline:
-                raise BudgetSpent(f"the budget of {self._seconds:g} seconds ran out")
+                raise BudgetSpent(self._out_of_seconds)

@@ -17,7 +17,7 @@ from memmodel.limits import Limits, available, together
 
 T = TypeVar("T")
 
-LEAST, MOST = 1.0, 10.0
+LEAST, MOST = 0.3, 10.0
 """Seconds that all reasons of one answer may take together."""
 
 

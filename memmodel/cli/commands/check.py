@@ -62,6 +62,7 @@ def check(
     from memmodel.cli.models import hear
     from memmodel.cli.results import Results
     from memmodel.library import CODES
+    from memmodel.limits import whole
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
@@ -72,7 +73,8 @@ def check(
         return run_readings(batch.collect(files, missing=True), settings, ask, json_out=json_out)
     models = model or (DEFAULT_MODEL,)
     hear(models, include, strict_names=strict_names, kept=not no_cache)
-    batch.preload(models)
+    with whole(settings.budget):
+        batch.preload(models)
     codes: list[Exit] = []
     paths = batch.collect(files, missing=True)
     with Results(json_out) as results:
@@ -99,10 +101,13 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
     """List all final states, and which of them satisfy the condition."""
     from memmodel import api
     from memmodel.cli.models import hear
+    from memmodel.limits import whole
     from memmodel.report.text import outcomes_lines
 
     hear((model,), include)
-    outcomes = api.outcomes(file, model, engine=judging.engine, budget=judging.cost(), bound=judging.bound)
+    cost = judging.cost()
+    with whole(cost):
+        outcomes = api.outcomes(file, model, engine=judging.engine, budget=cost, bound=judging.bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(outcomes, style_for(sys.stdout))))
     if json_out:

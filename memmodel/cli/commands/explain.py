@@ -101,18 +101,21 @@ def draw(
     """
     from memmodel import api
     from memmodel.cli.models import hear
+    from memmodel.limits import whole
     from memmodel.report.picture.draw import draw as picture
     from memmodel.report.picture.draw import draw_focus, format_of
     from memmodel.report.text import verdict
 
     form = format_of(output)
     hear((model,), include)
-    report = api.check(file, model, engine=judging.engine, budget=judging.cost(), bound=judging.bound)
-    if everything:
-        text = picture(report, form, finding, show, hide)
-    else:
-        depends = api.depends(report) if readings else ()
-        text = draw_focus(report, form, finding, show, hide, depends)
+    cost = judging.cost()
+    with whole(cost):
+        report = api.check(file, model, engine=judging.engine, budget=cost, bound=judging.bound)
+        if everything:
+            text = picture(report, form, finding, show, hide)
+        else:
+            depends = api.depends(report) if readings else ()
+            text = draw_focus(report, form, finding, show, hide, depends)
     if output != STANDARD_OUTPUT:
         say(verdict(report, style_for(sys.stdout)))
     write_out(output, text)

@@ -106,6 +106,7 @@ def kernel(
     """
     from memmodel import cat
     from memmodel.kernel.check import check_kernel
+    from memmodel.limits import whole
 
     if launch_schema or init_launch:
         return _printed(file, entry, schema=launch_schema)
@@ -116,7 +117,8 @@ def kernel(
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:
         told = None if json_out == "-" else _Output(None, None, statistics=statistics).verdict
-        code, data = mutations(file, launch, entry, model, jobs, timeout or 600.0, told)
+        cost = parse_budget(budget, timeout or SECONDS, memory)
+        code, data = mutations(file, launch, entry, model, jobs, cost, told)
         if json_out != "-":
             show_table(data)
         if json_out:
@@ -124,15 +126,16 @@ def kernel(
         return code
     cost = parse_budget(budget, timeout or SECONDS, memory)
     looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
-    if fix:
-        repairs = _repairs(file, launch, entry, model, looked_at, schedules, assume_pure, cost, out.verdict)
-        return out.rest(repairs.base, repairs)
-    verdict = check_kernel(
-        file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
-        schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
-        any_grid=any_grid, any_trips=any_trips, told=out.verdict,
-    )  # fmt: skip
-    return out.rest(verdict)
+    with whole(cost):
+        if fix:
+            repairs = _repairs(file, launch, entry, model, looked_at, schedules, assume_pure, cost, out.verdict)
+            return out.rest(repairs.base, repairs)
+        verdict = check_kernel(
+            file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
+            schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
+            any_grid=any_grid, any_trips=any_trips, told=out.verdict,
+        )  # fmt: skip
+        return out.rest(verdict)
 
 
 def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:

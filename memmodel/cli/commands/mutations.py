@@ -14,6 +14,7 @@ from memmodel.cli.terminal import ticker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memmodel.answer import Budget
     from memmodel.kernel.mutate.table import MutationTable
     from memmodel.kernel.order.verdict import KernelVerdict
 
@@ -24,24 +25,28 @@ def mutate(
     entry: str | None,
     model: str,
     jobs: int,
-    seconds: float,
+    budget: Budget,
     told: Callable[[KernelVerdict], None] | None,
 ) -> tuple[Exit, dict[str, Any]]:
-    """Judge all mutants. `told`: is given the verdict on the kernel itself, before. Exit code: that of this verdict."""
+    """Judge all mutants. `budget`: of all together. `told`: is given the verdict on the kernel itself, before. Exit
+    code: that of this verdict.
+    """
     from memmodel.cat.load import load_model
     from memmodel.kernel.check.inputs import entry_of
     from memmodel.kernel.launch import read_launch
     from memmodel.kernel.mutate.mutations import mutations
     from memmodel.kernel.mutate.table import mutation_table
+    from memmodel.limits import whole
     from memmodel.ptx.module.reader import read_module
 
-    module, description = read_module(file), read_launch(launch)
-    function = entry_of(module, entry or description.kernel)
-    with ticker(len(mutations(function))) as tick:
-        table = mutation_table(
-            module, function, description, load_model(model), jobs=jobs, seconds=seconds, progress=tick.done, told=told
-        )
-        tick.hide()
+    with whole(budget):
+        module, description = read_module(file), read_launch(launch)
+        function, loaded = entry_of(module, entry or description.kernel), load_model(model)
+        with ticker(len(mutations(function))) as tick:
+            table = mutation_table(
+                module, function, description, loaded, jobs=jobs, budget=budget, progress=tick.done, told=told
+            )
+            tick.hide()
     return _code(table), record(table)
 
 

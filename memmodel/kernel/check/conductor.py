@@ -34,7 +34,7 @@ from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.order.conditions import residents
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
-from memmodel.limits import Limits
+from memmodel.limits import Limits, available
 from memmodel.ptx.module.reader import read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
@@ -100,7 +100,7 @@ def judged(
     reports: list[VerdictSoFar] = []
     standing: list[VerdictSoFar] = []
     try:
-        with rarely_collecting() if budget is None else Limits(budget):
+        with rarely_collecting() if budget is None else Limits(available(budget)):
             _reported(case, reports)
             standing.append(_standing(reports, ""))
             if told is not None:
@@ -109,6 +109,7 @@ def judged(
                 standing[0].beyond()
     except BudgetSpent as spent:
         if not standing:
+            reports = reports or [VerdictSoFar(case)]
             reports[-1].spent(str(spent))
             standing.append(_standing(reports, str(spent)))
             if told is not None:

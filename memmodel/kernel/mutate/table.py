@@ -11,14 +11,14 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import monotonic
 
 from memmodel.answer import Budget
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.syntax import Model
-from memmodel.errors import InputError
+from memmodel.errors import BudgetSpent, InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.check.inputs import reading_models
@@ -27,8 +27,12 @@ from memmodel.kernel.mutate.mutations import Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.limits import shared
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import abandon, settle
+
+LEAST = 60.0
+"""Seconds that one mutant may take, if the budget of all has them left."""
 
 SCHEDULES = 4
 """Explored for each mutant whose control flow depends on the schedule."""
@@ -79,24 +83,30 @@ class MutationTable:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What all mutants share. `known`: what each reading finds in the kernel and the model does not."""
+    """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
+    kernel and the model does not."""
 
     module: PtxModule
     entry: PtxFunction
     launch: Launch
     model: Model
     budget: Budget
+    until: float
     base: KernelVerdict
     order: LaunchOrder | None
     readings: tuple[tuple[str, str, Model], ...]
     known: dict[str, set[object]]
+
+    def left(self) -> Budget:
+        """What one verdict may cost now."""
+        return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self.until - monotonic())))
 
     def needing(self, mutant: PtxFunction) -> list[str]:
         """The readings that find something in an unnoticed mutant which they do not find in the kernel."""
         if not self.readings:
             return []
         options = CheckOptions(SCHEDULES, readings=self.readings)
-        verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.budget).verdict
+        verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
         new = _found(verdict)
         return [name for name, findings in new.items() if not findings <= self.known.get(name, set())]
 
@@ -117,40 +127,43 @@ def mutation_table(
     model: Model,
     *,
     jobs: int = 1,
-    seconds: float = 600.0,
-    budget: Budget | None = None,
+    budget: Budget = Budget(seconds=600.0),
     started: Callable[[int], None] | None = None,
     progress: Callable[[str], None] | None = None,
     told: Callable[[KernelVerdict], None] | None = None,
 ) -> MutationTable:
     """Judge every mutant.
 
-    `told`: is given the verdict on the kernel itself, before. `seconds`: of all together; what is left then is listed
+    `told`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is listed
     as not judged.
     """
-    until = monotonic() + seconds
-    each = budget or Budget(seconds=max(60.0, seconds / 4))
+    until = monotonic() + budget.seconds
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
-    kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES, readings=readings)), each)
+    kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES, readings=readings)), budget)
     base, known = kernel.verdict, _found(kernel.verdict)
     base.readings = []  # the verdict of the table is the model's own
     if told is not None:
         told(base)
-    work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(kernel.representative), readings, known)
+    each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
     changes = mutations(entry)
     if started is not None:
         started(len(changes))
     table = MutationTable(base)
     results: dict[int, MutantResult] = {}
-    for number, result in _judged(work, changes, jobs, until):
-        results[number] = result
-        if progress is not None:
-            progress(f"line {result.mutation.instruction.line}")
+    try:
+        order = LaunchOrder.of(kernel.representative)
+        work = _Work(module, entry, launch, model, each, until, base, order, readings, known)
+        for number, result in _judged(work, changes, jobs):
+            results[number] = result
+            if progress is not None:
+                progress(f"line {result.mutation.instruction.line}")
+    except BudgetSpent:  # what is missing is listed as not judged
+        pass
     table.results = [results.get(number, MutantResult(change, Noticed.LATE)) for number, change in enumerate(changes)]
     return table
 
 
-def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> Iterator[tuple[int, MutantResult]]:
+def _judged(work: _Work, changes: list[Mutation], jobs: int) -> Iterator[tuple[int, MutantResult]]:
     """Results as they come; what is removed is judged before what is weakened."""
     parallel = jobs > 1 and "fork" in multiprocessing.get_all_start_methods()
     numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != "removed")
@@ -158,7 +171,7 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> It
     try:
         if not parallel:
             for number in numbers:
-                if monotonic() > until:
+                if monotonic() > work.until:
                     return
                 noticed, how = _mutant(number)
                 yield number, MutantResult(changes[number], noticed, how)
@@ -167,7 +180,7 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> It
         with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), context, settle, (_nothing,)) as pool:
             waiting = {pool.submit(_mutant, number): number for number in numbers}
             try:
-                for future in as_completed(waiting, timeout=max(0.0, until - monotonic())):
+                for future in as_completed(waiting, timeout=max(0.0, work.until - monotonic())):
                     number = waiting[future]
                     noticed, how = future.result()
                     yield number, MutantResult(changes[number], noticed, how)
@@ -192,7 +205,7 @@ def _mutant(number: int) -> tuple[Noticed, str]:
     try:
         options = CheckOptions(SCHEDULES, first=True, known=frozenset(finding.key for finding in work.base.serious))
         case = KernelCase(work.module, change.of(work.entry), work.launch, work.model, options)
-        mutant = judged(case, work.budget)
+        mutant = judged(case, work.left())
     except InputError as error:
         return Noticed.UNDECIDED, error.message
     noticed, how = compared(work.base, mutant.verdict)

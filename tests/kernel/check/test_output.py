@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from helpers.kernel.samples import FENCE, NEIGHBOUR, copy, entry, judged, launch, module
 from helpers.places import ROOT
 
+from memmodel.answer import Budget
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.kernel.check.case import CheckOptions
@@ -225,7 +226,7 @@ def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
     first, second = (one.mutation.instruction.line for one in table.results)
     assert f"are also ordered by bar.sync at line {second}" in table.results[0].how
     assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
-    late = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), seconds=-1)
+    late = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), budget=Budget(seconds=-1))
     assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
 
 

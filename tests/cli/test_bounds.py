@@ -1,0 +1,108 @@
+"""What a person bounds is bounded: all of a command's work, and by the number that was given."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers import fuzz
+from helpers.places import ROOT
+
+from memmodel import limits
+from memmodel.answer import Budget
+from memmodel.base.resources import suite_dir
+from memmodel.errors import BudgetSpent
+
+
+def run(*argv: object, folder: Path) -> tuple[int, str, float]:
+    """The code, what is said, and seconds of the processor."""
+    began = os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "memmodel", *map(str, argv)],
+        cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    ended = os.times()
+    used = ended.children_user + ended.children_system - began.children_user - began.children_system
+    return done.returncode, done.stdout + done.stderr, used
+
+
+def kernel_that_takes_long(folder: Path) -> list[str]:
+    """A loop of many rounds, and its launch."""
+    import json
+
+    text = fuzz.KERNEL.replace("WAIT:", "mov.u32 %r30, 0;\nROUND:\nadd.u32 %r30, %r30, 1;\n"
+                               "setp.lt.u32 %p7, %r30, 100000000;\n@%p7 bra ROUND;\nWAIT:")  # fmt: skip
+    (folder / "k.ptx").write_text(text)
+    (folder / "l.json").write_text(json.dumps(fuzz.LAUNCH))
+    return ["kernel", "k.ptx", "--launch", "l.json"]
+
+
+@pytest.mark.parametrize("more", [(), ("--mutate",), ("--fix",), ("--readings",), ("--any-grid",)])
+def test_seconds_of_a_kernel(more: tuple[str, ...], tmp_path: Path) -> None:
+    code, said, used = run(*kernel_that_takes_long(tmp_path), *more, "--timeout", 2, folder=tmp_path)
+    assert code == 3 and used < 2 + 1 + 1, said  # its bound, what may be beyond it, and the start
+    assert "--mutate" in more or "the budget of 2 seconds ran out" in said
+
+
+def test_memory_of_mutants(tmp_path: Path) -> None:
+    argv = kernel_that_takes_long(tmp_path)
+    _, said, _ = run(*argv, "--mutate", "--timeout", 3, "--memory", "100M", folder=tmp_path)
+    assert "internal" not in said
+
+
+def test_a_text_of_nothing_but_lines(tmp_path: Path) -> None:
+    argv = kernel_that_takes_long(tmp_path)
+    with (tmp_path / "k.ptx").open("a") as file:
+        file.write("\n" * 20_000_000)
+    code, said, used = run(*argv, "--timeout", 2, folder=tmp_path)
+    assert code == 3 and used < 4, said
+
+
+def test_a_budget_that_is_shared_is_named_as_it_was_given(tmp_path: Path) -> None:
+    test = suite_dir() / "bytes" / "B13.litmus"
+    (tmp_path / "m.cat").write_text('"m"\nempty fr as NoFr\n')
+    code, said, _ = run("check", test, "--model", "m.cat", "--engine", "enumerate", "--timeout", 1.5, folder=tmp_path)
+    assert code == 3 and "the budget of 1.5 seconds ran out" in said
+    code, said, _ = run("fix", test, "--model", "m.cat", "--engine", "enumerate", "--timeout", 1.5, folder=tmp_path)
+    assert code == 3 and not re.search(r"of \d+\.\d{2,} seconds", said)
+
+
+def test_one_object_that_is_larger_than_the_memory() -> None:
+    """MemoryError is the end of the budget, wherever it comes from."""
+    with (
+        pytest.raises(BudgetSpent, match="the budget of 100 MB of memory ran out"),
+        limits.whole(Budget(memory=100_000_000)),
+    ):
+        raise MemoryError
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of the system as Linux has it")
+def test_the_system_gives_no_more_than_the_budget() -> None:
+    script = (
+        "from memmodel import limits\nfrom memmodel.answer import Budget\nfrom memmodel.errors import BudgetSpent\n"
+        "limits.hold_memory()\n"
+        "try:\n    with limits.whole(Budget(memory=100_000_000)): bytearray(400_000_000)\n"
+        "except BudgetSpent as spent: print(spent)\n"
+        "bytearray(400_000_000)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout == "the budget of 100 MB of memory ran out\n"
+
+
+def test_limits_within_limits_interrupt_a_library() -> None:
+    """What the outer ones stop inside a library is raised when it has returned."""
+    interrupted: list[float] = []
+    with (
+        pytest.raises(BudgetSpent),
+        limits.whole(Budget(seconds=0.2)),
+        limits.Limits(Budget(seconds=60)),
+        limits.outside(lambda: interrupted.append(time.monotonic())),
+    ):
+        while not interrupted:
+            time.sleep(0.01)
