@@ -217,7 +217,8 @@ class Answer:
     never). `axioms`: for never, the axioms that forbid the condition. `findings`: over all executions that end, or in
     which some thread waits for ever; one for each flag and pair of places in the test. `reason`: why it is undecided or
     vacuous. `unsearched`: what was not looked at, and why; "" if the findings are complete. `with_condition`: the flags
-    that are also raised in some execution that satisfies the condition; None: not looked for.
+    that are also raised in some execution that satisfies the condition; None: not looked for. `judged`: how many
+    candidates enumeration judged.
     """
 
     observation: Observation
@@ -231,6 +232,7 @@ class Answer:
     times: Times = Times()
     events: int = 0
     with_condition: tuple[str, ...] | None = None
+    judged: int = 0
 
     def __repr__(self) -> str:
         because = f"forbidden by {', '.join(self.axioms)}" if self.axioms else ""
@@ -246,6 +248,30 @@ class Answer:
     def hang(self) -> Finding | None:
         """An execution in which some thread waits for ever."""
         return next((finding for finding in self.findings if finding.flag == HANG), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What the engine that did not give an answer says of it. `reason`: why it says nothing; empty if it agrees.
+    `executions`: how many candidates enumeration judged.
+    """
+
+    engine: str
+    executions: int = 0
+    reason: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.reason
+
+    @property
+    def text(self) -> str:
+        """`confirmed by enumeration: 36 executions`, `confirmed by Z3`, `not confirmed: too large to enumerate`."""
+        if self.reason:
+            return f"not confirmed: {self.reason}"
+        if self.engine == "z3":
+            return "confirmed by Z3"
+        return f"confirmed by enumeration: {self.executions:,} execution{'' if self.executions == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

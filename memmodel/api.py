@@ -13,12 +13,12 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
-from memmodel.answer import HANG, Answer, Budget, Observation, Outcomes
+from memmodel.answer import HANG, Answer, Budget, Confirmation, Observation, Outcomes
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import BudgetSpent, suggestion
+from memmodel.errors import BudgetSpent, InternalError, suggestion
 from memmodel.isa.lower import lower_test
 from memmodel.limits import available, together, whole
 from memmodel.lint.warnings import legality_warnings
@@ -283,6 +283,30 @@ def bare_report(steps: LoweredTest, model: Model, options: Options, reading: flo
     """Judge a test, whatever is expected of it. What is said depends on the test, the model and the options alone."""
     answer = judge(steps, model, options)
     return Report.of(steps, model, replace(answer, times=replace(answer.times, parse=reading)), None, options)
+
+
+def confirmed(report: Report, steps: LoweredTest, model: Model, options: Options) -> Report:
+    """A report with what the engine that did not give its answer says of it. Raises InternalError if it says otherwise.
+
+    An undecided answer has nothing to confirm.
+    """
+    answer = report.answer
+    if answer.observation is Observation.UNDECIDED:
+        return report
+    other = "z3" if answer.engine == "enumerate" else "enumerate"
+    if other == "enumerate" and not engine.few_enough(steps, options):
+        return replace(report, confirmation=Confirmation(other, reason="too large to enumerate"))
+    second = judge(steps, model, replace(options, engine=other))
+    if second.observation is Observation.UNDECIDED:
+        return replace(report, confirmation=Confirmation(other, reason=second.reason or "the budget ran out"))
+    searched = not (answer.unsearched or second.unsearched)
+    if answer.observation is not second.observation or (searched and set(answer.flags) != set(second.flags)):
+        said = " and ".join(
+            f"{given.engine} answers {given.observation.value} (flags: {', '.join(given.flags) or 'none'})"
+            for given in (answer, second)
+        )
+        raise InternalError(f"{report.test} under {report.model}: {said}")
+    return replace(report, confirmation=Confirmation(other, second.judged))
 
 
 def expecting(report: Report, expectations: Sequence[Expectation], word: str | None) -> Report:

@@ -61,7 +61,8 @@ class Settings:
     `against`: the model whose Expect words count, instead of the one run. `under`: models under which every test runs
     as well; where a file says nothing of one, what it expects of the default model is expected. `include`: folders that
     models may include from. `kept`: what was judged before is looked up, and what is judged now is kept. `resume`: a
-    file that keeps what this run has done, undecided answers too.
+    file that keeps what this run has done, undecided answers too. `confirm`: the engine that did not give an answer is
+    asked as well.
     """
 
     engine: str = "auto"
@@ -72,6 +73,7 @@ class Settings:
     include: tuple[str, ...] = ()
     kept: bool = False
     resume: str | None = None
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -222,6 +224,9 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
             name = cat.named_by(job.path, name)
         with whole(settings.budget):
             report = verdicts.report(posed, name, options, expected=word, against=settings.against)
+        if settings.confirm:
+            with whole(settings.budget):
+                report = api.confirmed(report, posed.steps, api.load(name), options)
         known = known_difference(posed.steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
         return [Entry(job.path, report.model, outcome, report, known or "")]
@@ -310,7 +315,11 @@ def summary(entries: Sequence[Entry], unlisted: int, seconds: float) -> str:
         f"{count[Outcome.BAD]} bad",
         f"{count[Outcome.UNDECIDED]} undecided",
     ]
+    confirmations = [entry.report.confirmation for entry in entries if entry.report and entry.report.confirmation]
+    asked, confirmed = len(confirmations), sum(confirmation.agrees for confirmation in confirmations)
     rare = (
+        (confirmed, "confirmed"),
+        (asked - confirmed, "not confirmed"),
         (count[Outcome.KNOWN], "known differences"),
         (count[Outcome.NO_EXPECTATION], "without expectation"),
         (count[Outcome.INTERNAL], "internal errors"),

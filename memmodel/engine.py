@@ -26,6 +26,9 @@ FEW_PLAIN = 250
 Of a program of plain reads, writes and fences the estimate counts what enumeration does try; in others most of what it
 counts is ruled out before it is tried."""
 
+MANY = 1e9
+"""With more candidates by the estimate, nobody waits for an enumeration."""
+
 ATOMIC = 8
 """Of a plain program with atomics, so many times as many candidates may be tried: each atomic reads the last write."""
 
@@ -158,6 +161,13 @@ def _outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
 
 def _reason(error: TooLarge | BudgetSpent) -> str:
     return error.message if isinstance(error, TooLarge) else str(error)
+
+
+def few_enough(lowered: LoweredTest, options: Options) -> bool:
+    """True if all candidates of a test may be tried in some time, by the estimate."""
+    from memmodel.enumeration.estimate import estimate
+
+    return estimate(lowered, options.bound) <= MANY
 
 
 def choose(lowered: LoweredTest, options: Options, plain: int = FEW_PLAIN) -> str:

@@ -141,6 +141,9 @@ memory_option = click.option(
 )
 jobs_option = click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 json_option = click.option("--json", "json_out", metavar="OUT", help="Write JSON there; - is standard output.")
+confirm_option = click.option(
+    "--confirm", is_flag=True, help="Ask the other engine too; if it answers otherwise, that is an internal error."
+)
 no_cache_option = click.option(
     "--no-cache", is_flag=True, help="Judge everything anew, and keep nothing; see `memmodel cache`."
 )

@@ -92,6 +92,7 @@ def enumerate_answer(
         with_condition=tuple(name for name in search.result.raised if name in search.result.with_condition)
         if findings
         else None,
+        judged=search.result.judged,
     )
 
 

@@ -61,7 +61,8 @@ class SearchResult:
 
     `found`: key -> a consistent candidate. `blamed`: sets of axioms; from each set, at least one axiom forbids
     something wanted. `flags`: (flag, positions) -> candidate and events. `raised`: flag -> a candidate that raises it.
-    `with_condition`: the flags that are raised where the condition holds.
+    `with_condition`: the flags that are raised where the condition holds. `judged`: how many candidates were refused
+    or accepted; one that is refused before all of it is chosen stands for all that begin like it.
     """
 
     found: dict[Key, Candidate] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class SearchResult:
     flags: dict[tuple[str, frozenset[Position]], tuple[Candidate, int, int]] = field(default_factory=dict)
     raised: dict[str, Candidate] = field(default_factory=dict)
     with_condition: set[str] = field(default_factory=set)
+    judged: int = 0
 
 
 class Search:
@@ -297,8 +299,10 @@ class _Combination:
         return self.search.has_flags or self.search.adds(self.keys)
 
     def _refused(self, failed: frozenset[str]) -> bool:
-        if failed and self.blames and True not in self.result.found:
-            self.result.blamed.add(failed)
+        if failed:
+            self.result.judged += 1
+            if self.blames and True not in self.result.found:
+                self.result.blamed.add(failed)
         return bool(failed)
 
     def _failed(self, stage: int, values: Values) -> frozenset[str]:
@@ -363,6 +367,7 @@ class _Combination:
 
     def _accept(self, candidate: Candidate, endings: list[tuple[Key, dict[Cell, int]]], raised: Raised) -> None:
         """Keep what a consistent candidate adds."""
+        self.result.judged += 1
         if self.stopped is None:
             for test, pairs in raised:
                 self._record(candidate, test, pairs)

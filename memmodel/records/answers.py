@@ -61,6 +61,8 @@ class ReportRecord(JsonRecord):
     cycle: tuple[StepRecord, ...] = ()
     depends_on: tuple[str, ...] = ()
     may_depend_on: tuple[str, ...] = ()
+    confirmed: bool | None = None
+    confirmation: str = ""
 
 
 class ErrorCause(JsonRecord):

@@ -81,6 +81,8 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
         cycle=tuple(map(StepRecord.of, cycle.steps)) if cycle is not None else (),
         depends_on=decided.other,
         may_depend_on=decided.possible,
+        confirmed=None if report.confirmation is None else report.confirmation.agrees,
+        confirmation="" if report.confirmation is None else report.confirmation.text,
     ).json_values()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
+from memmodel.answer import HANG, Answer, Confirmation, Finding, Observation, Times, Witness
 from memmodel.base.oneline import shown
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
@@ -66,7 +66,8 @@ class Report:
 
     `question`: the file's, as text. `expected`: a word, or None when nothing was. `rules`: what each flag of the model
     is about, in the words of its cat file. `finding`: the question asks for such a finding, and not for an outcome.
-    `notices`: what in the model's file was not taken as it may be meant.
+    `notices`: what in the model's file was not taken as it may be meant. `confirmation`: what the other engine says, if
+    it was asked.
     """
 
     test: str
@@ -80,6 +81,7 @@ class Report:
     rules: tuple[tuple[str, str], ...] = ()
     finding: str | None = None
     notices: tuple[str, ...] = ()
+    confirmation: Confirmation | None = None
     subject: Subject | None = field(default=None, compare=False)
 
     @staticmethod

@@ -29,6 +29,8 @@ def _explained(report: Report, style: Style) -> list[str]:
     for warning in report.warnings:
         styled = warning.replace(": warning:", f": {style('warning', 'warning')}:", 1)
         lines += [f"  {line}" for line in styled.splitlines()]
+    if report.confirmation is not None:
+        lines.append(f"  {report.confirmation.text}")
     answer = report.answer
     if answer.reason:
         lines += [f"  {line}" for line in answer.reason.splitlines()]

@@ -14,6 +14,7 @@ from memmodel.cli.exits import Exit, complain, guarded, not_kept, say, write_jso
 from memmodel.cli.options import (
     Judging,
     ask_option,
+    confirm_option,
     file_argument,
     files_argument,
     include_option,
@@ -35,6 +36,7 @@ from memmodel.errors import InputError
 @click.option("--strict-names", is_flag=True, help="Refuse a model with a name that no PTX test has; else it is empty.")
 @ask_option
 @judging_options
+@confirm_option
 @json_option
 @no_cache_option
 @include_option
@@ -46,6 +48,7 @@ def check(
     strict_names: bool,
     ask: tuple[str, ...],
     judging: Judging,
+    confirm: bool,
     json_out: str | None,
     no_cache: bool,
     include: tuple[str, ...],
@@ -66,7 +69,9 @@ def check(
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
-    settings = batch.Settings(judging.engine, judging.cost(), judging.bound)
+    settings = batch.Settings(judging.engine, judging.cost(), judging.bound, confirm=confirm)
+    if readings and confirm:
+        raise InputError("--confirm goes with a check of one model, not with --readings")
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
@@ -129,6 +134,7 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
 @include_option
 @click.option("--junit", metavar="OUT", help="Write JUnit XML there.")
 @judging_options
+@confirm_option
 @no_cache_option
 @click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
 @click.option("--verbose", "-v", is_flag=True, help="A line for every test.")
@@ -145,6 +151,7 @@ def suite(
     include: tuple[str, ...],
     junit: str | None,
     judging: Judging,
+    confirm: bool,
     no_cache: bool,
     resume: str | None,
     verbose: bool,
@@ -162,8 +169,9 @@ def suite(
 
     cost = shared(judging.cost(), jobs)
     settings = batch.Settings(
-        judging.engine, cost, judging.bound, against, under, include, kept=not no_cache, resume=resume
-    )
+        judging.engine, cost, judging.bound, against, under, include, kept=not no_cache, resume=resume,
+        confirm=confirm,
+    )  # fmt: skip
     hear(model, include, kept=not no_cache)
     work = batch.plan(paths, model, expected)
     batch.preload(settings.under)
