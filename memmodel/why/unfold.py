@@ -17,7 +17,6 @@ from memmodel.base.kinds import Kind
 from memmodel.base.labels import Fence, Mark, ProxyFence
 from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary
-from memmodel.cat.text.printer import show
 from memmodel.concrete.execution import ConcreteEvent
 from memmodel.errors import InternalError
 from memmodel.why.values import Values
@@ -83,6 +82,8 @@ class Unfolding:
 
     def _itself(self, check: Check) -> Chain:
         """A link from the first event that breaks an axiom by itself to this event."""
+        from memmodel.cat.text.printer import show  # for few reasons only
+
         body = check.body
         if body.kind is Kind.SET:
             members = self.values.value(body)

@@ -50,7 +50,7 @@ def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is
 
 
 def test_what_an_answer_leaves_of_its_budget(answered):
-    for seconds, most in ((120.0, 10.0), (0.001, 1.0)):
+    for seconds, most in ((120.0, limited.MOST), (0.001, limited.LEAST)):
         began = monotonic()
         with limited.reasons(answered.answer, Budget(seconds=seconds)):
             left = limited.available(Budget()).seconds

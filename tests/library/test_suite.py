@@ -25,7 +25,7 @@ def engine(monkeypatch):
             raise InputError("not a test", source.span(0, 3))
         return litmus_test(*source.text.split("Expect=")[1].split())
 
-    def answer(lowered, model, options, *, findings, begun=None):
+    def answer(lowered, model, options, *, findings, queries=None):
         words = {expectation.word for expectation in lowered.test.expectations}
         if "hang" in words:
             os.kill(os.getpid(), signal.SIGKILL)
