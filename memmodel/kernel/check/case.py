@@ -28,6 +28,7 @@ class CheckOptions:
     `ctas`, `assumed`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other models,
     by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
     if all of `mended` are still found. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
+    `steps`: as in `Schedule`.
     """
 
     schedules: int = 8
@@ -40,6 +41,7 @@ class CheckOptions:
     mended: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
+    steps: int | None = None
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ class FirstRun:
 
 def first_schedule(case: KernelCase) -> Schedule:
     """The schedule in which nothing is chosen yet."""
-    return Schedule(ctas=case.options.ctas, assumed=case.options.assumed)
+    return Schedule(ctas=case.options.ctas, assumed=case.options.assumed, steps=case.options.steps)
 
 
 def first_run(case: KernelCase) -> FirstRun:

@@ -19,12 +19,16 @@ from memmodel.kernel.check.case import Effort, KernelCase
 from memmodel.kernel.check.choices import OpenChoices
 from memmodel.kernel.check.inputs import chosen_ctas
 from memmodel.kernel.launch import KINDS, Launch, Param
+from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxFunction
 
 GRID, TRIPS = "any grid", "any trip count"
+SPARE = 1_000
+"""Steps of a smaller launch beyond those of the launch: with 0, a loop may count down from there."""
+
 FEWEST = 2
 """Parameters that are made smaller."""
 
@@ -56,7 +60,8 @@ def other_sizes(
             steps = {growth.param: (growth.step, growth.length) for growth in growing}
         except Refused as error:
             verdict.beyond[TRIPS] = f"not shown: {error.message}"
-    options = replace(case.options, any_grid=False, any_trips=False, readings=())
+    steps_of_all = 2 * choices.trace.instructions // min(LANES, case.launch.threads) + SPARE
+    options = replace(case.options, any_grid=False, any_trips=False, readings=(), steps=steps_of_all)
     for what, launch in _smaller(case, steps):
         smaller = replace(case, launch=launch, options=replace(options, ctas=chosen_ctas(launch, ())), effort=Effort())
         try:

@@ -67,7 +67,7 @@ class Scheduler:
         self.code, self._slots = compile_function(
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
-        self._most = effort(MAX_STEPS)
+        self._most = min(effort(MAX_STEPS), schedule.steps or MAX_STEPS)
         self._time_outs = TimeOuts(entry, self.run.assumed)
         self._detours: dict[int, Detour | None] = {}
         self.ctas: list[Cta] = []

@@ -126,3 +126,18 @@ def test_the_verdict_is_printed_first(option: str, tmp_path: Path, monkeypatch: 
     command = written(tmp_path, first=RACE if option == "--fix" else "")
     done = CliRunner().invoke(app, [*command, option])
     assert done.exit_code and done.output.startswith("findings: k" if option == "--fix" else "clean: k")
+
+
+def test_a_smaller_launch_that_does_not_end(tmp_path: Path) -> None:
+    """Where a loop counts down from 0, a run is given up after about as many steps as the launch takes."""
+    command = written(tmp_path)
+    text = (
+        (tmp_path / "k.ptx")
+        .read_text()
+        .replace("@%p1 bra DONE;", "")
+        .replace("setp.lt.u32 %p1, %r6", "setp.ne.u32 %p1, %r6")
+    )
+    (tmp_path / "k.ptx").write_text(text)
+    done = CliRunner().invoke(app, [*command, "--any-trips"])
+    assert done.output.startswith("clean: k") and "smaller launches: undecided with n = 0" in done.output
+    assert done.exit_code == 3

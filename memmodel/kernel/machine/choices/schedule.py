@@ -50,7 +50,8 @@ class Schedule:
     objects that return false where a phase has not ended, and do not wait for its end. `filled`: registers hold 0 at
     first, to see what depends on one that has not been written. `reads`: strong reads that return another write than
     the last one in time. `counted`: atomic operations whose result is not known where they are `opaque`, and whose
-    words are known all the same. `failing`: tests of mbarrier objects that fail a few times before they wait.
+    words are known all the same. `failing`: tests of mbarrier objects that fail a few times before they wait. `steps`:
+    a run takes at most so many, if fewer than any may.
     """
 
     last_elected: bool = False
@@ -72,6 +73,7 @@ class Schedule:
     reads: tuple[ChosenRead, ...] = ()
     counted: frozenset[int] = frozenset()
     failing: frozenset[int] = frozenset()
+    steps: int | None = None
 
 
 def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int, int, int]]:
