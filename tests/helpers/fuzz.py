@@ -1,7 +1,7 @@
 """Mutations of everything that the program reads, and what has to hold of each: no traceback, an exit code that is
 documented, an answer within its budget, engines that do not contradict each other.
 
-    cd tests && python -m helpers.fuzz --count 20000 --seed 1 [--only litmus|cat|csv|launch|ptx|arguments]
+    cd tests && python -m helpers.fuzz --count 20000 --seed 1 [--only litmus|cat|csv|launch|ptx|arguments|commands]
 
 prints every input that breaks this, and exits with 1 if there is one. The same seed makes the same inputs.
 """
@@ -61,7 +61,7 @@ class Input:
     """One mutated input: the kind, the files to write, the command line."""
 
     kind: str
-    files: dict[str, str]
+    files: dict[str, str | bytes]
     argv: tuple[str, ...]
 
 
@@ -125,6 +125,40 @@ def _number(text: str, words: list[str], roll: random.Random) -> str:
     return text[: one.start()] + roll.choice(NUMBERS) + text[one.end() :]
 
 
+def distorted(text: str, roll: random.Random) -> str | bytes:
+    """A text as no editor leaves it: cut off, repeated, nested deeply, in another encoding, with NUL and the like."""
+    at = roll.randrange(len(text) + 1)
+    how = roll.randrange(9)
+    if how == 0:
+        return text[:at]
+    if how == 1:
+        return text * roll.choice((2, 20, 200))
+    if how == 2:
+        depth = roll.choice((10, 1_000, 50_000))
+        opening, closing = roll.choice((("(", ")"), ("{", "}"), ("[", "]"), ("(* ", " *)"), ("~", "")))
+        return text[:at] + opening * depth + closing * roll.choice((0, depth)) + text[at:]
+    if how == 3:
+        return text[:at] + roll.choice("\n \t;,") * roll.choice((1_000, 900_000)) + text[at:]
+    if how == 4:
+        return re.sub(r"\d+", lambda number: roll.choice((number[0], number[0], roll.choice(NUMBERS))), text)
+    if how == 5:
+        return text.encode(roll.choice(("utf-16", "utf-32", "utf-8-sig", "utf-7")))
+    if how == 6:
+        return (
+            text[:at].encode()
+            + bytes(roll.randrange(256) for _ in range(roll.choice((1, 8, 400))))
+            + text[at:].encode()
+        )
+    if how == 7:
+        return text.replace("\n", roll.choice(("\r\n", "\r", "\x0b", "\u2028")))
+    return "".join(wide(letter) if "!" <= letter <= "~" and roll.random() < 0.02 else letter for letter in text)
+
+
+def wide(letter: str) -> str:
+    """The character of full width that looks like a letter."""
+    return chr(0xFF01 + ord(letter) - 0x21)
+
+
 # ---- inputs ----------------------------------------------------------------------------------------------------------
 
 
@@ -174,6 +208,19 @@ class Corpus:
         files = {"k.ptx": text, "l.json": json.dumps(LAUNCH)}
         return Input("ptx", files, ("kernel", "k.ptx", "--launch", "l.json", *BUDGET))
 
+    def _commands(self, roll: random.Random) -> Input:
+        """Every command that judges, on distorted and mutated inputs."""
+        texts = {"t.litmus": roll.choice(self.litmus), "m.cat": roll.choice(self.cat), "k.ptx": KERNEL}
+        texts["l.json"] = json.dumps(LAUNCH, indent=1)
+        command = roll.choice(COMMANDS)
+        named = [name for name in texts if name in command.split()] or ["t.litmus"]
+        files: dict[str, str | bytes] = {**texts}
+        spoilt = roll.choice(named)
+        words = {"t.litmus": self.litmus_words, "m.cat": self.cat_words}.get(spoilt, self.ptx_words)
+        files[spoilt] = distorted(texts[spoilt], roll) if roll.random() < 0.6 else mutated(texts[spoilt], words, roll)
+        budget = BUDGET if "--size" not in command else ("--timeout", str(SECONDS), "--memory", "500M")
+        return Input("commands", files, (*command.split(), *budget))
+
     def _arguments(self, roll: random.Random) -> Input:
         words = ["check", "suite", "outcomes", "fmt", "draw", "names", "models", "ptx", "kernel", "fix", "weaken"]
         values = ["t.litmus", "m.cat", "ptx-9.4", "sc", "z3", "auto", "5M", "-", "", ".", "none", "../x", "exists race"]
@@ -194,7 +241,31 @@ class Corpus:
         return Input("arguments", {"t.litmus": self.test, "m.cat": self.cat[0]}, tuple(argv))
 
 
-KINDS = ("litmus", "litmus", "litmus", "litmus", "cat", "cat", "csv", "launch", "ptx", "arguments")
+COMMANDS = (
+    "check t.litmus", "check t.litmus --confirm", "check t.litmus --model m.cat", "check t.litmus --json -",
+    "explain t.litmus", "explain t.litmus --model m.cat", "outcomes t.litmus", "draw t.litmus -o x.svg",
+    "draw t.litmus --model m.cat -o x.dot", "fix t.litmus --search 1", "weaken t.litmus",
+    "weaken t.litmus --model m.cat",
+    "suite t.litmus --no-expect --no-cache", "kernel k.ptx --launch l.json", "kernel k.ptx --launch l.json --fix",
+    "kernel k.ptx --launch l.json --mutate", "kernel k.ptx --launch l.json --any-grid --any-trips",
+    "kernel k.ptx --launch l.json --readings", "kernel k.ptx --launch l.json --json -",
+)  # fmt: skip
+"""What is typed before the budget."""
+
+KINDS = (
+    "litmus",
+    "litmus",
+    "litmus",
+    "litmus",
+    "cat",
+    "cat",
+    "csv",
+    "launch",
+    "ptx",
+    "arguments",
+    "commands",
+    "commands",
+)
 
 
 def inputs(count: int, seed: int, only: str | None = None) -> Iterator[tuple[int, Input]]:
@@ -205,20 +276,27 @@ def inputs(count: int, seed: int, only: str | None = None) -> Iterator[tuple[int
         yield number, corpus.make(only or roll.choice(KINDS), roll)
 
 
+WORST: dict[str, float] = {}
+"""The most seconds of the processor that an input of each command took."""
+
+
 # ---- what has to hold ------------------------------------------------------------------------------------------------
 
 
 def fault(one: Input) -> str:
     """What is wrong with how the program takes an input; nothing if it is right. Runs in the current folder."""
     for name, text in one.files.items():
-        Path(name).write_bytes(text.encode("utf-8", "surrogatepass"))
+        Path(name).write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     began = time.process_time()
     code, out, err = _run(one.argv)
     seconds = time.process_time() - began
+    WORST[one.argv[0]] = max(WORST.get(one.argv[0], 0.0), seconds)
     if code not in CODES:
         return f"exit code {code}: {(err or out)[-400:]}"
     for sign in ("Traceback", "internal error", "\x1b", "\u202e", "\x85"):
-        if sign in err or (sign in out and one.argv[0] not in ("fmt", "ptx")):
+        if sign in err or (
+            sign in out and one.argv[0] not in ("fmt", "ptx", "fix", "weaken") and "--fix" not in one.argv
+        ):
             return f"says {sign!r}: {(err + out)[-400:]}"
     if seconds > 2 * SECONDS + LATE and one.argv[0] != "suite":
         return f"took {seconds:.1f} s of the processor"
@@ -293,4 +371,6 @@ if __name__ == "__main__":
     given = parser.parse_args()
     faults = run(given.count, given.seed, given.only)
     print(f"{given.count} inputs, {faults} taken wrongly")
+    slowest = sorted(WORST.items(), key=lambda item: -item[1])
+    print(f"with a budget of {SECONDS:g} s at most: {', '.join(f'{name} {worst:.1f} s' for name, worst in slowest)}")
     sys.exit(1 if faults else 0)
