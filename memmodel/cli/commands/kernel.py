@@ -59,6 +59,7 @@ SECONDS = 600.0
 )
 @click.option("--any-grid", is_flag=True, help="Does the verdict hold for any grid, or what stops it?")
 @click.option("--any-trips", is_flag=True, help="Does it hold for any trip count, or what stops it?")
+@click.option("--unwritten", is_flag=True, help="Find reads of shared memory that nothing in the launch writes.")
 @click.option("--mutate", is_flag=True, help="Remove or weaken every synchronization in turn; is that noticed?")
 @click.option("--fix", is_flag=True, help="Which small changes of the text end all findings? Printed as diffs.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes for --mutate.")
@@ -84,6 +85,7 @@ def kernel(
     assume_pure: tuple[str, ...],
     any_grid: bool,
     any_trips: bool,
+    unwritten: bool,
     mutate: bool,
     fix: bool,
     jobs: int,
@@ -133,7 +135,7 @@ def kernel(
         verdict = check_kernel(
             file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
             schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
-            any_grid=any_grid, any_trips=any_trips, told=out.verdict,
+            any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, told=out.verdict,
         )  # fmt: skip
         return out.rest(verdict)
 

@@ -53,6 +53,7 @@ def check_kernel(
     litmus: str | os.PathLike[str] | None = None,
     any_grid: bool = False,
     any_trips: bool = False,
+    unwritten: bool = False,
     told: Callable[[KernelVerdict], None] | None = None,
 ) -> KernelVerdict:
     """Judge one launch of a kernel.
@@ -61,13 +62,14 @@ def check_kernel(
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
     `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
     the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
-    verdict holds for any grid and any trip count. `told`: is given the verdict before that.
+    verdict holds for any grid and any trip count. `unwritten`: find
+    reads of shared memory that nothing writes. `told`: is given the verdict before that.
     """
     read = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
-        any_grid=any_grid, any_trips=any_trips,
+        any_grid=any_grid, any_trips=any_trips, unwritten=unwritten,
     )  # fmt: skip
     case = KernelCase(module, entry_of(module, entry or read.kernel), read, load_model(model), options)
     kernel = judged(case, budget, told)

@@ -13,6 +13,7 @@ from memmodel.base.labels import Side, side_of
 from memmodel.isa.table import NEWEST
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.coverage import coverage
+from memmodel.kernel.check.unwritten import unwritten
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import GRID_WORKSPACE as WORKSPACE
@@ -110,6 +111,8 @@ class VerdictSoFar:
         verdict, statistics = self.verdict, self.verdict.statistics
         verdict.explored, self.unjudged = 1, trace
         self._first = trace
+        if self._case.options.unwritten:
+            verdict.findings += unwritten(self._case.entry, trace)
         verdict.reached = frozenset(event.at for thread in trace.threads for event in thread.events)
         statistics.instructions, statistics.threads = trace.instructions, len(trace.threads)
         statistics.accesses = trace.accesses

@@ -12,6 +12,7 @@ from helpers.kernel.samples import NEIGHBOUR, copy, entry, judged, kernel_text, 
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
+from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.flow.polling import complaints
@@ -630,3 +631,21 @@ def test_an_aligned_barrier_that_only_some_lanes_of_a_warp_execute(barrier: str,
 def test_lanes_that_only_exit_are_not_asked_for_at_a_barrier() -> None:
     assert judged(SOME + "@%p3 exit;\nbar.sync 0;\nst.shared.u32 [%r3], %r0;", threads=32).word == "clean"
     assert judged("setp.lt.u32 %p3, %r0, 32;\n@!%p3 bra E;\nbar.sync 1, 32;\nE:").word == "clean"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("ld.shared.u32 %r9, [%r3];", True),
+        ("st.shared.u32 [%r3], %r0;\nld.shared.u32 %r9, [%r3];", False),
+        ("st.shared.u16 [%r3], %h1;\nld.shared.u32 %r9, [%r3];", True),
+        (copy(), False),
+    ],
+)
+def test_shared_memory_that_nothing_writes(body: str, found: bool) -> None:
+    read = module(body)
+    options = CheckOptions(unwritten=True)
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), options)
+    assert rules(verdict) == ({"unwritten-shared-memory"} if found else set())
+    assert judged(body).word == "clean"
+    assert lines(verdict)
