@@ -20,8 +20,10 @@ from memmodel.base.resources import DEFAULT_MODEL, cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InputError, TooLarge
+from memmodel.isa.lower import refuse_beyond
 from memmodel.limits import whole
 from memmodel.lint.published import known_difference
+from memmodel.ptx.targets import PtxLevel
 from memmodel.report.expect import FAILS, HOLDS, word_for
 from memmodel.report.report import Report, Status
 from memmodel.source import STANDARD_INPUT, Source, Span
@@ -62,7 +64,7 @@ class Settings:
     as well; where a file says nothing of one, what it expects of the default model is expected. `include`: folders that
     models may include from. `kept`: what was judged before is looked up, and what is judged now is kept. `resume`: a
     file that keeps what this run has done, undecided answers too. `confirm`: the engine that did not give an answer is
-    asked as well.
+    asked as well. `level`: the PTX that a test may have.
     """
 
     engine: str = "auto"
@@ -74,6 +76,7 @@ class Settings:
     kept: bool = False
     resume: str | None = None
     confirm: bool = False
+    level: PtxLevel = PtxLevel()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -207,6 +210,8 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
     verdicts = _verdicts(settings)
     with whole(settings.budget):
         asked = verdicts.posed(api.read(job.path), job.ask)
+    if settings.level != PtxLevel():
+        refuse_beyond(asked[0].steps.test, settings.level)
     options = Options(settings.engine, settings.budget, settings.bound)
 
     return [entry for posed in asked for entry in _question(job, posed, verdicts, options, settings)]

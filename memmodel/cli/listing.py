@@ -18,7 +18,9 @@ from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
+from memmodel.isa.lower import refuse_beyond
 from memmodel.library import SuiteResult, models
+from memmodel.ptx.targets import PtxLevel
 from memmodel.report.report import Report
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
@@ -106,6 +108,8 @@ def run_readings(
     with Results(json_out) as results, ticker(len(files) * len(api.reading_models())) as tick:
         for path in files:
             try:
+                if settings.level != PtxLevel():
+                    refuse_beyond(api.lowered(path).test, settings.level)
                 asked = api.readings_all(
                     path,
                     ask=ask,

@@ -21,6 +21,11 @@ state spaces and brackets, and has a few words of its own (marked "columns"). Qu
 instruction makes, which version of PTX introduced it and which target architectures have it, what came later, and the
 section of the PTX ISA that describes it.
 
+`memmodel check --ptx-version 8.6 --target sm_90a FILE` (also `suite`, and `ptx` with a version) refuses the first word
+that is younger than that version or that the target does not have, by name. `memmodel kernel` compares a module with
+its own `.version` and `.target`, and notes such words: ptxas refuses the module, and what the words mean does not
+depend on it. Where a page and ptxas name different versions or targets, this page has what the page says.
+
 Values are integers. A value that is loaded, stored or computed is reduced to the type of the instruction; without a
 type it is a signed 64-bit number. What division by zero gives PTX leaves open, so that a test that divides by zero is
 undecided. The scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`,

@@ -24,7 +24,7 @@ from memmodel.program.expressions import Get
 from memmodel.program.lowered import LoweredTest, Program, Step
 from memmodel.program.ops import Op
 from memmodel.ptx.operands import Reg
-from memmodel.ptx.targets import version_of
+from memmodel.ptx.targets import PtxLevel, version_of
 
 
 @lru_cache(maxsize=1024)
@@ -118,6 +118,15 @@ def needs(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
     for instruction in all_instructions(test):
         for since in read_instruction(instruction, test).needs(len(instruction.operands)).values():
             yield instruction, since
+
+
+def refuse_beyond(test: LitmusTest, level: PtxLevel) -> None:
+    """Raises InputError at the first word of the test that a level does not have."""
+    for instruction in all_instructions(test):
+        reading = read_instruction(instruction, test)
+        for part, needs_what, of_version in reading.beyond(len(instruction.operands), level):
+            asked = f"--ptx-version is {level.version}" if of_version else f"--target is {level.target}"
+            raise InputError(f"{needs_what}; {asked}", part_span(instruction, part))
 
 
 def minimum_target(test: LitmusTest) -> int:

@@ -39,6 +39,7 @@ from memmodel.ptx.operands import (
     Sym,
     Vector,
 )
+from memmodel.ptx.targets import PtxLevel
 from memmodel.ptx.vocabulary import DataType, Proxy, Window
 
 WORD = DataType("u", 32)
@@ -57,6 +58,15 @@ def head_row(opcode: str) -> Row | None:
     words = opcode.split(".")
     heads = (".".join(words[:length]) for length in range(len(words), 0, -1))
     return next((row for head in heads if (row := HEADS.get(head)) is not None), None)
+
+
+@lru_cache(maxsize=4096)
+def beyond(opcode: str, operands: int, level: PtxLevel) -> tuple[str, ...]:
+    """What needs a newer version or another target than a module says, in an instruction with that many operands."""
+    spelling = spelling_of(opcode)
+    if isinstance(spelling, Refusal):
+        return ()
+    return tuple(text for _, text, _ in spelling.beyond(operands, level))
 
 
 def words_of(opcode: str) -> Mapping[str, str]:

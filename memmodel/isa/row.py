@@ -17,7 +17,7 @@ from memmodel.base.words import WordList
 from memmodel.program.ops import Op
 from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.operands import Operand
-from memmodel.ptx.targets import RENAMED, WITH_F, Target
+from memmodel.ptx.targets import RENAMED, WITH_F, PtxLevel, Target, version_of
 from memmodel.ptx.vocabulary import DataType, Scope
 
 if TYPE_CHECKING:
@@ -378,8 +378,31 @@ class Spelling:
         the empty case is the instruction itself.
         """
         names = [name.strip("[]") for name in self.named(operands) or ()]
+        if self.row.columns:
+            return {}
         words = {**dict.fromkeys(names, ""), "head": self.head, **self.words}
         return {"": self.row.since, **{case: since for case, since in self.row.later.items() if covers(case, words)}}
+
+    def beyond(self, operands: int, level: PtxLevel) -> Iterator[tuple[int | None, str, bool]]:
+        """What a level does not have of this spelling with that many operands: the dotted part that it is about
+        (None: all of them), what needs which version or targets, and whether it is the version.
+        """
+        for case, since in self.needs(operands).items():
+            part, what = self._about(case)
+            if level.version is not None and version_of(since.version) > version_of(level.version):
+                yield part, f"{what} needs PTX {since.version}", True
+            if level.target is not None and not since.has(level.target):
+                yield part, f"{what} needs {since.targets}", False
+
+    def _about(self, case: str) -> tuple[int | None, str]:
+        """The part of the mnemonic that a case of this spelling is about, and its words for people."""
+        about = [term.slot for term in terms(case) if not term.negated]
+        words = [f".{self.words[slot]}" for slot in about if slot in self.words]
+        names = [f"the operand {slot}" for slot in about if slot not in self.words and slot != "head"]
+        parts = [self.where[slot] for slot in about if slot in self.where]
+        if not words and not names:
+            return None, f"`{self.head}`"
+        return (parts[-1] if parts else None), " with ".join(f"`{name}`" for name in (*words, *names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Versions of the PTX ISA, and the target architectures that modules name.
 
-In: `9.4` and `sm_90a` as typed. Out: `Version`, `Target`. Settled here: which targets there are, and when they came
-(".target": sm_Na is for one architecture alone, sm_Nf for its family).
+In: `9.4` and `sm_90a` as typed. Out: `Version`, `Target`, `PtxLevel`. Settled here: which targets there are, and when
+they came (".target": sm_Na is for one architecture alone, sm_Nf for its family).
 """
 
 from __future__ import annotations
@@ -81,3 +81,25 @@ class Target:
         if self.suffix == "a":
             first = _FIRST_ALONE.get(self.number, first)
         return max(first, _FIRST_FAMILY, key=version_of) if self.suffix == "f" else first
+
+
+@dataclass(frozen=True, slots=True)
+class PtxLevel:
+    """The PTX that a module may have: that of a version, for a target. None: of any."""
+
+    version: str | None = None
+    target: Target | None = None
+
+    @staticmethod
+    def parse(version: str | None, target: str | None) -> PtxLevel:
+        """From `--ptx-version` and `--target` as typed. Raises InputError for what PTX does not have together."""
+        level = PtxLevel(version, None if target is None else Target.parse(target))
+        if version is not None:
+            version_of(version)
+        if level.target is not None:
+            first = level.target.first
+            if first is None:
+                raise InputError(f"PTX has no target {level.target}", hint="such as sm_80, sm_90a or sm_100f")
+            if version is not None and version_of(first) > version_of(version):
+                raise InputError(f"{level.target} needs PTX {first}; --ptx-version is {version}")
+        return level

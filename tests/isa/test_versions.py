@@ -4,15 +4,27 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
+from helpers.kernel.samples import kernel_text
 from helpers.versions import NEWEST, OLDEST, TARGETS, Fact, asked, knows, table
 
-from memmodel.emit import Assembler
+from memmodel.base.resources import suite_dir
+from memmodel.cli.app import app
+from memmodel.emit import Assembler, oldest_target
 from memmodel.errors import InputError
+from memmodel.isa.lower import minimum_version, refuse_beyond
 from memmodel.isa.module import spelling_of
 from memmodel.isa.row import Row, Spelling
 from memmodel.isa.table import TABLE
-from memmodel.ptx.targets import Target, version_of
+from memmodel.kernel.check.inputs import beyond_the_module
+from memmodel.litmus.parse import parse_litmus
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.targets import PtxLevel, Target, version_of
+from memmodel.source import Source
 
 FACTS = table()
 
@@ -91,3 +103,85 @@ def test_the_table_is_what_ptxas_says_now() -> None:
     if not knows(NEWEST, assembler):
         pytest.skip(f"this ptxas does not know PTX {NEWEST}")
     assert asked(sorted(FACTS), assembler) == FACTS
+
+
+# ---- what a version or a target does not have ----------------------------------------------------------------------
+
+MULTICAST = """PTX multicast
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, cluster 0, gpu 0 {
+    mbarrier.arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [bar], 1;
+}
+exists (true)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--ptx-version", "9.4"), None),
+        (("--ptx-version", "9.4", "--target", "sm_107a"), None),
+        (("--ptx-version", "9.4", "--target", "sm_107f"), None),
+        (("--ptx-version", "9.3"), "`.multicast::cluster::32b` needs PTX 9.4; --ptx-version is 9.3"),
+        (("--target", "sm_100a"), "`.multicast::cluster::32b` needs sm_107a or sm_107f; --target is sm_100a"),
+        (("--ptx-version", "6.5"), "`mbarrier.arrive` needs PTX 7.0; --ptx-version is 6.5"),
+        (("--target", "sm_75"), "`mbarrier.arrive` needs sm_80; --target is sm_75"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "suite"])
+def test_what_is_younger_is_refused_by_name(
+    command: str, options: tuple[str, ...], said: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "multicast.litmus"
+    file.write_text(MULTICAST)
+    words = ("--model", "ptx-9.4", "--no-expect") if command == "suite" else ()
+    done = CliRunner().invoke(app, [command, str(file), *options, *words])
+    assert done.exit_code == (0 if said is None else 2)
+    if said is not None:
+        assert f":4:{5 if '`mbar' in said else 53}: error: {said}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--ptx-version", "7.8", "--target", "sm_90a"), "sm_90a needs PTX 8.0; --ptx-version is 7.8"),
+        (("--target", "sm_91"), "PTX has no target sm_91"),
+        (("--target", "sm_90f"), "PTX has no target sm_90f"),
+        (("--target", "hopper"), "'hopper' is not a target architecture"),
+        (("--ptx-version", "eight"), "'eight' is not a version of PTX"),
+    ],
+)
+def test_a_dialect_that_ptx_does_not_have_is_bad_input(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "multicast.litmus"
+    file.write_text(MULTICAST)
+    done = CliRunner().invoke(app, ["check", str(file), *options])
+    assert done.exit_code == 2 and said in done.output
+
+
+def test_readings_and_modules_of_tests_have_the_option(tmp_path: Path) -> None:
+    file = tmp_path / "multicast.litmus"
+    file.write_text(MULTICAST)
+    for words in (("check", "--readings"), ("ptx",)):
+        done = CliRunner().invoke(app, [*words, str(file), "--ptx-version", "8.6"])
+        assert done.exit_code == 2 and "`.multicast::cluster::32b` needs PTX 9.4" in done.output
+
+
+def test_a_shipped_test_has_what_its_oldest_target_has() -> None:
+    """No word of a test is refused by the target and the version that are worked out for it."""
+    for path in sorted(suite_dir().rglob("*.litmus"))[::9]:
+        test = parse_litmus(Source.read(path))
+        try:
+            target = oldest_target(test)
+        except InputError:  # instructions of several architectures
+            continue
+        refuse_beyond(test, PtxLevel(minimum_version(test, OLDEST), target))
+
+
+def test_a_kernel_notes_what_its_module_does_not_have() -> None:
+    text = kernel_text("fence.acquire.sync_restrict::shared::cluster.cluster; st.weak.shared.u32 [s], 1;")
+    said = beyond_the_module(parse_module(Source("k.ptx", text)))
+    assert not said
+    for version, target, wanted in (("8.5", "sm_90a", "needs PTX 8.6"), ("8.8", "sm_80", "needs sm_90")):
+        changed = re.sub(r"\.target \S+", f".target {target}", text.replace(".version 8.8", f".version {version}"))
+        said = beyond_the_module(parse_module(Source("k.ptx", changed)))
+        assert said and all(wanted in note and f"PTX {version} and {target}" in note for note in said)

@@ -25,9 +25,12 @@ from memmodel.cli.options import (
     models_option,
     no_cache_option,
     one_model_option,
+    ptx_version_option,
+    target_option,
 )
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
+from memmodel.ptx.targets import PtxLevel
 
 
 @click.command()
@@ -40,6 +43,8 @@ from memmodel.errors import InputError
 @json_option
 @no_cache_option
 @include_option
+@ptx_version_option
+@target_option
 @click.option("--readings", is_flag=True, help="Ask every reading of the documents: forbidden, allowed, depends.")
 @guarded
 def check(
@@ -52,6 +57,8 @@ def check(
     json_out: str | None,
     no_cache: bool,
     include: tuple[str, ...],
+    ptx_version: str | None,
+    target: str | None,
     readings: bool,
 ) -> Exit:
     """Say what happens to each test's condition, and why.
@@ -69,7 +76,8 @@ def check(
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
-    settings = batch.Settings(judging.engine, judging.cost(), judging.bound, confirm=confirm)
+    level = PtxLevel.parse(ptx_version, target)
+    settings = batch.Settings(judging.engine, judging.cost(), judging.bound, confirm=confirm, level=level)
     if readings and confirm:
         raise InputError("--confirm goes with a check of one model, not with --readings")
     if readings:
@@ -136,6 +144,8 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
 @judging_options
 @confirm_option
 @no_cache_option
+@ptx_version_option
+@target_option
 @click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
 @click.option("--verbose", "-v", is_flag=True, help="A line for every test.")
 @guarded
@@ -153,6 +163,8 @@ def suite(
     judging: Judging,
     confirm: bool,
     no_cache: bool,
+    ptx_version: str | None,
+    target: str | None,
     resume: str | None,
     verbose: bool,
 ) -> Exit:
@@ -170,7 +182,7 @@ def suite(
     cost = shared(judging.cost(), jobs)
     settings = batch.Settings(
         judging.engine, cost, judging.bound, against, under, include, kept=not no_cache, resume=resume,
-        confirm=confirm,
+        confirm=confirm, level=PtxLevel.parse(ptx_version, target),
     )  # fmt: skip
     hear(model, include, kept=not no_cache)
     work = batch.plan(paths, model, expected)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
+from memmodel.cli.options import ptx_version_option
 from memmodel.errors import InputError
 from memmodel.output import write_text
+from memmodel.ptx.targets import PtxLevel
 
 if TYPE_CHECKING:
     from memmodel.emit import Assembler, EmittedModule, Target
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", help="Litmus tests; - is standard input.")
 @click.option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
 @click.option("--target", metavar="ARCH", help="Such as sm_90a; default: the oldest that will do.")
+@ptx_version_option
 @click.option("--assemble", is_flag=True, help="Run ptxas; its errors point at the test.")
 @guarded
-def ptx(files: tuple[str, ...], output: str | None, target: str | None, assemble: bool) -> Exit:
+def ptx(
+    files: tuple[str, ...], output: str | None, target: str | None, ptx_version: str | None, assemble: bool
+) -> Exit:
     """Print each test as a complete PTX module.
 
     The module has one kernel, which runs the threads of the test. Exit code: 0 done, 2 bad input or an instruction
@@ -33,9 +38,10 @@ def ptx(files: tuple[str, ...], output: str | None, target: str | None, assemble
     from memmodel.emit import Assembler, Target
 
     wanted = Target.parse(target) if target is not None else None
+    level = PtxLevel.parse(ptx_version, None)
     assembler = Assembler.find() if assemble else None
     places = _places(files, output)
-    return worst(_print(file, place, wanted, assembler) for file, place in places)
+    return worst(_print(file, place, wanted, level, assembler) for file, place in places)
 
 
 def _places(files: tuple[str, ...], output: str | None) -> list[tuple[str, Path | None]]:
@@ -53,13 +59,16 @@ def _places(files: tuple[str, ...], output: str | None) -> list[tuple[str, Path 
     return [(file, place) for place, file in taken.items()]
 
 
-def _print(file: str, place: Path | None, target: Target | None, assembler: Assembler | None) -> Exit:
+def _print(file: str, place: Path | None, target: Target | None, level: PtxLevel, assembler: Assembler | None) -> Exit:
     from memmodel.emit import emit
+    from memmodel.isa.lower import refuse_beyond
     from memmodel.litmus import parse_litmus
     from memmodel.source import Source
 
     try:
-        module = emit(parse_litmus(Source.read(file)), target)
+        test = parse_litmus(Source.read(file))
+        refuse_beyond(test, level)
+        module = emit(test, target)
     except InputError as error:
         complain(error.render())
         return Exit.BAD_INPUT

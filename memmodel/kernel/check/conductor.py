@@ -21,7 +21,7 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.choices import open_choices
 from memmodel.kernel.check.executions import OtherExecutions
 from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
-from memmodel.kernel.check.inputs import chosen_ctas, entry_of, reading_models
+from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, entry_of, reading_models
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
 from memmodel.kernel.check.sizes import other_sizes, questions
@@ -73,6 +73,7 @@ def check_kernel(
     )  # fmt: skip
     case = KernelCase(module, entry_of(module, entry or read.kernel), read, load_model(model), options)
     kernel = judged(case, budget, told)
+    kernel.verdict.notes += beyond_the_module(module)
     if litmus is not None:
         from memmodel.kernel.export.litmus import write_tests  # loads the engines of litmus tests
 

@@ -11,9 +11,11 @@ from memmodel.cat.decisions import decisions
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, suggestion
+from memmodel.isa.module import beyond
 from memmodel.kernel.launch import Launch
 from memmodel.ptx.module.linking import linked
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+from memmodel.ptx.targets import PtxLevel, Target
 
 SMALL = 8192
 """Threads of a launch whose CTAs are all run."""
@@ -64,3 +66,22 @@ def reading_models() -> tuple[tuple[str, str, Model], ...]:
         for reading in decision.readings
         if reading.model is not None
     )
+
+
+def beyond_the_module(module: PtxModule) -> list[str]:
+    """Notes on words that the version or the target of a module does not have, each at its first line: ptxas refuses
+    such a module, and what the words mean does not depend on it.
+    """
+    version = f"{module.version[0]}.{module.version[1]}"
+    try:
+        target = Target.parse(module.target)
+    except InputError:
+        return []
+    level = PtxLevel(version, target if target.known else None)
+    notes: dict[str, int] = {}
+    for function in module.functions.values():
+        for instruction in function.body or ():
+            for text in beyond(instruction.opcode, len(instruction.operands), level):
+                notes.setdefault(text, instruction.line)
+    says = f"the module says PTX {version} and {target}, and ptxas would refuse it"
+    return [f"{text} at line {line}; {says}" for text, line in notes.items()]
