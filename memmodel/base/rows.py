@@ -5,12 +5,8 @@ In: rows and masks. Out: rows and masks. One operation on an integer handles a w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from graphlib import CycleError, TopologicalSorter
-from typing import TypeVar
-
-T = TypeVar("T", bound=Hashable)
 
 Rows = list[int]
 """A relation: `rows[a] >> b & 1` says that a is related to b."""
@@ -302,15 +298,6 @@ def _closure_of_cycles(rows: Sequence[int]) -> Rows:
         for event in part:
             closed[event] = reached
     return closed
-
-
-def has_cycle(graph: Mapping[T, Iterable[T]]) -> bool:
-    """True if a graph, as the neighbours of each of its nodes, has a cycle."""
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError:
-        return True
-    return False
 
 
 def total_order(over: int, before: Sequence[int], ranks: Sequence[int]) -> Rows:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from memmodel.base.graphs import has_cycle
 from memmodel.base.labels import BETWEEN_GRIDS, OF_TENSOR_MEMORY, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import bits, has_cycle
+from memmodel.base.rows import bits
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.errors import InternalError
 from memmodel.program.automata import BarrierCounts

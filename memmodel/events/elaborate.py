@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memmodel.base.graphs import reached
 from memmodel.base.labels import Access, Action, Half, Side
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.relations import include
@@ -194,16 +195,5 @@ def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) ->
                 if isinstance(source, MemoryEvent):
                     after.setdefault(source.cell, set()).add(event.cell)
     for cell in after:
-        if _reaches(after, cell):
+        if cell in reached(after[cell], lambda other: after.get(other, ())):
             knowledge.add(cell, dict.fromkeys((seed & (1 << cell.size * 8) - 1 for seed in seeds), depth))
-
-
-def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
-    seen: set[Cell] = set()
-    stack = [start]
-    while stack:
-        for cell in after.get(stack.pop(), ()):
-            if cell not in seen:
-                seen.add(cell)
-                stack.append(cell)
-    return start in seen

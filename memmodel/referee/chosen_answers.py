@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import or_
 
+from memmodel.base.graphs import has_cycle
 from memmodel.base.labels import Access, Side
-from memmodel.base.rows import bits, has_cycle
+from memmodel.base.rows import bits
 from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
 from memmodel.memory.bytes import Cell, Extent, Footprint
 from memmodel.program.lowered import LoweredTest

@@ -6,6 +6,7 @@ executed does not count.
 
 from __future__ import annotations
 
+from memmodel.base.graphs import reached
 from memmodel.base.labels import Access, InitialWrite, Label, Side
 from memmodel.base.rows import Rows, bits, inverse
 from memmodel.concrete.execution import Execution
@@ -31,13 +32,7 @@ def accesses_behind(execution: Execution, condition: Condition) -> int:
             if term.thread in names:
                 pending += _reads_into(execution, names.index(term.thread), term.register)
     sources = _sources(execution)
-    behind = 0
-    while pending:
-        number = pending.pop()
-        if not behind >> number & 1:
-            behind |= 1 << number
-            pending += bits(sources[number])
-    return behind
+    return sum(1 << number for number in reached(pending, lambda number: bits(sources[number])))
 
 
 def _sources(execution: Execution) -> Rows:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memmodel.answer import Budget, Witness
+from memmodel.base.graphs import has_cycle
 from memmodel.base.labels import Access, Fence, InitialWrite, Issue, Side
-from memmodel.base.rows import Rows, closure, has_cycle, rows_of
+from memmodel.base.rows import Rows, closure, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree

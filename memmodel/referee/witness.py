@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from memmodel.answer import Ground, ShownEvent, Witness
+from memmodel.base.graphs import reached
 from memmodel.base.kinds import Kind
 from memmodel.base.labels import (
     Access,
@@ -179,12 +180,6 @@ def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) ->
         after.setdefault(first, set()).add(second)
     pairs = []
     for write, read in rf:
-        seen: set[int] = set()
-        stack = [write]
-        while stack:
-            for later in after.get(stack.pop(), ()):
-                if later not in seen:
-                    seen.add(later)
-                    stack.append(later)
-        pairs += [(read, later) for later in sorted(seen)]
+        overwriting = reached(after.get(write, ()), lambda other: after.get(other, ()))
+        pairs += [(read, later) for later in sorted(overwriting)]
     return pairs

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memmodel.answer import Witness
+from memmodel.base.graphs import reached
 
 Pair = tuple[int, int]
 
@@ -81,18 +82,7 @@ def transitive_reduction(pairs: Iterable[Pair]) -> set[Pair]:
     after: dict[int, set[int]] = {}
     for first, second in edges:
         after.setdefault(first, set()).add(second)
-    reach = {first: _reach(first, after) for first in after}
-    if any(first in reached for first, reached in reach.items()):
+    reach = {first: reached(after[first], lambda node: after.get(node, ())) for first in after}
+    if any(first in later for first, later in reach.items()):
         return edges
     return {(a, c) for a, c in edges if not any(c in reach.get(b, ()) for b in after[a])}
-
-
-def _reach(start: int, after: dict[int, set[int]]) -> set[int]:
-    seen: set[int] = set()
-    todo = list(after.get(start, ()))
-    while todo:
-        node = todo.pop()
-        if node not in seen:
-            seen.add(node)
-            todo += after.get(node, ())
-    return seen

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from memmodel.base.graphs import reached
 from memmodel.base.rows import Rows, bits, range_of
 from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
 from memmodel.cat.evaluate.graph import ExpressionGraph
@@ -51,19 +52,13 @@ class LargeEvaluator(Evaluator[Value]):
         self._values = {number: value for number, value in values if nodes[number].bases.isdisjoint(changed)}
 
     def forget(self) -> None:
-        """Of a large execution, give up the values for which nothing asks that is being evaluated, or will be: those
-        of all definitions together may not fit into memory. Who asks for one all the same has it evaluated again.
+        """Of a large execution, drop the values that no present or later expression needs: the values of all
+        definitions may not fit into memory. A value that is asked for later is evaluated again.
         """
         if self.rows.count <= LARGE:
             return
-        needed: set[int] = set()
-        waiting = [*self.left, *self._doing]
-        while waiting:
-            number = waiting.pop()
-            if number not in needed:
-                needed.add(number)
-                if number not in self._values:
-                    waiting += self.nodes[number].operands
+        known, nodes = self._values, self.nodes
+        needed = reached((*self.left, *self._doing), lambda node: () if node in known else nodes[node].operands)
         self._values = {number: value for number, value in self._values.items() if number in needed}
 
     # ---- what is left of relations ---------------------------------------------------------------------------------

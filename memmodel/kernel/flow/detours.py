@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memmodel.base.rows import has_cycle
+from memmodel.base.graphs import has_cycle, reached
 from memmodel.isa.lowered import Body
 
 MOST = 3_000
@@ -38,13 +38,7 @@ def detour(body: Body, branch: int, computes: Callable[[int], bool]) -> Detour |
     join = _meeting(follows, branch)
     if join is None:
         return None
-    inside: set[int] = set()
-    waiting = list(follows[branch])
-    while waiting:
-        at = waiting.pop()
-        if at != join and at not in inside:
-            inside.add(at)
-            waiting += follows[at]
+    inside = reached(follows[branch], lambda at: () if at == join else follows[at]) - {join}
     if not all(at == branch or computes(at) or body[at].target is not None for at in inside):
         return None
     among = {at: [successor for successor in follows[at] if successor in inside] for at in inside}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from memmodel.base import graphs
 from memmodel.isa.lowered import Body, LoweredInstruction, body_of
 from memmodel.kernel.flow.known_values import Known, State, following
 from memmodel.ptx.module.syntax import PtxFunction
@@ -20,13 +21,8 @@ PRINTS = "vprintf"
 
 def reached(body: Body, starts: Iterable[int], passes: Callable[[LoweredInstruction], bool]) -> set[int]:
     """The instructions that paths from some instructions come to; a path ends at one for which `passes` is false."""
-    waiting, seen = list(starts), set[int]()
-    while waiting:
-        at = waiting.pop()
-        if at < len(body) and at not in seen:
-            seen.add(at)
-            waiting += body[at].follows if passes(body[at]) else ()
-    return seen
+    instructions = graphs.reached(starts, lambda at: body[at].follows if at < len(body) and passes(body[at]) else ())
+    return {at for at in instructions if at < len(body)}
 
 
 def doomed(body: Body, at: int) -> int | None:

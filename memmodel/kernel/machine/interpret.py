@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from itertools import takewhile
+from typing import Any
 
 from memmodel.isa.lowered import widths
 from memmodel.isa.module import head_row
@@ -234,11 +234,6 @@ class Interpreter:
 
         return check
 
-    def assign(self, op: Assign) -> Step:
-        """register := value."""
-        slot = self.slot(op.register)
-        return assigning(op.value, slot, self.width(slot), self._leaf)
-
     def blocking(self) -> Blocking:
         """All steps, one after the other. Lanes that wait go on at the step that waits.
 
@@ -298,24 +293,22 @@ class Interpreter:
             else:
                 yield op, self.step(op)
 
-    @singledispatchmethod
     def step(self, op: Op | WarpOp) -> Blocking:
         """What the machine does at one step. False: the lanes wait, and the step is made again."""
-        raise Refused(f"{self.instruction.opcode} cannot be run", self.instruction.span)
+        make = STEPS.get(type(op))
+        if make is None:
+            raise Refused(f"{self.instruction.opcode} cannot be run", self.instruction.span)
+        return make(self, op)
 
-    @step.register
-    def _(self, op: Assign) -> Blocking:
-        assign = self.assign(op)
+    def _assign(self, op: Assign) -> Blocking:
+        slot = self.slot(op.register)
+        assign = assigning(op.value, slot, self.width(slot), self._leaf)
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             assign(warp, lanes)
             return True
 
         return run
-
-    @step.register
-    def _(self, op: UndefinedIf) -> Blocking:
-        return self._undefined_if(op)
 
     def _undefined_if(self, op: UndefinedIf, *, known: bool = False) -> Blocking:
         """The instruction is undefined where a value is not 0. `known`: what is not known is refused later."""
@@ -332,8 +325,7 @@ class Interpreter:
 
         return run
 
-    @step.register
-    def _(self, op: Unmodelled) -> Blocking:
+    def _unmodelled(self, op: Unmodelled) -> Blocking:
         holds, instruction = self.value(op.when), self.instruction
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
@@ -344,8 +336,7 @@ class Interpreter:
 
         return run
 
-    @step.register
-    def _(self, op: Note) -> Blocking:
+    def _note(self, op: Note) -> Blocking:
         holds, instruction = self.value(op.when), self.instruction
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
@@ -356,8 +347,7 @@ class Interpreter:
 
         return run
 
-    @step.register
-    def _(self, op: Emit) -> Blocking:
+    def _emit(self, op: Emit) -> Blocking:
         instruction = self.instruction
         if op.address is not None:
             return self._about(op)
@@ -369,117 +359,21 @@ class Interpreter:
 
         return counted(run, op) if counts_registers(op) else run
 
-    @step.register
-    def _(self, op: AtBarrier) -> Blocking:
-        return at_barrier(self, op)
-
-    @step.register
-    def _(self, op: Combine) -> Blocking:
-        return combine(self, op)
-
-    @step.register
-    def _(self, op: OnObject) -> Blocking:
-        return on_objects(self, (op,))
-
-    @step.register
-    def _(self, op: AmongLanes) -> Blocking:
-        return among_lanes(self, op)
-
-    @step.register
-    def _(self, op: ActiveLanes) -> Blocking:
-        return active_lanes(self, op)
-
-    @step.register
-    def _(self, op: SeeRefusal) -> Blocking:
-        return see_refusal(self, op)
-
-    @step.register
-    def _(self, op: TakeRegisters) -> Blocking:
-        return take_registers(op, self.instruction)
-
-    @step.register
-    def _(self, op: CommitGroup) -> Blocking:
+    def _commit(self, op: CommitGroup) -> Blocking:
         return counted(commit_group(op), op) if counts_registers(op) else commit_group(op)
 
-    @step.register
-    def _(self, op: WaitForGroups) -> Blocking:
+    def _wait_for_groups(self, op: WaitForGroups) -> Blocking:
         wait = wait_for_groups(self, op)
         if not counts_registers(op):
             return wait
         assert isinstance(op.pending, Const), "a wait for groups of wgmma names how many it leaves"
         return counted(wait, op, op.pending.value)
 
-    @step.register
-    def _(self, op: IssueAsync) -> Blocking:
-        return issue(self, op)
-
-    @step.register
-    def _(self, op: Read) -> Blocking:
+    def _read(self, op: Read) -> Blocking:
         return read_map(self, op) if isinstance(op.region, TensorMapAt) else read_step(self, op)
 
-    @step.register
-    def _(self, op: Write) -> Blocking:
+    def _write(self, op: Write) -> Blocking:
         return write_map(self, op) if isinstance(op.region, TensorMapAt) else write_step(self, op)
-
-    @step.register
-    def _(self, op: CopyTogether) -> Blocking:
-        return copy_together(self, op)
-
-    @step.register
-    def _(self, op: Forget) -> Blocking:
-        return forget(self, op)
-
-    @step.register
-    def _(self, op: TransposeMatrix) -> Blocking:
-        return forget(self, Forget((op.register,)))
-
-    @step.register
-    def _(self, op: MoveMatrix) -> Blocking:
-        return move_matrix(self, op)
-
-    @step.register
-    def _(self, op: MultiplyInRegisters) -> Blocking:
-        return multiply_in_registers(self, op)
-
-    @step.register
-    def _(self, op: MultiplyInTensorMemory) -> Blocking:
-        return multiply_in_tensor_memory(self, op)
-
-    @step.register
-    def _(self, op: MoveTensorMemory) -> Blocking:
-        return move_tensor_memory(self, op)
-
-    @step.register
-    def _(self, op: CopyToTensorMemory) -> Blocking:
-        return copy_to_tensor_memory(self, op)
-
-    @step.register
-    def _(self, op: ShiftTensorMemory) -> Blocking:
-        return shift_tensor_memory(self, op)
-
-    @step.register
-    def _(self, op: AllocateColumns) -> Blocking:
-        return allocate_columns(self, op)
-
-    @step.register
-    def _(self, op: FreeColumns) -> Blocking:
-        return free_columns(self, op)
-
-    @step.register
-    def _(self, op: RelinquishPermit) -> Blocking:
-        return relinquish_permit(self, op)
-
-    @step.register
-    def _(self, op: OnStack) -> Blocking:
-        return on_stack(self, op)
-
-    @step.register
-    def _(self, op: AccessReplicas) -> Blocking:
-        return access_replicas(self, op)
-
-    @step.register
-    def _(self, op: AccessTexture) -> Blocking:
-        return access_texture(self, op)
 
     def _about(self, op: Emit) -> Blocking:
         """An event that names a range. It accesses nothing: where nothing is, it orders nothing."""
@@ -497,6 +391,43 @@ class Interpreter:
             return True
 
         return run
+
+
+STEPS: dict[type, Callable[[Interpreter, Any], Blocking]] = {
+    Assign: Interpreter._assign,
+    Unmodelled: Interpreter._unmodelled,
+    Note: Interpreter._note,
+    Emit: Interpreter._emit,
+    CommitGroup: Interpreter._commit,
+    WaitForGroups: Interpreter._wait_for_groups,
+    Read: Interpreter._read,
+    Write: Interpreter._write,
+    UndefinedIf: Interpreter._undefined_if,
+    OnObject: lambda interpreter, op: on_objects(interpreter, (op,)),
+    TakeRegisters: lambda interpreter, op: take_registers(op, interpreter.instruction),
+    TransposeMatrix: lambda interpreter, op: forget(interpreter, Forget((op.register,))),
+    AtBarrier: at_barrier,
+    Combine: combine,
+    AmongLanes: among_lanes,
+    ActiveLanes: active_lanes,
+    SeeRefusal: see_refusal,
+    IssueAsync: issue,
+    CopyTogether: copy_together,
+    Forget: forget,
+    MoveMatrix: move_matrix,
+    MultiplyInRegisters: multiply_in_registers,
+    MultiplyInTensorMemory: multiply_in_tensor_memory,
+    MoveTensorMemory: move_tensor_memory,
+    CopyToTensorMemory: copy_to_tensor_memory,
+    ShiftTensorMemory: shift_tensor_memory,
+    AllocateColumns: allocate_columns,
+    FreeColumns: free_columns,
+    RelinquishPermit: relinquish_permit,
+    OnStack: on_stack,
+    AccessReplicas: access_replicas,
+    AccessTexture: access_texture,
+}
+"""What the machine does at each kind of step. What is not listed is refused."""
 
 
 def _go_on(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:

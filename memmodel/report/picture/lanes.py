@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from memmodel.answer import ShownEvent, Witness
+from memmodel.base.graphs import reached
 from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
 
@@ -85,7 +86,7 @@ def rows_of(lanes: Sequence[Lane], edges: Iterable[Edge]) -> dict[int, int]:
         for event, next_event in pairwise(lane.events):
             after[event.uid].append((next_event.uid, 1))
     for first, second in _downward(edges):
-        if first in after and second in after and first not in _reach(second, after):
+        if first in after and second in after and first not in reached((second,), lambda uid: dict(after[uid])):
             after[first].append((second, 0))
     rows = dict.fromkeys(after, 0)
     above = {uid: [first for first, following in after.items() if uid in dict(following)] for uid in after}
@@ -103,17 +104,6 @@ def _downward(edges: Iterable[Edge]) -> list[tuple[int, int]]:
         if rank is not None:
             ranked.append((rank, edge.first, edge.second))
     return [(first, second) for _, first, second in sorted(ranked)]
-
-
-def _reach(start: int, after: dict[int, list[tuple[int, int]]]) -> set[int]:
-    seen = {start}
-    todo = [start]
-    while todo:
-        for other, _ in after[todo.pop()]:
-            if other not in seen:
-                seen.add(other)
-                todo.append(other)
-    return seen
 
 
 def iterations(witness: Witness) -> dict[int, int]:
