@@ -26,8 +26,18 @@ class PlaceRecord(JsonRecord):
     warp: int | None
 
 
+LARGEST_BITS = 14_000
+"""A number of more bits has about as many digits (4,300) as readers of JSON take: it is written in hexadecimal."""
+
+
+def _readable(value: object) -> object:
+    """A value as readers take it; that of a tile may have any number of bits."""
+    return hex(value) if isinstance(value, int) and value.bit_length() > LARGEST_BITS else value
+
+
 class EventRecord(JsonRecord):
-    """One event of an execution. `thread` and `place` are null for an initial write."""
+    """One event of an execution. `thread` and `place` are null for an initial write. `value`: a string, `0x…`, if it
+    has more than 14,000 bits."""
 
     label: str
     thread: str | None
@@ -35,7 +45,7 @@ class EventRecord(JsonRecord):
     text: str
     tags: Annotated[tuple[str, ...], BeforeValidator(sorted)]
     location: str | None
-    value: int | None
+    value: Annotated[int | str | None, BeforeValidator(_readable)]
     line: int | None
 
 

@@ -352,3 +352,29 @@ def test_readings_keep_their_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(report.warnings) == 1 and "did you mean ptx-9.4?" in report.warnings[0]
     assert report.to_json()["warnings"] == list(report.warnings)
     assert report.warnings[0] in report.explain()
+
+
+def test_the_value_of_a_wide_tile_is_a_string(tmp_path) -> None:
+    """4,096 bytes are an integer of 9,800 digits, which no reader in Python takes."""
+    from helpers import fuzz
+
+    (tmp_path / "wide.litmus").write_text(
+        f"""PTX wide
+.global .align 16 .b8 in[4096] = {{{", ".join("7" * 4096)}}};
+.shared .align 16 .b8 s[4096];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {{
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4096;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [in], 4096, [bar];
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+    ld.weak.shared.b8 %r0, [s];
+}}
+exists (P0:r0 == 7)
+"""
+    )
+    code, out, err = fuzz._run(("check", str(tmp_path / "wide.litmus"), "--json", "-"))
+    assert code == 0, err
+    values = [event["value"] for event in json.loads(out)[0]["witness"]["events"]]
+    assert "0x" + "07" * 4095 in [str(value).replace("0x7", "0x07", 1) for value in values] and 7 in values
