@@ -7,8 +7,9 @@ unknown name, no kind error and no function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import names_in
@@ -96,12 +97,17 @@ class Resolver(Definer):
     def run(self, text: tree.Text) -> None:
         """Take in the statements of one file. Raises InputError if it overrides what no included file defines."""
         mine, outer, before = self.own_overrides(text), self.overrides, len(self.overridden)
+        included: dict[str, Definition] = {}
         for statement in text.statements:
             if isinstance(statement, tree.Include):
                 self.overrides = {**mine, **outer}  # the outermost file has the say
+                first = len(self.definitions)
                 self.include(statement)
                 self.overrides = outer
+                included |= self.used_since(first)
             else:
+                if isinstance(statement, tree.Let) and not statement.override:
+                    self.shadowing(statement, included)
                 self.statement(statement)
         for name, (binding, _) in mine.items():
             if name not in self.overridden[before:]:
@@ -205,6 +211,23 @@ class Resolver(Definer):
         if shown.renamed or not (isinstance(expr, Name) and expr.name == shown.name):
             self.definitions.append(Definition(shown.name, Kind.RELATION, expr, None, "", shown.body.span))
         self.shown[shown.name] = None
+
+    def used_since(self, first: int) -> dict[str, Definition]:
+        """The definitions from number `first` on that a later definition or a check refers to, by name."""
+        since = self.definitions[first:]
+        bodies = [*(definition.body for definition in since), *(check.body for check in self.checks.values())]
+        used = {name.ref for body in bodies for name in names_in(body)}
+        return {definition.name: definition for number, definition in enumerate(since, first) if number in used}
+
+    def shadowing(self, let: tree.Let, included: Mapping[str, Definition]) -> None:
+        """Notice the bindings of names that an included file defines and uses: it keeps its own meaning of them."""
+        for binding in let.bindings:
+            definition = included.get(binding.name)
+            if definition is not None and definition.span is not None:
+                where = f"{PurePath(definition.span.source.name).name}:{definition.span.line}"
+                message = f"`{binding.name}` is defined and used in {where}, which this definition does not change"
+                hint = f"write `override let {binding.name}` to change it there"
+                self.notices.append(Notice(message, binding.span, hint))
 
     # ---- overrides -----------------------------------------------------------------------------------------------
 

@@ -191,3 +191,24 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)
     (tmp_path / "variant.cat").write_text('include "ptx-9.4.cat"\noverride let synchronizes = 0 & po\n')
     answers = [check(text, model, engine=engine).answer.observation for model in ("ptx-9.4", tmp_path / "variant.cat")]
     assert answers == [Observation.NEVER, Observation.SOMETIMES]
+
+
+@pytest.mark.parametrize(
+    ("top", "warned"),
+    [
+        ('include "base.cat"\nlet hb = rf', True),
+        ('include "base.cat"\nlet rec hb = rf | hb ; hb', True),
+        ('include "base.cat"\noverride let hb = rf', False),
+        ('include "base.cat"\nlet unused = rf', False),
+        ('let hb = rf\ninclude "base.cat"', False),
+    ],
+)
+def test_a_let_that_does_not_reach_what_an_included_file_says_is_warned_of(
+    tmp_path: Path, top: str, warned: bool
+) -> None:
+    base = "let unused = co\nlet hb = po\nacyclic hb | co as Order"
+    model = load(tmp_path, top=top, base=base)
+    messages = [notice.message for notice in model.notices]
+    assert messages == (
+        ["`hb` is defined and used in base.cat:2, which this definition does not change"] if warned else []
+    )
