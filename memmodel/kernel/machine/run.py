@@ -49,10 +49,13 @@ MAX_STEPS = 4_000_000
 POLLS, LOOPS = 8, 256
 """Backward jumps of a warp in one turn, in loops that poll memory and in others."""
 
-STARVED, IDLE_ROUNDS = 300, 400
-"""Rounds in which nobody changed anything: so many others are held back that are to come late, and more are taken for
-polling without end.
-"""
+STARVED = 300
+WRITING = 20
+"""So many rounds warps that are to come late are held back; one in which others write counts so many times, since each
+write is judged with all others."""
+
+IDLE_ROUNDS = 400
+"""Rounds in which nobody changed anything; more is taken for polling without end."""
 
 
 class Scheduler:
@@ -160,7 +163,7 @@ class Scheduler:
         waiting = [warp for warp in self.warps if warp.cta.cluster not in self.machine.unstarted]
         waiting = waiting[:: -1 if self.machine.schedule.backwards else 1]
         idle, state, rounds = 0, None, 0
-        starves, fast = self.machine.schedule.starves, None
+        starves, starved, fast = self.machine.schedule.starves, 0, None
         while waiting:
             self.machine.next_round()
             rounds += 1
@@ -169,7 +172,8 @@ class Scheduler:
                 progress |= self._turn(warp)
             others = [warp for warp in waiting if not warp.slow]
             before_fast, fast = fast, state_of(others) if starves and others else None
-            starving = starves and progress and fast != before_fast and idle < STARVED
+            starving = starves and progress and fast != before_fast and starved < STARVED
+            starved += starving * (WRITING if self.machine.version != version else 1)
             for warp in (warp for warp in waiting if warp.slow and not starving):
                 if self.machine.version == version or rounds % PATIENCE == 0 or starves:
                     progress |= self._turn(warp)
