@@ -27,7 +27,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, word_for
 from memmodel.report.findings import sentence
 from memmodel.report.report import Report
-from memmodel.source import Source
+from memmodel.source import TAKE_DIRECTORIES, Source
 
 if TYPE_CHECKING:
     from memmodel.report.readings import ReadingsReport
@@ -329,7 +329,7 @@ def read(test: TestInput) -> Source:
         return test
     if isinstance(test, str) and "\n" in test:
         return Source.decode("<text>", test.encode("utf-8", "surrogatepass"))
-    return Source.read(test)
+    return Source.read(test, TAKE_DIRECTORIES)
 
 
 def load(model: ModelInput) -> Model:

@@ -23,8 +23,12 @@ _READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0d-\x1f]")
 
 
-def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
-    """What a file has, up to one byte more than `most`.
+TAKE_DIRECTORIES = "`memmodel check` and `memmodel suite` take directories"
+"""The hint to somebody who gives a directory where one litmus test is read."""
+
+
+def read_bytes(path: str | os.PathLike[str], most: int, directory: str | None = None) -> bytes:
+    """What a file has, up to one byte more than `most`. `directory`: the hint to somebody who gives one.
 
     Raises InputError if it is missing, a directory, or a pipe or device, from which nothing may ever come.
     """
@@ -33,12 +37,12 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
         number = os.open(path, _READING)
     except (OSError, ValueError) as error:
         if os.path.isdir(name):  # which Windows does not open
-            raise InputError(f"{name}: is a directory, not a file") from error
+            raise InputError(f"{name}: is a directory, not a file", hint=directory) from error
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         kind = os.fstat(number).st_mode
         if stat.S_ISDIR(kind):
-            raise InputError(f"{name}: is a directory, not a file")
+            raise InputError(f"{name}: is a directory, not a file", hint=directory)
         if not stat.S_ISREG(kind):
             raise InputError(f"{name}: is a pipe or a device, not a file")
         parts, left = [], most + 1
@@ -65,15 +69,15 @@ class Source:
     text: str = field(repr=False)
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> Source:
-        """Read a file, or standard input where the path is `-`.
+    def read(path: str | os.PathLike[str], directory: str | None = None) -> Source:
+        """Read a file, or standard input where the path is `-`. `directory`: the hint to somebody who gives one.
 
         Raises InputError if it is missing, not text or larger than MAX_BYTES.
         """
         name = os.fspath(path)
         if name == STANDARD_INPUT:
             return Source.decode("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
-        return Source.decode(name, read_bytes(path, MAX_BYTES))
+        return Source.decode(name, read_bytes(path, MAX_BYTES, directory))
 
     @staticmethod
     def decode(name: str, data: bytes) -> Source:

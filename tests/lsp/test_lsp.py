@@ -128,7 +128,7 @@ def test_hover_on_a_mnemonic_has_row_section_and_rules(editor: Client) -> None:
     uri = editor.open(A2, "async/proxy/A2.litmus")
     line, at = place(A2, "cp.async.bulk.global")
     value = editor.at("hover", uri, line, at + 4)["contents"]["value"]
-    assert "Since sm_90" in value and "Source: " in value and ".completion = {" in value
+    assert "Since PTX 8.0, sm_90" in value and "Source: " in value and ".completion = {" in value
     assert "Rules of ptx-9.4 that speak of it" in value and "`strong-read`" in value
 
 

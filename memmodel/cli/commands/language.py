@@ -24,9 +24,9 @@ def fmt(file: str, layout: str | None, in_place: bool) -> Exit:
     What --layout prints means the same; what the other layout cannot say is refused.
     """
     from memmodel.library import format
-    from memmodel.source import Source
+    from memmodel.source import TAKE_DIRECTORIES, Source
 
-    source = Source.read(file)
+    source = Source.read(file, TAKE_DIRECTORIES)
     text = format(source, None if layout is None else Layout(layout))
     if not in_place:
         say(text.rstrip("\n"))

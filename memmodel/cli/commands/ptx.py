@@ -63,10 +63,10 @@ def _print(file: str, place: Path | None, target: Target | None, level: PtxLevel
     from memmodel.emit import emit
     from memmodel.isa.lower import refuse_beyond
     from memmodel.litmus import parse_litmus
-    from memmodel.source import Source
+    from memmodel.source import TAKE_DIRECTORIES, Source
 
     try:
-        test = parse_litmus(Source.read(file))
+        test = parse_litmus(Source.read(file, TAKE_DIRECTORIES))
         refuse_beyond(test, level)
         module = emit(test, target)
     except InputError as error:

@@ -51,12 +51,12 @@ LOOPS = [
     ("one write", {}, "clean"),
     ("bits of the word", {"loop": "xor.b32 %r10, %r7, 3;\nand.b32 %r10, %r10, 1;\nsetp.ne.u32 %p5, %r10, 0;"}, "clean"),
     ("a time-out that counts up", {"loop": "add.u32 %r21, %r21, 1;\nsetp.lt.u32 %p6, %r21, %r24;\n" + SELECTED},
-     "explored"),
+     "findings"),
     ("a time-out that counts down",
      {"loop": "sub.u32 %r24, %r24, 1;\nsetp.ne.u32 %p7, %r7, 1;\nselp.u32 %r23, %r24, 0, %p7;\n"
-      "setp.ne.u32 %p5, %r23, 0;"}, "explored"),
+      "setp.ne.u32 %p5, %r23, 0;"}, "findings"),
     ("a time-out in the test", {"loop": "add.u32 %r21, %r21, 1;\nsetp.lt.u32 %p6, %r21, 1000;\n"
-                                "setp.ne.and.u32 %p5, %r7, 1, %p6;"}, "explored"),
+                                "setp.ne.and.u32 %p5, %r7, 1, %p6;"}, "findings"),
     ("joined with what holds", {"loop": "setp.eq.u32 %p6, %r20, 2;\nsetp.ne.and.u32 %p5, %r7, 1, %p6;"}, "clean"),
     ("joined with what does not hold", {"loop": "setp.eq.u32 %p6, %r20, 1;\nsetp.ne.and.u32 %p5, %r7, 1, %p6;"},
      "findings"),
