@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from memmodel.base.labels import Side, side_of
+from memmodel.base.labels import Label, Side, side_of
 from memmodel.kernel.order.roles import Labels, Roles
 from memmodel.kernel.order.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -56,16 +56,26 @@ class Conflicts:
             self._objects(block, sorted(at for other, at in run.objects if other is block), uses)
 
     def _by_block(self) -> dict[Block, list[Use]]:
-        """The accesses of each block in which something is written; those of one epoch that touch come as one.
+        """The accesses of each block in which something can be found; those of one epoch that touch come as one.
 
         Memory of a CTA in which equal threads do the same as in an equal CTA before is left out.
         """
         run = self._run
         strong = [event for thread in run.threads for event in thread.strong()]
         meets = dict.fromkeys(access.block for access in strong if access.block is not None)
-        written = dict.fromkeys(access.block for access in run.single if side_of(access.label) is Side.WRITE) | meets
-        written |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
-        by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in written}
+        judged = dict.fromkeys(access.block for access in run.single if side_of(access.label) is Side.WRITE) | meets
+        judged |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
+        # Where nothing is written there is no race, and still some reads are judged.
+        judged |= dict.fromkeys(block for block, _ in run.objects)
+        judged |= dict.fromkeys(
+            access.block for access in run.single if self._counts_alone(access.block, access.thread, access.label)
+        )
+        judged |= dict.fromkeys(
+            access.block
+            for access in run.lanes
+            if any(self._counts_alone(access.block, thread, access.label) for thread in access.threads)
+        )
+        by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in judged}
         for access in run.single:
             if access.block in by_block:
                 by_block[access.block][0].append(access)
@@ -350,11 +360,15 @@ class Conflicts:
         """Places of accesses that are judged although nothing else touches their bytes: to tensor memory, to memory of
         other CTAs, bulk copies.
         """
-        owner, threads = block.instance.owner, self._run.threads
         for number, use in enumerate(uses):
-            remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
-            if (remote or block.instance.space is Space.TENSOR) and self._classes[number] not in self._seen:
+            if self._counts_alone(block, use.thread, use.label) and self._classes[number] not in self._seen:
                 self._place(block, use.first, use.size, [number])
+
+    def _counts_alone(self, block: Block, thread: int, label: Label) -> bool:
+        """True if an access is judged although nothing else touches its bytes."""
+        owner = block.instance.owner
+        remote = owner is not None and (self._run.threads[thread].place.cta_id != owner or outlives(label))
+        return remote or block.instance.space is Space.TENSOR
 
     def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
         """Accesses to the memory of mbarrier objects: one of each class, with the thread that stands for it."""

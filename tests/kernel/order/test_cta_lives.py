@@ -74,3 +74,44 @@ def test_no_cta_that_a_response_goes_to_has_exited(everywhere: str, stays: bool)
     body = body.replace(expect, "").replace(MEET.format(""), expect + MEET.format(""))
     last = wait + MEET.format("") if stays and everywhere else MEET.format("") if stays else ""
     assert ("undefined-after-exit" in found(body + last)) is (bool(everywhere) and not stays)
+
+
+READ = "@%p2 ld.shared::cluster.b32 %r11, [%r10];\n"
+COPY_OUT = "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;\n@%p0 cp.async.bulk.commit_group;\n"
+READ_OUT = "@%p0 cp.async.bulk.wait_group.read 0;\n"
+
+
+def test_reads_count_where_nothing_is_written() -> None:
+    """Memory that no thread writes has no race, and a CTA that does not run has no memory."""
+    assert found(READ + MEET.format("")) == {"undefined-before-start"}
+    assert found(MEET.format("") + READ) == {"undefined-after-exit"}
+    assert found(MEET.format("") + READ + MEET.format("")) == set()
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        COPY_OUT,
+        COPY_OUT.replace("cp.async.bulk.global", "cp.reduce.async.bulk.global").replace(
+            "bulk_group [", "bulk_group.add.u32 ["
+        ),
+    ],
+)
+def test_a_copy_out_of_memory_that_is_not_written_has_read_it_before_the_end(copy: str) -> None:
+    assert rules(verdict_of(copy)) == {"undefined-after-exit"}
+    assert rules(verdict_of(copy + READ_OUT)) == set()
+
+
+def test_an_mbarrier_object_is_not_loaded() -> None:
+    init = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\n"
+    assert rules(verdict_of(init)) == set()
+    assert rules(verdict_of(init + "@%p0 ld.shared.b64 %d3, [%r4];\n")) == {"undefined-mbarrier-access"}
+
+
+def test_tensor_memory_that_is_not_written_is_loaded_while_it_is_allocated() -> None:
+    alloc = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32;\nbar.warp.sync -1;\n"
+    alloc += "ld.shared.b32 %r11, [%r2];\n"
+    load = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r12}, [%r11];\ntcgen05.wait::ld.sync.aligned;\n"
+    free = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r11, 32;\n"
+    assert rules(verdict_of(alloc + load + free)) == set()
+    assert rules(verdict_of(alloc + free + load)) == {"undefined-tensor-memory"}
