@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from memmodel.api import check, explain, outcomes, readings
     from memmodel.batch import Entry
     from memmodel.errors import InputError
-    from memmodel.kernel.check import check_kernel
+    from memmodel.kernel.arguments.kinds import FakeArray, Known, Struct, TensorMap
+    from memmodel.kernel.check import check_kernel, check_ptx
+    from memmodel.kernel.output.text import explain_kernel
     from memmodel.kernel.repair.search import fix_kernel
     from memmodel.library import ShippedModel, SuiteResult, format, models, parse, suite
     from memmodel.litmus.syntax import LitmusTest
     from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
-    from memmodel.testing import assert_always, assert_never, assert_sometimes
+    from memmodel.testing import assert_always, assert_clean, assert_never, assert_sometimes
 
 __version__ = "0.1.0"
 
@@ -29,21 +31,28 @@ __all__ = [
     "Answer",
     "Budget",
     "Entry",
+    "FakeArray",
     "InputError",
+    "Known",
     "LitmusTest",
     "Observation",
     "Outcomes",
     "ReadingsReport",
     "Report",
     "ShippedModel",
+    "Struct",
     "SuiteResult",
+    "TensorMap",
     "__version__",
     "assert_always",
+    "assert_clean",
     "assert_never",
     "assert_sometimes",
     "check",
     "check_kernel",
+    "check_ptx",
     "explain",
+    "explain_kernel",
     "fix_kernel",
     "format",
     "models",
@@ -57,20 +66,27 @@ _HOME = {
     "Answer": "memmodel.answer",
     "Budget": "memmodel.answer",
     "Entry": "memmodel.batch",
+    "FakeArray": "memmodel.kernel.arguments.kinds",
     "InputError": "memmodel.errors",
+    "Known": "memmodel.kernel.arguments.kinds",
     "LitmusTest": "memmodel.litmus.syntax",
     "Observation": "memmodel.answer",
     "Outcomes": "memmodel.answer",
     "ReadingsReport": "memmodel.report.readings",
     "Report": "memmodel.report.report",
     "ShippedModel": "memmodel.library",
+    "Struct": "memmodel.kernel.arguments.kinds",
     "SuiteResult": "memmodel.library",
+    "TensorMap": "memmodel.kernel.arguments.kinds",
     "assert_always": "memmodel.testing",
+    "assert_clean": "memmodel.testing",
     "assert_never": "memmodel.testing",
     "assert_sometimes": "memmodel.testing",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
+    "check_ptx": "memmodel.kernel.check",
     "explain": "memmodel.api",
+    "explain_kernel": "memmodel.kernel.output.text",
     "fix_kernel": "memmodel.kernel.repair.search",
     "format": "memmodel.library",
     "models": "memmodel.library",

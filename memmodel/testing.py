@@ -1,6 +1,7 @@
-"""Assertions about litmus tests, for tests in Python.
+"""Assertions about litmus tests and kernels, for tests in Python.
 
-In: a test's text or path, a model. Out: the report, or AssertionError with what was expected, what came out, and why.
+In: a test's text or path, a model; PTX and what it is called with. Out: the report or verdict, or AssertionError with
+what was expected, what came out, and why.
 Settled here: the words are those of Expect lines: `sometimes` is not met by what happens always, and `never` not by a
 test that nobody gets through (vacuous) or that is undecided.
 """
@@ -8,13 +9,16 @@ test that nobody gets through (vacuous) or that is undecided.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from memmodel.base.resources import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from memmodel.api import ModelInput, TestInput
     from memmodel.engine import Options
+    from memmodel.kernel.arguments.launches import Extents
+    from memmodel.kernel.order.verdict import KernelVerdict
     from memmodel.report.report import Report
 
 
@@ -34,6 +38,31 @@ def assert_always(test: TestInput, model: ModelInput = DEFAULT_MODEL, *, ask: st
     """The condition holds at the end of every execution, and there is one."""
     __tracebackhide__ = True
     return Asserting(model).assert_always(test, ask=ask)
+
+
+def assert_clean(
+    compiled: Any,
+    args: Sequence[object] | Mapping[str, object],
+    grid: Extents,
+    *,
+    accept: Sequence[str] = (),
+    **options: Any,
+) -> KernelVerdict:
+    """One launch of a kernel is clean.
+
+    `compiled`: PTX, the path of a file with it, or what has it as `asm["ptx"]`. `args`, `grid`, `options`: as in
+    `check_ptx`. `accept`: words that do as well, such as `explored`: clean for the schedules that were looked at.
+    """
+    __tracebackhide__ = True
+    from memmodel.kernel.check import check_ptx
+    from memmodel.kernel.output.text import explain_kernel
+
+    asm = getattr(compiled, "asm", None)
+    text = compiled if asm is None else asm["ptx"]
+    verdict = check_ptx(text, grid=grid, args=args, **options)
+    if verdict.word not in ("clean", *accept):
+        raise AssertionError(f"expected: {' or '.join(('clean', *accept))}\n\n{explain_kernel(verdict)}")
+    return verdict
 
 
 class Asserting:

@@ -40,7 +40,7 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 
 def check_kernel(
-    file: str | os.PathLike[str],
+    file: str | os.PathLike[str] | PtxModule,
     launch: Launch | str | os.PathLike[str],
     *,
     entry: str | None = None,
@@ -56,7 +56,7 @@ def check_kernel(
     unwritten: bool = False,
     told: Callable[[KernelVerdict], None] | None = None,
 ) -> KernelVerdict:
-    """Judge one launch of a kernel.
+    """Judge one launch of a kernel, in a file or in a module that was read.
 
     `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
@@ -66,7 +66,7 @@ def check_kernel(
     reads of shared memory that nothing writes. `told`: is given the verdict before that.
     """
     read = launch if isinstance(launch, Launch) else read_launch(launch)
-    module = read_module(file)
+    module = file if isinstance(file, PtxModule) else read_module(file)
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
         any_grid=any_grid, any_trips=any_trips, unwritten=unwritten,

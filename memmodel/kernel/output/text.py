@@ -47,6 +47,11 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     return [*text, *beyond(verdict)]
 
 
+def explain_kernel(verdict: KernelVerdict) -> str:
+    """The verdict as `memmodel kernel` prints it."""
+    return "\n".join(lines(verdict))
+
+
 def beyond(verdict: KernelVerdict) -> list[str]:
     """What a verdict says beyond its launch."""
     text = [f"{question}: {answer}" for question, answer in verdict.beyond.items()]

@@ -1,0 +1,57 @@
+"""What a caller may hand over besides numbers and arrays: arrays that do not exist, tensor maps, structures.
+
+In: nothing. Out: `FakeArray`, `TensorMap`, `Known`, `Struct`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class FakeArray:
+    """An array that exists nowhere: its shape (outermost first), the name of its type, its strides in elements.
+
+    `strides` None: it is contiguous. `init`: its first contents, zeros or `iota` (the 32-bit word k holds k); None:
+    they are unknown.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    strides: tuple[int, ...] | None = None
+    init: Literal["zero", "iota"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An array whose contents the kernel starts with, such as indices that decide where it goes.
+
+    `array`: one in the memory of the host, which has the buffer protocol or `tobytes`. The verdict is about these
+    contents, and says so.
+    """
+
+    array: object
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor map of an array, as `cuTensorMapEncodeTiled` makes it. `box` and `element_strides` are in the order of
+    the array's shape, outermost first. `swizzle`: the bytes of its rows, or a name such as `128B`.
+    """
+
+    array: object
+    box: tuple[int, ...]
+    swizzle: int | str = 0
+    element_strides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A parameter that is a structure. `data`: its bytes; `fields`: by their offsets, the arrays whose addresses and
+    the tensor maps whose 128 bytes stand there, in place of what `data` has.
+    """
+
+    data: bytes
+    fields: Mapping[int, object] = field(default_factory=dict)
