@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memmodel.api import check, explain, outcomes, readings
     from memmodel.batch import Entry
     from memmodel.errors import InputError
-    from memmodel.kernel.arguments.kinds import FakeArray, Known, Struct, TensorMap
+    from memmodel.kernel.arguments.kinds import FakeArray, Known, Struct, TiledMap
     from memmodel.kernel.check import check_kernel, check_ptx
     from memmodel.kernel.output.text import explain_kernel
     from memmodel.kernel.repair.search import fix_kernel
@@ -42,7 +42,7 @@ __all__ = [
     "ShippedModel",
     "Struct",
     "SuiteResult",
-    "TensorMap",
+    "TiledMap",
     "__version__",
     "assert_always",
     "assert_clean",
@@ -77,7 +77,7 @@ _HOME = {
     "ShippedModel": "memmodel.library",
     "Struct": "memmodel.kernel.arguments.kinds",
     "SuiteResult": "memmodel.library",
-    "TensorMap": "memmodel.kernel.arguments.kinds",
+    "TiledMap": "memmodel.kernel.arguments.kinds",
     "assert_always": "memmodel.testing",
     "assert_clean": "memmodel.testing",
     "assert_never": "memmodel.testing",

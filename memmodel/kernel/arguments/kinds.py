@@ -1,6 +1,6 @@
 """What a caller may hand over besides numbers and arrays: arrays that do not exist, tensor maps, structures.
 
-In: nothing. Out: `FakeArray`, `TensorMap`, `Known`, `Struct`.
+In: nothing. Out: `FakeArray`, `TiledMap`, `Known`, `Struct`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class TensorMap:
+class TiledMap:
     """A tensor map of an array, as `cuTensorMapEncodeTiled` makes it. `box` and `element_strides` are in the order of
     the array's shape, outermost first. `swizzle`: the bytes of its rows, or a name such as `128B`.
     """

@@ -13,7 +13,7 @@ from typing import Any
 
 from memmodel.errors import InputError
 from memmodel.kernel.arguments.arrays import ArrayFacts, array_facts
-from memmodel.kernel.arguments.kinds import Struct, TensorMap
+from memmodel.kernel.arguments.kinds import Struct, TiledMap
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction
@@ -110,7 +110,7 @@ def _kind(param: ModuleVariable) -> str:
 
 def _arrays(value: object) -> list[object]:
     """The arrays of an argument."""
-    if isinstance(value, TensorMap):
+    if isinstance(value, TiledMap):
         return [value.array]
     if isinstance(value, Struct):
         return [array for part in value.fields.values() for array in _arrays(part)]
@@ -205,7 +205,7 @@ class _Places:
         """A parameter without its name, and the tensor maps in it. Raises InputError for what it cannot be."""
         if isinstance(value, Mapping):
             return dict(value), []
-        if isinstance(value, TensorMap):
+        if isinstance(value, TiledMap):
             return self._map_param(param, name, value)
         if isinstance(value, Struct):
             return self._struct(param, name, value)
@@ -228,7 +228,7 @@ class _Places:
             number = item() if callable(item) else getattr(value, "value", None)
         letter, width = param.type[:1], param.type[1:]
         if not isinstance(number, bool | int | float) or letter not in "fusb" or not width.isdecimal():
-            hint = "numbers, arrays, FakeArray, TensorMap, Struct, bytes, or an entry of params of a launch description"
+            hint = "numbers, arrays, FakeArray, TiledMap, Struct, bytes, or an entry of params of a launch description"
             raise InputError(f"{name}: a {type(value).__name__} cannot be handed to a {_kind(param)}", param.span, hint)
         bits = int(width)
         if isinstance(number, float) or letter == "f":
@@ -239,7 +239,7 @@ class _Places:
         return {"type": f"{'s' if number < 0 else 'u'}{bits}", "value": number}
 
     def _map_param(
-        self, param: ModuleVariable, name: str, value: TensorMap
+        self, param: ModuleVariable, name: str, value: TiledMap
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         if param.type == "b8":
             zeros = {"type": "bytes", "hex": "00" * TENSORMAP_BYTES}
@@ -251,7 +251,7 @@ class _Places:
     def _struct(self, param: ModuleVariable, name: str, value: Struct) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         data, maps = bytearray(value.data), []
         for offset, part in sorted(value.fields.items()):
-            if isinstance(part, TensorMap):
+            if isinstance(part, TiledMap):
                 maps.append(self._map(name, offset, part))
                 end = offset + TENSORMAP_BYTES
             else:
@@ -266,7 +266,7 @@ class _Places:
             raise InputError(f"{name}: {len(data)} bytes for a structure of {param.size}", param.span)
         return {"type": "bytes", "hex": bytes(data).hex()}, maps
 
-    def _map(self, name: str, offset: int, value: TensorMap) -> dict[str, Any]:
+    def _map(self, name: str, offset: int, value: TiledMap) -> dict[str, Any]:
         """The entry of `tensormaps`, whose dimensions are innermost first."""
         facts = self.facts(value.array)
         if facts is None:

@@ -35,7 +35,7 @@ def check_ptx(
 
     `text`: the PTX, or the path of a file with it. `args`: what the kernel is called with, in the order of its
     parameters or by their names: arrays (DLPack, `__cuda_array_interface__`, NumPy, PyTorch, `FakeArray`, or anything
-    with a dtype and a shape), numbers, `TensorMap`, `Struct`, bytes, None for a null pointer, or the entry of `params`
+    with a dtype and a shape), numbers, `TiledMap`, `Struct`, bytes, None for a null pointer, or the entry of `params`
     of a launch description. Contents of arrays are unknown, but of `Known` ones. `block`: not needed where the entry
     has `.reqntid`. `names`: what reports call the parameters. `nan`: False where no number is NaN. `name`: what reports
     call the text. `options`: those of `check_kernel`. Raises InputError.

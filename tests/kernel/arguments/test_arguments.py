@@ -196,7 +196,7 @@ def test_numbers_get_the_width_of_their_parameter() -> None:
 
 def test_tensor_maps_and_structures() -> None:
     tensor = F((128, 64), "bf16")
-    tensor_map = memmodel.TensorMap(tensor, (64, 32), swizzle="64B")
+    tensor_map = memmodel.TiledMap(tensor, (64, 32), swizzle="64B")
     text = signature(".align 64 .b8", ".u64 .ptr .global").replace("p0", "p0[256]")
     launch = launched(text, memmodel.Struct(b"\1\2", {8: tensor, 128: tensor_map}), tensor_map)
     first, second = launch.tensormaps
