@@ -32,6 +32,8 @@ WORDS = {
 ALLOWED: dict[str, tuple[str, str]] = {
     "all_sizes/drift.py": ("b", "a kind of types"),
     "all_sizes/following.py": ("b", "a kind of types"),
+    "arguments/kinds.py": ("zero", "a value of a launch description"),
+    "arguments/launches.py": ("b8 b64 u64 s64 init param cluster", "types of parameters, keys of a launch description"),
     "check/executions.py": ("elect.sync", "the name of a reading that a verdict shows"),
     "executions/consistent.py": ("po", "a relation of cat"),
     "launch.py": (
