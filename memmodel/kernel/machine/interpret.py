@@ -117,10 +117,7 @@ class Pointer:
         self, machine: Machine, warp: Warp, address: Value, size: int, instruction: PtxInstruction
     ) -> tuple[Block, int]:
         """The bytes at such an address."""
-        space = self.space
-        if space is Space.SHARED and address is not None and address >= 1 << 32:  # a generic address of shared memory
-            space = None
-        return machine.place(warp, space, address, size, instruction, self.window)
+        return machine.place(warp, self.space, address, size, instruction, self.window)
 
     def finder(
         self, machine: Machine, warp: Warp, instruction: PtxInstruction

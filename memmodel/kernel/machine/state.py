@@ -97,9 +97,7 @@ class Machine:
             self.unknown("the address", instruction)
         target = self._find(warp, space, address, window)
         if target is None:
-            local = LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32)
-            where = "in local memory, which this instruction does not take" if local else "outside every object"
-            raise Faulty("undefined-address", f"address {address:#x} is {where}")
+            raise Faulty("undefined-address", f"address {address:#x} is {_nowhere(space, address)}")
         block, at = target
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
@@ -117,8 +115,9 @@ class Machine:
         return block.instance.space in WINDOW_SPACES[window]
 
     def _find(self, warp: Warp, space: Space | None, address: int, window: Window) -> tuple[Block, int] | None:
+        # No bits of a 64-bit register are dropped: an address in .shared that has more than 32 is no such address.
         if space is Space.SHARED:
-            target = self._shared(warp, address & 0xFFFFFFFF)
+            target = self._shared(warp, address)
             if target is not None and window is Window.SHARED_CTA and target[0] is not warp.cta.shared:
                 raise Faulty("undefined-address", f"address {address:#x} is in another CTA, outside .shared::cta")
             return target
@@ -452,6 +451,15 @@ class Machine:
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:
         identity = BarrierId(Domain.CTA, cta.threads[0].place.cta_id, (number, 0))
         return cta.barriers.setdefault(number, BarrierState()), identity
+
+
+def _nowhere(space: Space | None, address: int) -> str:
+    """Where an address lies at which there is no object."""
+    if LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32):
+        return "in local memory, which this instruction does not take"
+    if space is Space.SHARED and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
+        return "a generic address, and the instruction names .shared: cvta.to.shared converts it"
+    return "outside every object"
 
 
 Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]

@@ -86,3 +86,29 @@ PEER = (
 )
 def test_addresses_in_the_other_cta(line: str, findings: set[str]) -> None:
     assert rules(verdict_of(PEER + line + FAILS.format("!%p9"), ctas=2, cluster=2)) == findings
+
+
+WIDE = "add.u64 %d9, %d0, 1024;\n"
+"""An address in global memory whose low 32 bits are an address in shared memory."""
+
+
+@pytest.mark.parametrize("body", [WIDE, "mov.u64 %d9, s;\ncvta.shared.u64 %d9, %d9;\n"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "st.shared.u32 [%d9], 1;",
+        "ld.shared::cta.u32 %r20, [%d9];",
+        "st.shared::cluster.v2.u32 [%d9], {1, 1};",
+        "ld.relaxed.cta.shared.u32 %r20, [%d9];",
+        "atom.shared::cluster.add.u32 %r20, [%d9], 1;",
+        "mbarrier.init.shared.b64 [%d9], 1;",
+        "mbarrier.arrive.shared::cluster.b64 _, [%d9];",
+        "cp.async.ca.shared.global [%d9], [%d0], 16;",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%d9], [%d0], 16, [%r4];",
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r20}, [%d9];",
+    ],
+)
+def test_no_bits_of_an_address_in_shared_memory_are_dropped(body: str, line: str) -> None:
+    """A 64-bit register with more than 32 bits, such as a generic address, is no address in .shared."""
+    verdict = verdict_of(f"mbarrier.init.shared.b64 [%r4], 1;\n{body}{line}", threads=32 if "ldmatrix" in line else 1)
+    assert "undefined-address" in rules(verdict)
