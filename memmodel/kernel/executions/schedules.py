@@ -21,7 +21,8 @@ from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
 
 POLLED = 3
-"""Loads that poll for which a schedule is made in which they find nothing."""
+"""Loads that poll for which a schedule is made in which they find nothing; atomic operations for which one is made in
+which they find a word taken."""
 
 ALL = 24
 """Schedules that are explored if they are all there are."""
@@ -49,6 +50,9 @@ def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[in
     yield replace(base, backwards=True)
     for late in _unseen_writers(entry, run, real):
         yield replace(base, late=late, starves=True)
+    taken = sorted(number for kind, number in run.choices if kind is ChoiceKind.ATOMIC and number in real)
+    for number in sorted(taken, key=lambda at: not comes_back(entry, at))[:POLLED]:
+        yield replace(base, holding=frozenset([number]), starves=True)
     looks = [FIRST, LAST, *map(str, range(wanted))]
     looks = looks if any(kind is ChoiceKind.LOAD and number in real for kind, number in run.choices) else [""]
     looked = frozenset(real)

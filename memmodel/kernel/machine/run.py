@@ -92,6 +92,7 @@ class Scheduler:
             warp.registers = [uniform(0)] * self._slots
         for warp in self.warps if schedule.late else ():
             warp.slow = (warp.cta.number, warp.number) in schedule.late
+        self._holding = set(schedule.holding)
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -269,6 +270,10 @@ class Scheduler:
                 if lanes and not self._plain(warp, group, code, lanes):
                     return done > 1
                 group.at += 1
+                if lanes and code.instruction.number in self._holding:
+                    self._holding.remove(code.instruction.number)
+                    warp.slow = group.blocked = True
+                    return True
         except Faulty as error:
             code = self.code[group.at]
             self.machine.problem(error.rule, error.message, code.instruction)

@@ -272,6 +272,41 @@ def test_a_loop_that_polls_may_give_up(most: int) -> None:
     assert verdict.word == "explored" and not verdict.findings
 
 
+TAKES = """
+mov.u32 %r7, 0;
+TRY:
+{take}
+setp.eq.u32 %p2, %r8, 0;
+@%p2 bra TAKEN;
+add.u32 %r7, %r7, 1;
+setp.lt.u32 %p3, %r7, {most};
+@%p3 bra TRY;
+{otherwise}
+TAKEN:
+ld.global.u32 %r9, [%d0+64];
+add.u32 %r9, %r9, 1;
+st.global.u32 [%d0+64], %r9;
+st.release.gpu.global.u32 [%d0], 0;
+DONE:"""
+"""A thread tries so many times to take a lock, and then does something else."""
+
+
+@pytest.mark.parametrize("most", [1, 30])
+@pytest.mark.parametrize("take", ["cas.b32 %r8, [%d0], 0, 1;", "exch.b32 %r8, [%d0], 1;"])
+def test_who_tries_to_take_a_lock_may_give_up(take: str, most: int) -> None:
+    text = TAKES.format(take=f"atom.acquire.gpu.global.{take}", most=most, otherwise="{otherwise}")
+    verdict = judged(text.format(otherwise=""), threads=1, ctas=2, init="zero")
+    assert verdict.word == "findings" and rules(verdict) == {"data-race"}
+    assert not judged(text.format(otherwise="bra DONE;"), threads=1, ctas=2, init="zero").findings
+
+
+def test_who_tries_once_may_find_the_lock_taken() -> None:
+    once = TAKES.replace("@%p3 bra TRY;\n", "").replace("TRY:\n", "")
+    once = once.format(take="atom.acquire.gpu.global.cas.b32 %r8, [%d0], 0, 1;", most=1, otherwise="{otherwise}")
+    verdict = judged(once.format(otherwise="st.global.u32 [%d0+64], 1;\nbra DONE;"), threads=1, ctas=2, init="zero")
+    assert verdict.word == "findings" and "data-race" in rules(verdict)
+
+
 TESTS = """
 @%p0 mbarrier.init.shared.b64 [%r4], 1;
 bar.sync 0;

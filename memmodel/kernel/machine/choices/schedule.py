@@ -36,7 +36,6 @@ class ChosenRead:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """`last_elected`: elect.sync takes the last lane of its mask. `split`: activemask shows the first lane by itself.
-
     `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
     unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all. `cancelled`: so many clusters are not
@@ -46,12 +45,13 @@ class Schedule:
     word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes one of
     the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp changes
     anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do; `starves`: they
-    only do where the others come to no new state, so that who polls a word may give up. `truthful`: tests of mbarrier
-    objects that return false where a phase has not ended, and do not wait for its end. `filled`: registers hold 0 at
-    first, to see what depends on one that has not been written. `reads`: strong reads that return another write than
-    the last one in time. `counted`: atomic operations whose result is not known where they are `opaque`, and whose
-    words are known all the same. `failing`: tests of mbarrier objects that fail a few times before they wait. `steps`:
-    a run takes at most so many, if fewer than any may.
+    only do where the others come to no new state, so that who polls a word may give up; `holding`: by which atomic
+    operations the first warp that makes one becomes such a warp, so that who tries to take what it has may give up.
+    `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
+    `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
+    that return another write than the last one in time. `counted`: atomic operations whose result is not known where
+    they are `opaque`, and whose words are known all the same. `failing`: tests of mbarrier objects that fail a few
+    times before they wait. `steps`: a run takes at most so many, if fewer than any may.
     """
 
     last_elected: bool = False
@@ -68,6 +68,7 @@ class Schedule:
     slow: str = ""
     late: tuple[tuple[int, int], ...] = ()
     starves: bool = False
+    holding: frozenset[int] = frozenset()
     truthful: frozenset[int] = frozenset()
     filled: bool = False
     reads: tuple[ChosenRead, ...] = ()
