@@ -19,6 +19,9 @@ from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest, suggestion
 from memmodel.source import STANDARD_INPUT, Source
 
+JOINED = "+"
+"""Between the names of a model that is made of several (`cat.composed`)."""
+
 _ALLOWED: list[Path] = []
 
 
@@ -47,7 +50,8 @@ def shipped_models() -> list[str]:
 
 
 def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = False) -> Model:
-    """The model of a shipped name (`ptx-7.5`) or of a `.cat` file. InputError if there is none or it is wrong.
+    """The model of a shipped name (`ptx-7.5`), of several readings (`ptx-9.4+D3-implicit+D4ab-no-fences`), or of a
+    `.cat` file. InputError if there is none or it is wrong.
 
     `strict_names`: what its `notices` say is an error too.
     """
@@ -69,6 +73,12 @@ def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
         return kept_model(name, Path(name), _ALLOWED, lambda: _own(name))
     if os.path.exists(name):
         Source.read(name)  # says what it is
+    if JOINED in name:
+        from memmodel.cat.composed import composed
+
+        source = composed(name)
+        if source is not None:
+            return _composed(name, source)
     near = nearest(name, shipped_models())
     meant = f"did you mean {near}? " if near else ""
     hint = f"{meant}shipped models: {', '.join(shipped_models())}; or a path to a .cat file"
@@ -103,6 +113,13 @@ def _shipped(name: str, path: Path) -> LoadedModel:
 
     # Its includes lie beside it, wherever the program runs.
     model = Loader((path.parent,)).load(Files().shipped(path), path)
+    return replace(model, model=replace(model.model, name=name))
+
+
+def _composed(name: str, source: Source) -> LoadedModel:
+    from memmodel.cat.loader import Loader
+
+    model = Loader((axioms_dir(),)).load(source)
     return replace(model, model=replace(model.model, name=name))
 
 

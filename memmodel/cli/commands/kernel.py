@@ -42,6 +42,9 @@ SECONDS = 600.0
 @click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
 @click.option("--entry", metavar="NAME", help="Default: what the launch says.")
 @one_model_option
+@click.option(
+    "--assume", metavar="READING,...", help="Judge with these readings at once, such as D3-implicit,D4ab-no-fences."
+)
 @click.option("--cta", multiple=True, metavar="X,Y,Z", help="Look at this CTA; may be repeated.")
 @click.option("--readings", is_flag=True, help="With every decision the other way as well.")
 @click.option(
@@ -79,6 +82,7 @@ def kernel(
     launch: str | None,
     entry: str | None,
     model: str,
+    assume: str | None,
     cta: tuple[str, ...],
     readings: bool,
     schedules: int,
@@ -115,6 +119,8 @@ def kernel(
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
     cat.settle(include, kept=True)
+    if assume is not None:
+        model = cat.JOINED.join((model, *assume.split(",")))
     if fix and (mutate or readings or litmus or any_grid or any_trips):
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:

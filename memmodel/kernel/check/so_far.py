@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from memmodel.base.labels import Side, side_of
+from memmodel.base.resources import DEFAULT_MODEL
+from memmodel.cat.composed import readings_of
 from memmodel.isa.table import NEWEST
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.coverage import coverage
@@ -75,6 +77,8 @@ class VerdictSoFar:
             self.assume(
                 f"instructions of the module, of PTX {later}, mean what PTX {known} says", f"PTX {known} or older"
             )
+        for decision, side in readings_of(case.model):
+            self.assume(f"{decision.number} {side.name}: {decision.question} {side.answer}", f"--model {DEFAULT_MODEL}")
         for instruction in case.body:
             if begins(instruction, options.assumed):
                 self.assume(f"{instruction.opcode} at line {instruction.line} touches registers only", KNOWN)

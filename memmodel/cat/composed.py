@@ -1,0 +1,57 @@
+"""Several readings at once, as one model: `ptx-9.4+D3-implicit+D4ab-no-fences`.
+
+In: such a name. Out: the text of its model. Settled here: a reading is a file of `axioms/readings` that includes the
+default model and overrides some of its definitions, so that several are all their overrides behind one include. Two
+that override the same definition answer one question, and are refused. And which readings a model is made of, whoever
+wrote it: those whose comment stands in one of its files.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memmodel.base.resources import DEFAULT_MODEL, axioms_dir
+from memmodel.cat.decisions import Decision, DecisionSide, decisions
+from memmodel.cat.load import JOINED
+from memmodel.cat.syntax import Model
+from memmodel.cat.text.lexer import tokenize
+from memmodel.errors import InputError, suggestion
+from memmodel.source import Source
+
+_INCLUDE = re.compile(rf'^include "\.\./{re.escape(DEFAULT_MODEL)}\.cat"$', re.MULTILINE)
+_OVERRIDE = re.compile(r"^override let (?:rec )?([\w-]+)", re.MULTILINE)
+
+
+def composed(name: str) -> Source | None:
+    """The text of a model whose name joins readings; None for any other name. Raises InputError."""
+    base, *readings = name.split(JOINED)
+    if not readings or "/" in base or name.endswith(".cat"):
+        return None
+    if base != DEFAULT_MODEL:
+        raise InputError(f"readings are added to {DEFAULT_MODEL}, and not to {base}", hint=f"{DEFAULT_MODEL}+…")
+    numbers = {f"{decision.number}-{side.name}": side for decision in decisions() for side in decision.readings}
+    owners: dict[str, str] = {}
+    bodies = []
+    for reading in dict.fromkeys(part.strip().removeprefix("readings/") for part in readings):
+        if reading not in numbers:
+            raise InputError(
+                f"no reading `{reading}`", hint=suggestion(reading, numbers) or "`memmodel models` lists them"
+            )
+        text = Source.read(axioms_dir() / f"{numbers[reading].model}.cat").text
+        head, _, body = text.partition(_INCLUDE.search(text)[0])  # type: ignore[index]  # every reading has it
+        for defined in _OVERRIDE.findall(body):
+            if owners.setdefault(defined, reading) != reading:
+                raise InputError(f"{owners[defined]} and {reading} answer one question", hint="assume one of them")
+        bodies.append(head.partition("\n")[2] + body)
+    return Source(name, f'"{name}"\ninclude "{DEFAULT_MODEL}.cat"\n' + "\n".join(bodies))
+
+
+def readings_of(model: Model) -> list[tuple[Decision, DecisionSide]]:
+    """The decisions that a model answers otherwise than the default, and how it does."""
+    said = {" ".join(comment.text.split()) for source in model.sources for comment in tokenize(source)[1]}
+    return [
+        (decision, side)
+        for decision in decisions()
+        for side in decision.readings
+        if f"{decision.number} {side.name}. {side.answer}" in said
+    ]
