@@ -15,6 +15,9 @@ from pathlib import Path
 DEFAULT_MODEL = "ptx-9.4"
 """The model that is asked where nobody names one: of the newest PTX ISA."""
 
+JOINED = "+"
+"""Between the names of a model that is made of several (`cat.composed`)."""
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

@@ -4,12 +4,11 @@ In: a shipped name, a path or a Source. Out: Model, every name resolved and ever
 """
 
 from memmodel.base.resources import is_shipped
-from memmodel.cat.load import JOINED, allow_includes, load_model, named_by, parse_model, settle, shipped_models
+from memmodel.cat.load import allow_includes, load_model, named_by, parse_model, settle, shipped_models
 from memmodel.cat.names import BASE_NAMES, BaseName
 
 __all__ = [
     "BASE_NAMES",
-    "JOINED",
     "BaseName",
     "allow_includes",
     "is_shipped",

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 
-from memmodel.base.resources import DEFAULT_MODEL, axioms_dir
+from memmodel.base.resources import DEFAULT_MODEL, JOINED, axioms_dir
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
-from memmodel.cat.load import JOINED
 from memmodel.cat.syntax import Model
 from memmodel.cat.text.lexer import tokenize
 from memmodel.errors import InputError, suggestion

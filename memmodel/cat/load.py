@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memmodel.base.resources import axioms_dir, is_file, is_shipped
+from memmodel.base.resources import JOINED, axioms_dir, is_file, is_shipped
 from memmodel.cat.files import Files
 from memmodel.cat.kept import LoadedModel, keep_models
 from memmodel.cat.kept import kept as kept_model
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest, suggestion
 from memmodel.source import STANDARD_INPUT, Source
-
-JOINED = "+"
-"""Between the names of a model that is made of several (`cat.composed`)."""
 
 _ALLOWED: list[Path] = []
 

@@ -120,7 +120,7 @@ def kernel(
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
     cat.settle(include, kept=True)
     if assume is not None:
-        model = cat.JOINED.join((model, *assume.split(",")))
+        model = JOINED.join((model, *assume.split(",")))
     if fix and (mutate or readings or litmus or any_grid or any_trips):
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:
