@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memmodel.base.resources import JOINED
 from memmodel.cli.commands.mutations import mutate as mutations
 from memmodel.cli.commands.mutations import show_table
 from memmodel.cli.exits import Exit, guarded, say, write_json
