@@ -1,12 +1,13 @@
-"""Would a test notice? Small changes of conditions and comparisons, one at a time, each against the tests of its room.
+"""Would a test notice? Small changes of conditions and comparisons, each against the tests that reach it.
 
-    python -m benchmarks.mutants ROOM [ROOM …] [--count N] [--seed S] [--jobs N] [--results FILE] [--list]
+    python -m benchmarks.mutants ROOM [ROOM …] [--count N] [--seed S] [--folder FOLDER] [--least SHARE] [--list]
 
-A change drops an operand of `and`, `or`, `&` or `|`, drops a `not`, moves a comparison by one, turns it round, or takes
-the other side of a conditional. A mutant survives if all tests of its room pass with it; ARGUED says of a survivor why
-no test can notice it. Results are lines of JSON; a run with the same file goes on where another one stopped. Exit code
-1 if a mutant survives that ARGUED does not explain. A sample of 100 takes about an hour on two cores, so this is no
-part of the tests.
+A change drops an operand of `and`, `or`, `&` or `|`, negates a condition, moves a comparison by one, turns it round,
+takes one side of a conditional, or exchanges min and max, any and all. First all tests of the rooms run in a copy of
+the project, and it is written down which functions each enters; then each mutant is judged by the tests that enter its
+function, the quickest first, until one fails. It survives if none does. ARGUED says of a survivor why no test can
+notice it. All that is known is kept in FOLDER; a later run with the same folder goes on from there. Exit code 1 if the
+share of mutants that are noticed, among those that are not argued, is less than SHARE.
 """
 
 from __future__ import annotations
@@ -16,40 +17,58 @@ import ast
 import json
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parent.parent
 
-COPIED = ("memmodel", "tests", "litmus", "axioms", "docs", "benchmarks", "pyproject.toml", "README.md", "CHANGELOG.md")
+ROOMS = ("kernel", "encode", "enumeration", "concrete", "events", "isa", "cat", "repair")
+"""What decides a verdict: the rooms whose score docs/mutation.md has."""
+
+COPIED = (
+    "memmodel",
+    "tests",
+    "litmus",
+    "axioms",
+    "docs",
+    "benchmarks",
+    "editors",
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+)
 """What a copy of the project needs for its tests to run."""
 
 TESTS = {
-    "cat": ("cat",),
-    "concrete": ("program", "enumeration", "cat/test_findings.py", "laws"),
-    "encode": ("engines", "enumeration", "laws"),
-    "enumeration": ("enumeration", "laws"),
+    "cat": ("cat", "laws/test_tiny_models.py", "enumeration", "engines"),
+    "concrete": ("program", "enumeration", "laws"),
+    "encode": ("engines", "program", "enumeration", "laws"),
+    "enumeration": ("enumeration", "program", "laws"),
     "events": ("engines", "program", "enumeration", "laws"),
-    "isa": ("isa", "kernel/machine"),
-    "kernel/machine": ("kernel/machine", "kernel"),
-    "kernel": ("kernel",),
+    "isa": ("isa", "program", "kernel/machine"),
+    "kernel": ("kernel", "program/test_automata.py"),
     "program": ("program", "enumeration"),
     "referee": ("enumeration", "laws"),
     "refine": ("engines", "enumeration", "laws"),
     "repair": ("repair",),
-    "solve": ("engines", "cat/test_findings.py", "laws"),
+    "solve": ("engines", "laws"),
     "why": ("why",),
 }
-"""The tests of a room, those that fail soonest first. A room inside another one begins with those of its own name."""
+"""The tests of a room."""
+
+FEW = 40
+"""So many of the quickest tests run first: they notice nearly every mutant that is noticed, and few files are read."""
+
+MEMORY = 8 << 30
 
 ARGUED: dict[str, str] = {}
 """`FILE: OLD -> NEW` of a survivor: why the program does the same with it."""
@@ -67,12 +86,15 @@ TURNED: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.IsNot: ("is",),
 }
 
+EXCHANGED = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """Characters start..end of a file become `new`."""
+    """Bytes start..end of a file become `new`. `function`: the qualified name of the function around them, or ""."""
 
     file: str
+    function: str
     line: int
     start: int
     end: int
@@ -84,45 +106,63 @@ class Mutant:
         return " ".join(f"{self.file}: {self.old} -> {self.new}".split())
 
 
+# ---- changes ---------------------------------------------------------------------------------------------------------
+
+
 def mutants_of(path: Path) -> Iterator[Mutant]:
     """Every mutant of a file, in the order of its text."""
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
+    encoded = path.read_bytes()
     starts = [0]
-    for line in text.encode().splitlines(keepends=True):
+    for line in encoded.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    encoded = text.encode()
 
-    def part(node: ast.expr) -> tuple[int, int]:
+    def extent(node: ast.expr) -> tuple[int, int]:
         assert node.end_lineno is not None and node.end_col_offset is not None
         return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
-    def said(node: ast.expr) -> str:
-        start, end = part(node)
+    def text_of(node: ast.expr) -> str:
+        start, end = extent(node)
         return encoded[start:end].decode()
 
-    for node in _conditions(tree):
-        start, end = part(node)
-        for new in _replacements(node, said):
-            yield Mutant(str(path.relative_to(ROOT)), node.lineno, start, end, said(node), new)
+    file = str(path.relative_to(ROOT))
+    for node, function, is_condition in _expressions(ast.parse(encoded)):
+        start, end = extent(node)
+        for new in _replacements(node, text_of, is_condition):
+            yield Mutant(file, function, node.lineno, start, end, text_of(node), new)
 
 
-def _conditions(tree: ast.Module) -> Iterator[ast.expr]:
-    """The expressions of a file, without what is asserted, raised, or said of types."""
-    pending: list[ast.AST] = [tree]
+def _expressions(tree: ast.Module) -> Iterator[tuple[ast.expr, str, bool]]:
+    """The expressions of a file, the function around each, and True if a branch or a filter asks it.
+
+    Without what is asserted, raised, or said of types.
+    """
+    pending: list[tuple[ast.AST, str, str, bool]] = [(tree, "", "", False)]
     while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Assert | ast.Raise | ast.AnnAssign | ast.ImportFrom):
-            pending += [node.value] if isinstance(node, ast.AnnAssign) and node.value is not None else []
-            continue
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.FunctionDef):
-            pending += reversed(node.body)
-            continue
+        node, function, prefix, is_condition = pending.pop()
+        inner: list[tuple[ast.AST, bool]] = []
+        match node:
+            case ast.Assert() | ast.Raise() | ast.ImportFrom():
+                continue
+            case ast.AnnAssign():
+                inner = [(node.value, False)] if node.value is not None else []
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                continue
+            case ast.FunctionDef():
+                function = prefix + node.name
+                inner = [(statement, False) for statement in node.body]
+                prefix = f"{function}.<locals>."
+            case ast.ClassDef():
+                inner = [(statement, False) for statement in node.body]
+                prefix = f"{prefix}{node.name}."
+            case ast.If() | ast.While() | ast.IfExp():
+                inner = [(child, child is node.test) for child in ast.iter_child_nodes(node)]
+            case ast.comprehension():
+                inner = [(child, child in node.ifs) for child in ast.iter_child_nodes(node)]
+            case _:
+                inner = [(child, False) for child in ast.iter_child_nodes(node)]
         if isinstance(node, ast.expr):
-            yield node
-        pending += reversed(list(ast.iter_child_nodes(node)))
+            yield node, function, is_condition
+        pending += [(child, function, prefix, asked) for child, asked in reversed(inner)]
 
 
 def _is_type(node: ast.expr) -> bool:
@@ -134,152 +174,250 @@ def _is_type(node: ast.expr) -> bool:
     )
 
 
-def _replacements(node: ast.expr, said: object) -> Iterator[str]:
+def _replacements(node: ast.expr, text_of: object, is_condition: bool) -> Iterator[str]:
     """What may stand in place of an expression."""
-    assert callable(said)
+    assert callable(text_of)
     match node:
         case ast.BoolOp(values=values):
             word = " and " if isinstance(node.op, ast.And) else " or "
             for number in range(len(values)):
-                kept = [said(value) for place, value in enumerate(values) if place != number]
+                kept = [text_of(value) for place, value in enumerate(values) if place != number]
                 yield f"({word.join(f'({operand})' for operand in kept)})"
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield f"bool({said(operand)})"
+            yield f"bool({text_of(operand)})"
         case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right) if not _is_type(node):
-            yield f"({said(left)})"
-            yield f"({said(right)})"
+            yield f"({text_of(left)})"
+            yield f"({text_of(right)})"
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             for word in TURNED[type(operator)]:
-                yield f"({said(left)} {word} {said(right)})"
+                yield f"({text_of(left)} {word} {text_of(right)})"
         case ast.IfExp(body=body, orelse=orelse):
-            yield f"({said(body)})"
-            yield f"({said(orelse)})"
+            yield f"({text_of(body)})"
+            yield f"({text_of(orelse)})"
+        case ast.Call(func=ast.Name(id=name)) if name in EXCHANGED:
+            yield EXCHANGED[name] + text_of(node).removeprefix(name)
+        case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript() if is_condition:
+            yield f"(not {text_of(node)})"
 
 
-def tests_of(file: str) -> list[str]:
-    """The paths of the tests of a file's room, the nearest first."""
-    parts = Path(file).relative_to("memmodel").parts[:-1]
-    mirrored = ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
-    listed = [name for room in mirrored for name in TESTS.get(room, ())]
-    names = dict.fromkeys([*mirrored, *listed])
-    return [f"tests/{name}" for name in names if (ROOT / "tests" / name).exists()]
+def sample(room: str, number: int, seed: int) -> list[Mutant]:
+    """So many mutants of a room, by a seed. A larger sample begins with the smaller one."""
+    folder = ROOT / "memmodel" / room
+    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+    candidates = [mutant for file in files for mutant in mutants_of(file)]
+    random.Random(f"{seed} {room}").shuffle(candidates)
+    return candidates[:number]
 
 
-def outcome(copy: Path, mutant: Mutant, seconds: float) -> str:
-    """The tests that notice a mutant, `time` if they do not end, or `survived`."""
-    path = copy / mutant.file
-    original = path.read_bytes()
-    path.write_bytes(original[: mutant.start] + mutant.new.encode() + original[mutant.end :])
-    try:
-        compile(path.read_bytes(), str(path), "exec")
-        done: list[str] = []
-        for tests in tests_of(mutant.file):
-            ignored = [f"--ignore={earlier}" for earlier in done if earlier.startswith(tests)]
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests, *ignored]
-            environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+# ---- tests -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    name: str
+    seconds: float
+    functions: frozenset[str]
+
+    @property
+    def file(self) -> str:
+        return self.name.partition("::")[0]
+
+
+class Tests:
+    """The tests of rooms in a copy of the project, and what each of them enters."""
+
+    def __init__(self, copy: Path, folder: Path) -> None:
+        self.copy = copy
+        self._records = folder / "entered.jsonl"
+        self._recorded = folder / "recorded"
+        self._only = folder / "only"
+
+    def record(self, room: str) -> None:
+        """Run the tests of a room, as far as that has not been done."""
+        done = self._recorded.read_text(encoding="utf-8").splitlines() if self._recorded.exists() else []
+        for name in TESTS.get(room, TESTS.get(room.partition("/")[0], (room,))):
+            if any(name == earlier or name.startswith(f"{earlier}/") for earlier in done):
+                continue
+            print(f"tests/{name}: which functions each test enters", flush=True)
+            self._pytest(["--entered", str(self._records), f"tests/{name}"], None)
+            done.append(name)
+            self._recorded.write_text("\n".join(done), encoding="utf-8")
+        known: dict[str, Test] = {}
+        for line in self._records.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            known[record["test"]] = Test(record["test"], record["seconds"], frozenset(record["functions"]))
+        self.all = sorted(known.values(), key=lambda test: test.seconds)
+
+    def of(self, mutant: Mutant) -> list[Test]:
+        """The tests that enter the function of a mutant, or its file if it is in no function; all tests of its room if
+        none does. The quickest first."""
+        file = mutant.file.removeprefix("memmodel/")
+        if mutant.function:
+            return [test for test in self.all if f"{file}:{mutant.function}" in test.functions]
+        entering = [test for test in self.all if any(name.startswith(f"{file}:") for name in test.functions)]
+        listed = tuple(f"tests/{name}" for name in TESTS.get(file.partition("/")[0], ()))
+        return entering or [test for test in self.all if test.name.startswith(listed)]
+
+    def outcome(self, mutant: Mutant) -> str:
+        """The test that notices a mutant, `time` if the tests do not end, or `survived`."""
+        tests = self.of(mutant)
+        path = self.copy / mutant.file
+        original, status = path.read_bytes(), path.stat()
+        path.write_bytes(original[: mutant.start] + mutant.new.encode() + original[mutant.end :])
+        try:
+            for part in (tests[:FEW], tests[FEW:]):
+                if part:
+                    noticed = self._noticed(part)
+                    if noticed is not None:
+                        return noticed
+            return "survived"
+        finally:
+            path.write_bytes(original)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    def _noticed(self, tests: Sequence[Test]) -> str | None:
+        """The first of these tests that fails."""
+        self._only.write_text("\n".join(test.name for test in tests), encoding="utf-8")
+        files = dict.fromkeys(test.file for test in tests)
+        # Far above what they take without a change, on a machine that has other work, too.
+        limit = 120 + 10 * sum(test.seconds for test in tests)
+        code, output = self._pytest(["-x", "--only", str(self._only), *files], limit)
+        if code is None:
+            return "time"
+        if code == 0:
+            return None
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return failed[0].split(" - ")[0] if failed else f"exit {code}"
+
+    def _pytest(self, arguments: Sequence[str], limit: float | None) -> tuple[int | None, str]:
+        """The exit code, None if it did not end, and the output. Nothing that it started is left over."""
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "benchmarks.entered",
+            *arguments,
+        ]
+        environment = os.environ | {"PYTHONPATH": str(self.copy), "PYTHONHASHSEED": "0"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling all of it takes longer than most tests
+
+        def bounded() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+        with (
+            tempfile.TemporaryFile() as written,
+            subprocess.Popen(
+                command,
+                cwd=self.copy,
+                env=environment,
+                stdout=written,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=bounded,
+            ) as child,
+        ):
             try:
-                ended = subprocess.run(
-                    command, cwd=copy, env=environment, capture_output=True, timeout=seconds, check=False
-                )
+                code: int | None = child.wait(limit)
             except subprocess.TimeoutExpired:
-                return "time"
-            if ended.returncode:
-                failed = [line for line in ended.stdout.decode().splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return failed[0].split(" - ")[0] if failed else f"{tests}: exit {ended.returncode}"
-            done.append(tests)
-        return "survived"
-    finally:
-        path.write_bytes(original)
+                code = None
+            finally:
+                if child.poll() is None:
+                    os.killpg(child.pid, signal.SIGKILL)
+            written.seek(0)
+            return code, written.read().decode(errors="replace")
 
 
-def sample(rooms: Sequence[str], number: int, seed: int) -> list[Mutant]:
-    """So many mutants of each room, by a seed."""
-    chosen: list[Mutant] = []
-    for room in rooms:
-        folder = ROOT / "memmodel" / room
-        files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-        candidates = [mutant for file in files for mutant in mutants_of(file)]
-        chosen += random.Random(f"{seed}{room}").sample(candidates, min(number, len(candidates)))
-    return chosen
+def copied(folder: Path) -> Path:
+    """A copy of the project."""
+    copy = folder / "project"
+    copy.mkdir()
+    leave = shutil.ignore_patterns("__pycache__", ".*_cache", ".hypothesis")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name, ignore=leave)
+        elif source.exists():
+            shutil.copy2(source, copy / name)
+    return copy
+
+
+# ---- the run ---------------------------------------------------------------------------------------------------------
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rooms", nargs="+", metavar="ROOM", help="a folder or file of memmodel, such as kernel/order")
-    parser.add_argument("--count", type=int, default=10, help="mutants of each room")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--timeout", type=float, default=600, help="seconds for one folder of tests")
-    parser.add_argument(
-        "--results", type=Path, default=None, help="a file of JSON lines, which a later run goes on with"
-    )
+    parser.add_argument("rooms", nargs="*", default=ROOMS, metavar="ROOM", help="a folder or file of memmodel")
+    parser.add_argument("--count", type=int, default=20, help="mutants of each room (default: 20)")
+    parser.add_argument("--seed", type=int, default=1, help="chooses the mutants (default: 1)")
+    parser.add_argument("--folder", type=Path, default=None, help="where what is known is kept (default: nowhere)")
+    parser.add_argument("--least", type=float, default=1.0, help="the share that has to be noticed (default: 1)")
     parser.add_argument("--list", action="store_true", help="print the mutants and judge none")
     options = parser.parse_args(arguments)
-    mutants = sample(options.rooms, options.count, options.seed)
+    chosen = {room: sample(room, options.count, options.seed) for room in options.rooms}
     if options.list:
-        for mutant in mutants:
+        for mutant in (mutant for mutants in chosen.values() for mutant in mutants):
             print(f"line {mutant.line} of {mutant.name}")
         return 0
-    known: dict[str, str] = {}
-    if options.results is not None and options.results.exists():
-        lines = map(json.loads, options.results.read_text(encoding="utf-8").splitlines())
-        known = {f"{line['file']}:{line['start']}:{line['new']}": line["outcome"] for line in lines}
-    outcomes = _judged(mutants, known, options)
-    return _summary(mutants, outcomes)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        tests, outcomes = Tests(copied(Path(temporary)), folder), dict[Mutant, str]()
+        for room, mutants in chosen.items():
+            tests.record(room)
+            outcomes |= _judged(mutants, tests, folder / "outcomes.jsonl")
+    return _summary(chosen, outcomes, options.least)
 
 
-def _judged(mutants: list[Mutant], known: dict[str, str], options: argparse.Namespace) -> list[str]:
-    """The outcomes, in order; each worker has a copy of the project."""
-    with tempfile.TemporaryDirectory() as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.jobs):
-            copy = Path(folder) / str(number)
-            copy.mkdir()
-            for name in COPIED:
-                source = ROOT / name
-                leave = shutil.ignore_patterns("__pycache__", ".*_cache", ".hypothesis")
-                if source.is_dir():
-                    shutil.copytree(source, copy / name, ignore=leave)
-                elif source.exists():
-                    shutil.copy(source, copy / name)
-            copies.put(copy)
-
-        def judged(mutant: Mutant) -> str:
-            key = f"{mutant.file}:{mutant.start}:{mutant.new}"
-            if key in known:
-                return known[key]
-            copy, started = copies.get(), time.monotonic()
-            try:
-                seen = outcome(copy, mutant, options.timeout)
-            finally:
-                copies.put(copy)
-            record = {**asdict(mutant), "outcome": seen, "seconds": round(time.monotonic() - started, 1)}
-            if options.results is not None:
-                with options.results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record) + "\n")
-            print(f"{record['seconds']:7.1f} s  {mutant.file}:{mutant.line}  {seen}", flush=True)
-            return seen
-
-        with ThreadPoolExecutor(options.jobs) as workers:
-            return list(workers.map(judged, mutants))
+def _judged(mutants: Sequence[Mutant], tests: Tests, file: Path) -> dict[Mutant, str]:
+    """What is seen of each mutant; what the file has of an earlier run is believed."""
+    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines()) if file.exists() else iter(())
+    known = {(line["file"], line["start"], line["new"]): line["outcome"] for line in lines}
+    outcomes: dict[Mutant, str] = {}
+    for mutant in mutants:
+        key = (mutant.file, mutant.start, mutant.new)
+        if key not in known:
+            started = time.monotonic()
+            known[key] = tests.outcome(mutant)
+            seconds = round(time.monotonic() - started, 1)
+            with file.open("a", encoding="utf-8") as written:
+                written.write(json.dumps({**asdict(mutant), "outcome": known[key], "seconds": seconds}) + "\n")
+            print(f"{seconds:7.1f} s  {mutant.file}:{mutant.line}  {known[key]}", flush=True)
+        outcomes[mutant] = known[key]
+    return outcomes
 
 
-def _summary(mutants: list[Mutant], outcomes: list[str]) -> int:
+def _summary(chosen: dict[str, list[Mutant]], outcomes: dict[Mutant, str], least: float) -> int:
     """Print the score of each room and what survived without a reason; the exit code."""
-    rooms: dict[str, Counter[str]] = {}
+    whole: Counter[str] = Counter()
     survivors = []
-    for mutant, seen in zip(mutants, outcomes, strict=True):
-        word = "noticed" if seen != "survived" else "argued" if mutant.name in ARGUED else "survived"
-        rooms.setdefault(str(Path(mutant.file).parent), Counter())[word] += 1
-        if word == "survived":
-            survivors.append(mutant)
-    for room, counts in sorted(rooms.items()):
-        score = counts["noticed"] / max(counts["noticed"] + counts["survived"], 1)
-        said = ", ".join(f"{counts[word]} {word}" for word in ("noticed", "survived", "argued"))
-        print(f"{room:40} {score:5.0%}  {said}")
+    print(f"{'room':16}  tried  noticed  survived  equivalent  score")
+    for room, mutants in chosen.items():
+        counts: Counter[str] = Counter()
+        for mutant in mutants:
+            noticed = outcomes[mutant] != "survived"
+            word = "noticed" if noticed else "equivalent" if mutant.name in ARGUED else "survived"
+            counts[word] += 1
+            survivors += [mutant] if word == "survived" else []
+        print(_row(room, counts))
+        whole += counts
+    print(_row("all", whole))
     for mutant in survivors:
         print(f"survived: line {mutant.line} of {mutant.name}")
-    return 1 if survivors else 0
+    return 1 if _score(whole) < least else 0
+
+
+def _score(counts: Counter[str]) -> float:
+    return counts["noticed"] / max(counts["noticed"] + counts["survived"], 1)
+
+
+def _row(name: str, counts: Counter[str]) -> str:
+    numbers = counts["noticed"], counts["survived"], counts["equivalent"]
+    return "{:16}  {:5}  {:7}  {:8}  {:10}  {:5.0%}".format(name, sum(numbers), *numbers, _score(counts))
 
 
 if __name__ == "__main__":

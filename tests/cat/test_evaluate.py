@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from helpers.examples import examples
-from helpers.expressions import MOST_EVENTS, execution_of, executions, model_texts, parsed, restricted
+from helpers.expressions import MOST_EVENTS, bodies, execution_of, executions, model_texts, parsed, restricted
 from helpers.full_encoding import FormulaAlgebra
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +21,7 @@ from memmodel.cat.syntax import Model, Name
 from memmodel.concrete.execution import Execution
 from memmodel.enumeration.code import ModelCode
 from memmodel.enumeration.matrix import Shape
+from memmodel.errors import InputError
 from memmodel.referee.evaluate import Ranks, evaluate
 from memmodel.refine.views import SureRows, View
 from memmodel.search.judging.slices import ModelSlices, WorldAlgebra
@@ -268,6 +269,20 @@ def test_bounds(count: int, text: str, data: st.DataObject) -> None:
             assert most.algebra.is_empty(most.algebra.difference(value, most.value(number)))
             assert least.algebra.is_empty(least.algebra.difference(least.value(number), value))
             assert sure.value(number) == least.value(number)
+
+
+@examples(200)
+@given(count=counts, body=bodies("again"), data=st.data())
+def test_what_a_let_rec_may_say_grows_with_it(count: int, body: str, data: st.DataObject) -> None:
+    """Else it may have no least fixpoint."""
+    try:
+        parsed(f"let rec again = {body}")
+    except InputError:
+        return
+    smaller, larger = (body.replace("again", value) for value in ("(po & rf)", "po"))
+    model = parsed(f"empty ({smaller}) \\ ({larger}) as grows")
+    _, bad = expected(model, data.draw(executions(count)))
+    assert not bad[[check.name for check in model.checks].index("grows")]
 
 
 def test_equal_expressions_are_one_node() -> None:

@@ -302,6 +302,31 @@ def test_only_all_unions_are_coherence() -> None:
     assert "chooses from a set" in refused("with r from po")
 
 
+@pytest.mark.parametrize(
+    ("over", "writes"),
+    [
+        ("W & (RLX | IW)", True),
+        ("(RLX | IW) & W", True),
+        ("(W & RLX) | IW", True),
+        ("W \\ R", True),
+        ("W | R", False),
+        ("R | W", False),
+        ("M \\ W", False),
+        ("RLX & M", False),
+    ],
+)
+def test_coherence_orders_what_is_known_to_be_writes(over: str, writes: bool) -> None:
+    """An order on other events, location by location, is a choice of its own."""
+    bodies = []
+    for text in (
+        f"with mo from generate_orders({over}, 0)",
+        f"let some = {over}\nwith mo from generate_orders(some, 0)",
+    ):
+        bodies.append(show(last(text).body))
+    assert [body.startswith("co & ") for body in bodies] == [writes, writes]
+    assert [body.endswith("-order & loc") for body in bodies] == [not writes, not writes]
+
+
 def test_coherence_of_some_writes_and_orders_of_other_events() -> None:
     some = model("with mo from generate_orders(W & (RLX | IW), 0)")
     assert show(some.definitions[-1].body) == "co & (W & (RLX | IW)) * (W & (RLX | IW))"

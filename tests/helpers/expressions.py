@@ -90,6 +90,14 @@ class _Texts:
 
 
 @st.composite
+def bodies(draw: st.DrawFn, name: str) -> str:
+    """The body of a definition of a relation that often refers to a name."""
+    texts = _Texts(draw)
+    texts.relations = [name, name, *RELATIONS]
+    return texts.pairs(draw(st.integers(1, 3)))
+
+
+@st.composite
 def model_texts(draw: st.DrawFn, orders: bool = False) -> str:
     """A model; perhaps one that chooses a total order."""
     texts, lines = _Texts(draw), ['"random"']

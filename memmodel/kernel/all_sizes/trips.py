@@ -46,6 +46,7 @@ SHOWN = 5
 """Lines that are named."""
 
 NO_STATE = "no state comes back twice"
+WRAPS = "a number wraps in the next rounds"
 MOST_LENGTH = 64
 """Rounds of a period."""
 
@@ -79,8 +80,10 @@ def any_trips(
         longer = [LongerLoops(entry, loops, param, instruction, equal) for instruction in again]
         if longer[0].heads & open_.keys() - {head for growth in shown for head in growth.heads}:
             reasons = [reason for growth in longer if (reason := growth.why_not()) is not None]
+            if not reasons and not _joined(longer).most:
+                reasons = [WRAPS]
             why = reasons[0] if reasons else why
-            shown += [] if reasons else [_joined(longer)]
+            shown += [] if reasons else longer[:1]
     still = depending(entry, loops, [growth.param for growth in shown])
     left = [head for head in open_ if head in still and not any(head in growth.heads for growth in shown)]
     sentences = ["yes, " + str(instruction) for instruction in shown[:1]] + list(map(str, shown[1:]))
@@ -109,10 +112,10 @@ def _guards(entry: PtxFunction, loops: Mapping[int, LoopText]) -> str:
 
 
 def _joined(longer: Sequence[LongerLoops]) -> LongerLoops:
-    """What holds in each of several schedules."""
-    first = longer[0]
-    first.step = lcm(*(each.step for each in longer))
-    first.most = min(each.most * each.step // first.step for each in longer)
+    """The first of several schedules, with what holds in each of them."""
+    first, step = longer[0], lcm(*(each.step for each in longer))
+    first.most = min(each.most * each.step // step for each in longer)
+    first.step = step
     return first
 
 
@@ -245,7 +248,7 @@ class LongerLoops:
                 if writes_by_thread(parts[0], first, size) != writes_by_thread(parts[1], first, size):
                     return f"what {instruction.opcode} at line {instruction.line} loads is another number in each round"
         self.step, self.most = step, int(followed.drifts.periods() * rate / step)
-        return None if self.most else "a number wraps in the next rounds"
+        return None if self.most else WRAPS
 
     def __str__(self) -> str:
         body = body_of(self.entry)

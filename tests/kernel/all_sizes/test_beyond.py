@@ -6,6 +6,7 @@ import pytest
 from helpers.kernel.samples import entry, launch, module
 
 from memmodel.cat.load import load_model
+from memmodel.kernel.all_sizes import grids
 from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 
@@ -130,6 +131,53 @@ def test_a_matrix_of_tiles(row: int, along: str) -> None:
     verdict = judge(read, entry(read), given, load_model("ptx-9.4"), CheckOptions(any_grid=True))
     assert verdict.beyond["any grid"].startswith(f"along x: {along}")
     assert "; along y: not shown: CTAs touch" in verdict.beyond["any grid"]
+
+
+SECOND = "mov.u32 %r20, %ctaid.x;\nsetp.eq.u32 %p5, %r20, 1;\n"
+TWICE = (
+    SECOND
+    + """mov.u32 %r9, 0;
+L:
+setp.eq.u32 %p6, %r9, %r20;
+{step}
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p7, %r9, 2;
+@%p7 bra L;
+"""
+)
+OBJECT = SECOND + "@!%p0 bra E;\nmbarrier.init.shared::cta.b64 [bar], 9;\nadd.u32 %r21, %r20, 1;\n{step}\nE:"
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        pytest.param(SECOND + "@%p5 st.relaxed.cta.shared.u32 [s], 1;\n@!%p5 st.relaxed.cta.shared.u32 [s], 1;",
+                     "st.relaxed", id="a strong store of another line"),
+        pytest.param(SECOND + "mad.lo.u32 %r21, %r20, 64, %r2;\nst.relaxed.cta.shared.u32 [%r21], 1;", "st.relaxed",
+                     id="a strong store elsewhere"),
+        pytest.param(OBJECT.format(step="mbarrier.arrive.shared::cta.b64 _, [bar], %r21;"), "mbarrier.arrive",
+                     id="other counts of arrivals"),
+        pytest.param(TWICE.format(step="mad.lo.u32 %r24, %r20, %r9, 1;\nbar.sync %r24;"), "bar.sync",
+                     id="other generations"),
+        pytest.param(SECOND + "@%p5 st.global.u32 [%d0], 1;\n@!%p5 st.global.u32 [%d0], 1;", "st.global",
+                     id="a store of another line"),
+        pytest.param(TWICE.format(step="bar.sync 0;\n@%p6 st.global.u32 [%d0], 1;"), "st.global",
+                     id="a store in another round"),
+        pytest.param(SECOND + "shl.b32 %r21, %r20, 3;\nadd.u32 %r21, %r21, 8;\n"
+                              "cp.async.cg.shared.global [s], [%d0], 16, %r21;", "cp.async", id="more bytes"),
+        pytest.param(SECOND + "mad.lo.u32 %r21, %r20, 64, %r2;\nst.shared.u32 [%r21], 1;", "st.shared",
+                     id="a store elsewhere"),
+        pytest.param(SECOND + "mov.u64 %d1, table;\nselp.b64 %d2, %d0, %d1, %p5;\nst.global.u32 [%d2], 1;",
+                     "st.global", id="a store to another buffer"),
+        pytest.param(SECOND + "@%p5 st.shared.u32 [s], 1;", "st.shared", id="a store more"),
+    ],
+)  # fmt: skip
+def test_what_the_run_shows(body: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is compared as well: what CTAs did has to be the same, whatever the text says of them."""
+    assert any_grid(body, ctas=2).startswith("not shown: ")
+    monkeypatch.setattr(grids, "_uneven", lambda step, dependences: None)
+    answer = any_grid(body, ctas=2)
+    assert answer.startswith("not shown: CTAs 0 and 1 differ at " + what), answer
 
 
 TRIPS = """ld.param.u32 %r8, [k_param_0];

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.examples import each_seed
@@ -11,6 +13,9 @@ from helpers.kernel.loops import judged, kept, random_copies, random_loop, rando
 from helpers.places import ROOT
 
 from memmodel import check_kernel
+from memmodel.kernel.all_sizes import trips
+from memmodel.kernel.all_sizes.period_insertion import Participant, PeriodInsertion, Rendezvous
+from memmodel.kernel.all_sizes.periods import Cuts
 from memmodel.kernel.launch import read_launch
 
 EXAMPLES = ROOT / "docs/examples/kernels"
@@ -355,3 +360,55 @@ def test_states_of_mbarrier_objects(round_: str, shown: bool) -> None:
     first = WAIT.format(n="F", state="%d5") if shown else ""
     source = text(TOKENS.format(init=INITS, round=round_).replace("L:\n", f"{first}\nL:\n", 1), "mov.u32 %r9, 0;")
     assert (step(said(source, 8)) is not None) is shown
+
+
+# ---- loops in loops, several schedules, meetings ----------------------------------------------------------------
+
+
+def test_a_loop_in_a_loop_with_the_same_parameter() -> None:
+    inner = "mov.u32 %r10, 0;\nM:\nbar.sync 0;\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p4, %r10, {};\n@%p4 bra M;"
+    assert "so does how often a loop in it runs" in said(counted(inner.format("%r8")), 14)
+    assert step(said(counted(inner.format("3")), 14)) == 1
+
+
+def test_what_holds_in_each_of_several_schedules() -> None:
+    """The parameter grows by a multiple of both steps, and no further than in the schedule that allows least."""
+    schedules: list[Any] = [SimpleNamespace(step=2, most=30), SimpleNamespace(step=3, most=8)]
+    for order in (schedules, schedules[::-1]):
+        joined = trips._joined([SimpleNamespace(**vars(schedule)) for schedule in order])  # type: ignore[misc]
+        assert (joined.step, joined.most) == (6, 4)
+
+
+def meetings(late: int, turns: int = 1) -> str | None:
+    """Why no period can be inserted where one thread arrives in each round and another waits some rounds later.
+
+    Each thread has ten events in a round. `turns`: phases of a round.
+    """
+    sides: dict[Rendezvous, list[Participant]] = {}
+    for round_ in range(-3, 4):
+        for turn in range(max(turns, 1)):
+            for thread, number in ((0, round_), (1, round_ + late)):
+                if 0 <= number < 4:
+                    what = Rendezvous("object", round_ * turns + turn)
+                    order = 10 * number + 2 * turn + thread
+                    sides.setdefault(what, []).append(Participant(thread, order, thread == 1, False, 0))
+    run: Any = SimpleNamespace(threads=[SimpleNamespace(events=[]) for _ in range(2)])
+    ends: Any = [SimpleNamespace(events=10 * number) for number in (1, 2, 3)]
+    body: Any = [SimpleNamespace(opcode="wait", line=7, kind=None)]
+    site = {thread: Cuts(0, 1, 2) for thread in range(2)}
+    return PeriodInsertion(run, sides, body, {0: ends, 1: ends}, site).why_not()
+
+
+def test_a_phase_lasts_for_a_period_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PeriodInsertion, "_by_parity", lambda self, participant: False)
+    assert [meetings(late, turns) for late in (0, 1) for turns in (1, 2)] == [None] * 4
+    assert meetings(2) == meetings(3) == "a phase lasts for more than a period, wait at line 7"
+    assert meetings(0, 0) == "each round adds to one phase, wait at line 7"
+
+
+def test_a_parity_behind_a_loop_changes_with_an_odd_number_of_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PeriodInsertion, "_by_parity", lambda self, participant: participant.waits)
+    assert (meetings(0, 1), meetings(0, 2)) == (
+        "the parity of a phase is another one in longer loops, wait at line 7",
+        None,
+    )
