@@ -7,8 +7,10 @@ from helpers.isa_samples import read
 
 from memmodel import api
 from memmodel.base.resources import suite_dir
+from memmodel.cat import parse_model
 from memmodel.emit import emit
 from memmodel.errors import InputError
+from memmodel.source import Source
 
 FOLDER = suite_dir() / "async" / "instructions"
 
@@ -46,6 +48,21 @@ exists hang
     found = api.check(text, engine=engine).explain()
     assert "P1 waits for ever" in found and "x stays 0" in found
     assert "end of grid 0: 1 of 2 arrivals" in found
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_the_first_launch_of_a_thread_counts(engine: str) -> None:
+    """A later one of the same thread signals nothing; that of another thread may come first."""
+    text = """PTX twice
+.global .u32 x;
+thread P0 @ cta 0 { griddepcontrol.launch_dependents; griddepcontrol.launch_dependents; }
+thread P1 @ cta 0 { fence.sc.gpu; griddepcontrol.launch_dependents; }
+thread P2 @ cta 0, grid 1 { ld.global.u32 %r0, [x]; }
+exists (true)
+"""
+    flags = "flag ~empty [ARRIVE] ; po ; syncbar as later\nflag ~empty [F] ; po ; syncbar as other\n"
+    model = parse_model(Source("m.cat", f"{flags}flag ~empty syncbar \\ ([ARRIVE] ; syncbar) as else"))
+    assert set(api.check(text, model, engine=engine).answer.flags) == {"other"}
 
 
 def test_a_witness_shows_where_a_grid_begins_and_threads_end() -> None:

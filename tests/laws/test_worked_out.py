@@ -9,7 +9,8 @@ import pytest
 from helpers.agreement import agree
 
 from memmodel.answer import Observation
-from memmodel.cat import load_model
+from memmodel.cat import load_model, parse_model
+from memmodel.source import Source
 
 NEVER, ALWAYS, SOMETIMES = Observation.NEVER, Observation.ALWAYS, Observation.SOMETIMES
 PLACES = ("cta 0, cluster 0, gpu 0", "cta 1, cluster 0, gpu 0", "cta 2, cluster 1, gpu 0")
@@ -136,3 +137,20 @@ def test_what_a_sparse_matrix_is_read_from(form: str, more: str, kept: int) -> N
     for word, known in ((kept, SOMETIMES), (kept + 1, NEVER)):
         assert asked("P0:d0 != 6", f"st.shared.u32 [a+{4 * word}], 1;") is known
     assert asked("P0:d0 != 6", after="st.shared.u32 [a], 5;") is NEVER
+
+
+# ---- a condition of a write ------------------------------------------------------------------------------------------
+
+CAS = """
+    ld.relaxed.gpu.global.u32 %r0, [x];
+    atom.relaxed.gpu.global.cas.b32 %r2, [y], {compared}, {new};"""
+
+
+@pytest.mark.parametrize(("compared", "new", "depends"), [("%r0", "1", True), ("0", "%r0", True), ("0", "1", False)])
+def test_whether_a_cas_writes_depends_on_what_it_compares_with(compared: str, new: str, depends: bool) -> None:
+    """Whether it writes, and what, are data of the write, not of the read."""
+    text = f"PTX cas\n.global .u32 x;\n.global .u32 y;\nthread P0 {{{CAS.format(compared=compared, new=new)}\n}}\n"
+    model = parse_model(
+        Source("m.cat", "flag ~empty data \\ rmw as from-the-load\nflag ~empty data ; [R] as of-a-read\n")
+    )
+    assert set(agree(f"{text}exists (true)\n", model).flags) == ({"from-the-load"} if depends else set())

@@ -7,7 +7,6 @@ are those that leave the same value in every order: atomic operations of one kin
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from itertools import pairwise
 from typing import NamedTuple
 
 from memmodel.base.labels import Side, is_atomic, side_of
@@ -89,11 +88,13 @@ def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[i
     for block, first, size in kinds:
         across.setdefault(block, []).append((first, size))
     for block, places in across.items():
-        places.sort()
-        for (first, size), (other, length) in pairwise(places):
-            if other < first + size:
+        reaching: list[tuple[int, int]] = []
+        for other, length in sorted(places):
+            reaching = [(first, size) for first, size in reaching if other < first + size]
+            for first, size in reaching:
                 kinds[block, first, size].add(None)
                 kinds[block, other, length].add(None)
+            reaching.append((other, length))
     good = {
         place
         for place, found_kinds in kinds.items()
