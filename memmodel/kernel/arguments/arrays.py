@@ -12,11 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memmodel.errors import InputError
+from memmodel.kernel.arguments.element_types import contiguous, element_bytes
 from memmodel.kernel.arguments.kinds import FakeArray, Known
-
-WORDS = {"bool": 1, "i1": 1, "u1": 1, "half": 2, "float": 4, "double": 8, "short": 2, "int": 4, "long": 8,
-         "complex": 16}  # fmt: skip
-"""Bytes of types whose names have no number of bits, or one that does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +56,8 @@ class ArrayFacts:
 
 def array_facts(value: object) -> ArrayFacts | None:
     """An array by the first protocol that it has; None if it is none. Raises InputError for one that has no size."""
+    if isinstance(value, ArrayFacts):
+        return value
     if isinstance(value, Known):
         facts = array_facts(value.array)
         if facts is None:
@@ -75,30 +74,6 @@ def array_facts(value: object) -> ArrayFacts | None:
         if facts is not None:
             return _checked(facts)
     return None
-
-
-def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of an array whose rows follow each other."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
-
-
-def element_bytes(dtype: object) -> int:
-    """The bytes of an element by its type, or by the name of its type. Raises InputError for one that says no size."""
-    size = getattr(dtype, "itemsize", None)
-    if isinstance(size, int) and size > 0:
-        return size
-    name = str(getattr(dtype, "name", None) or dtype).rpartition(".")[2].lower().lstrip("*")
-    if name in WORDS:
-        return WORDS[name]
-    bits = re.search(r"\d+", name)
-    if bits is None or int(bits[0]) % 8 or not 8 <= int(bits[0]) <= 128:
-        hint = "such as float16, bf16, int32, uint8; elements smaller than a byte are given as bytes"
-        raise InputError(f"{str(dtype)[:60]!r} is no type of elements with whole bytes", hint=hint)
-    return int(bits[0]) // 8
 
 
 def _sizes(numbers: Iterable[Any], *, least: int | None = 0) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memmodel.kernel.arguments.element_types import TypeName, contiguous, element_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class FakeArray:
@@ -22,6 +24,21 @@ class FakeArray:
     dtype: str = "float32"
     strides: tuple[int, ...] | None = None
     init: Literal["zero", "iota"] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", TypeName(self.dtype))
+
+    def data_ptr(self) -> int:
+        """As a tensor of PyTorch that lies nowhere: compilers ask for it to see how it is aligned."""
+        return 0
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return element_bytes(self.dtype)
+
+    def stride(self) -> tuple[int, ...]:
+        """Strides in elements."""
+        return contiguous(self.shape) if self.strides is None else self.strides
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from helpers.places import ROOT
 
 import memmodel
 from memmodel.errors import InputError
-from memmodel.kernel.arguments.arrays import array_facts, contiguous
+from memmodel.kernel.arguments.arrays import array_facts
+from memmodel.kernel.arguments.element_types import contiguous
 from memmodel.kernel.arguments.launches import launch_of
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import Launch
