@@ -18,7 +18,7 @@ from typing import Any
 from memmodel.errors import InputError
 from memmodel.kernel.arguments.arrays import ArrayFacts, array_facts
 from memmodel.triton.calls import TritonCall, call_of
-from memmodel.triton.judging import RELIED, TritonJudge, TritonResult, TritonResults
+from memmodel.triton.judging import TritonJudge, TritonResult, TritonResults
 
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Any]
 
@@ -31,7 +31,7 @@ def check(
     *args: object,
     grid: Grid,
     target: tuple[str, int] = ("cuda", 100),
-    model: str = RELIED,
+    model: str | None = None,
     seconds: float = 60.0,
     kept: bool = True,
     **kwargs: object,
@@ -41,7 +41,8 @@ def check(
     `args`, `kwargs`: what the kernel is called with, its constants and options such as `num_warps` included. Tensors
     may be `memmodel.FakeArray(shape, dtype, strides)`, or anything else that `check_ptx` takes. `grid`: as between the
     brackets of a launch. `target`: the backend and the compute capability, such as 90 or 100. Of an autotuned kernel,
-    every configuration is judged. `model`: what the kernel may rely on. `seconds`: for each verdict. `kept`: verdicts
+    every configuration is judged. `model` None: the default, and
+    where something is found under it, `as-compilers-rely`. `seconds`: for each verdict. `kept`: verdicts
     are looked up and kept on disk. Raises InputError for what cannot be compiled.
     """
     judge = TritonJudge(model, seconds, kept)

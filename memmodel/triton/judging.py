@@ -16,19 +16,21 @@ from time import perf_counter
 from typing import Any
 
 from memmodel.answer import Budget
-from memmodel.base.resources import cache_dir
+from memmodel.base.resources import DEFAULT_MODEL, cache_dir
 from memmodel.cache import keys
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError, InternalError
 from memmodel.kernel.arguments.launches import launch_of
 from memmodel.kernel.check.conductor import check_kernel
 from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.record import record
-from memmodel.kernel.output.text import explain_kernel
 from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import PtxModule
 from memmodel.source import Source
 from memmodel.triton.calls import TritonCall
+from memmodel.triton.report import explain_triton
 
 RELIED = "as-compilers-rely"
 """The model of kernels whose synchronization a compiler has written."""
@@ -41,8 +43,8 @@ FOLDER = "triton"
 class TritonResult:
     """What became of one launch. `word`: that of its verdict; `refused` where it cannot be judged, with the reason.
 
-    `text`: what `memmodel kernel` prints; `record`: its JSON; `verdict`: the verdict itself, where it was judged in
-    this process. `seconds`: how long that took; 0 where it was known.
+    `text`: the findings with the lines of the source; `record`: its JSON; `verdict`: the verdict itself, where it was
+    judged in this process. `seconds`: how long that took; 0 where it was known.
     """
 
     name: str
@@ -125,9 +127,11 @@ class TritonResults(Sequence[TritonResult]):
 
 @dataclass(frozen=True, slots=True)
 class TritonJudge:
-    """How launches are judged. `kept`: verdicts are looked up and kept on disk."""
+    """How launches are judged. `model` None: the default; where something is found under it, what compilers rely on,
+    and the verdict lists that as assumptions. `kept`: verdicts are looked up and kept on disk.
+    """
 
-    model: str = RELIED
+    model: str | None = None
     seconds: float = 60.0
     kept: bool = True
 
@@ -155,20 +159,31 @@ class TritonJudge:
             entry, (x * call.num_ctas, y, z), call.values, cluster=(call.num_ctas, 1, 1),
             dynamic_shared=call.dynamic_shared, names=[name for name, _ in call.args],
         )  # fmt: skip
-        key = keys.digest(
-            keys.program(), keys.of_model(load_model(self.model)), text, launch.model_dump_json(), call.label
-        )
+        models = (DEFAULT_MODEL, RELIED) if self.model is None else (self.model,)
+        texts = [keys.of_model(load_model(model)) for model in models]
+        key = keys.digest(keys.program(), *texts, text, launch.model_dump_json(), call.label)
         known = None if folder is None else _read(folder / FOLDER / f"{key}.json")
         if known is not None:
             return TritonResult(**{**known, "seconds": 0.0})
-        verdict = check_kernel(module, launch, entry=entry.name, model=self.model, budget=Budget(seconds=self.seconds))
+        verdict = self._verdict(module, launch, entry.name, models)
         result = TritonResult(
-            call.name, call.label, verdict.word, explain_kernel(verdict), record(verdict),
+            call.name, call.label, verdict.word, explain_triton(verdict), record(verdict),
             round(perf_counter() - started, 3), verdict,
         )  # fmt: skip
         if folder is not None and not verdict.spent:
             _write(folder / FOLDER / f"{key}.json", json.dumps(result.to_json()))
         return result
+
+    def _verdict(self, module: PtxModule, launch: Launch, entry: str, models: Sequence[str]) -> KernelVerdict:
+        """The verdict under the first model; under the next one, if that has other findings."""
+        verdicts = []
+        for model in models:
+            budget = Budget(seconds=self.seconds)
+            verdicts.append(check_kernel(module, launch, entry=entry, model=model, budget=budget))
+            if not verdicts[-1].serious:
+                break
+        found = [{finding.key for finding in verdict.serious} for verdict in verdicts]
+        return verdicts[-1] if found[-1] != found[0] else verdicts[0]
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ from typing import Any
 import memmodel
 from memmodel.errors import InputError
 from memmodel.triton.calls import TritonCall, call_of
-from memmodel.triton.judging import RELIED, TritonResult, TritonResults
+from memmodel.triton.judging import TritonResult, TritonResults
 
 VARIABLE = "MEMMODEL_TRITON"
 """The environment variable that watches a program: 1, or options such as `wait=0,launches=3`."""
@@ -42,12 +42,12 @@ LOOK_EVERY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """`model`: what kernels may rely on. `launches`: how many different launches of one specialization are judged.
+    """`model`: as in `check`. `launches`: how many different launches of one specialization are judged.
     `seconds`: for each verdict. `wait`: for how long verdicts are awaited at the end of the program. `quiet`: nothing
     is printed. `only`: names of kernels; none: all.
     """
 
-    model: str = RELIED
+    model: str | None = None
     launches: int = 1
     seconds: float = 60.0
     wait: float = 60.0

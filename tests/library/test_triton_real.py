@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.places import ROOT
 
 triton = pytest.importorskip("triton")
 pytest.importorskip("triton.knobs")
@@ -131,3 +136,14 @@ def test_launches_under_its_own_hooks() -> None:
         triton.runtime.driver.set_active(before)
     assert sorted(result.word for result in launches.results) == ["clean", "findings"], launches.results
     assert total.launch_metadata is None
+
+
+def test_the_pages_show_what_the_example_prints() -> None:
+    example = ROOT / "docs" / "examples" / "triton" / "total.py"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    run = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, env=environment, timeout=300)
+    printed = re.sub(r"^PTX: .*\n", "", run.stdout.replace(f"{example.parent}/", ""), flags=re.MULTILINE)
+    code = example.read_text().partition("@triton.jit")[2].partition("\n\n\n")[0]
+    for page, shown in (("docs/triton.md", printed), ("README.md", "".join(printed.splitlines(keepends=True)[:6]))):
+        text = (ROOT / page).read_text()
+        assert f"```text\n{shown}" in text and code in text, page

@@ -60,6 +60,25 @@ def test_the_size_of_a_warp_is_a_constant() -> None:
     assert (move.operands[1], add.operands[2]) == (Imm(32), Imm(65))
 
 
+def test_lines_of_inline_assembly_are_no_lines_of_the_source() -> None:
+    """Triton writes a load as two lines of assembly, and LLVM gives the second one the next line of the source."""
+    text = """.loc 1 14 19
+// begin inline asm
+.loc 1 14 19
+mov.u32 %r1, 0x0;
+.loc 1 15 19
+mov.u32 %r2, 1;
+.loc 1 2 3
+mov.u32 %r3, 1;
+// end inline asm
+.loc 1 15 19
+mov.u32 %r4, 1;"""
+    read = parse_module(Source("k.ptx", module(text).source.text + '\n.file 1 "a.py"\n'))
+    assert [str(step.location) for step in (read.functions["k"].body or ())[-5:-1]] == [
+        "a.py:14:19", "a.py:14:19", "a.py:2:3", "a.py:15:19",
+    ]  # fmt: skip
+
+
 def test_locations_follow_inlining() -> None:
     text = """.loc 1 5 3
 .loc 2 16 3, function_name $L__info0, inlined_at 1 5 3

@@ -6,6 +6,7 @@ In: a Cursor behind the opening brace. Out: `BodyReader`. What an instruction me
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
 from memmodel.errors import InputError, suggestion
@@ -355,15 +356,36 @@ class ModuleOperands(OperandReader[ModuleCursor]):
         return offset
 
 
-class Locations:
-    """What .loc directives say. Files are named at the end of a module, so that a file is its number until then."""
+_INLINE = re.compile(r"// begin inline asm\b.*?// end inline asm\b", re.DOTALL)
 
-    def __init__(self, files: dict[int, str]) -> None:
+
+class Locations:
+    """What .loc directives say. Files are named at the end of a module, so that a file is its number until then.
+
+    Within inline assembly LLVM counts the line up at each line of the assembly, as if these were lines of the source:
+    there, a place with the column of the first one is the first one.
+    """
+
+    def __init__(self, files: dict[int, str], text: str = "") -> None:
         self._files = files
+        self._inline = [found.span() for found in _INLINE.finditer(text)]
+        self._first: tuple[int, Location] | None = None
         self._last: dict[tuple[int, int, int], Location] = {}
 
     def read(self, cursor: ModuleCursor) -> Location:
         """The rest of a .loc directive."""
+        at = cursor.token.start
+        location = self._read(cursor)
+        block = bisect_right(self._inline, at, key=lambda span: span[0]) - 1
+        if block < 0 or at >= self._inline[block][1]:
+            return location
+        if self._first is None or self._first[0] != block:
+            self._first = block, location
+        first = self._first[1]
+        same = (first.file, first.column, first.caller) == (location.file, location.column, location.caller)
+        return first if same and location.line > first.line else location
+
+    def _read(self, cursor: ModuleCursor) -> Location:
         file = cursor.integer("the number of a file")
         line = cursor.integer("a line")
         column = cursor.integer("a column")

@@ -48,7 +48,7 @@ class _ModuleReader:
     def __init__(self, source: Source) -> None:
         self.cursor = ModuleCursor.of(source)
         files = {int(number): name for number, name in _FILE.findall(source.text)}
-        self.locations = Locations(files)
+        self.locations = Locations(files, source.text)
         self.version: tuple[int, int] | None = None
         self.target = ""
         self.variables: dict[str, ModuleVariable] = {}

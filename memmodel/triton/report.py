@@ -1,0 +1,62 @@
+"""A verdict on a kernel of Triton as text, by the lines of its Python source.
+
+In: KernelVerdict. Out: text. The line of a finding is the innermost one that is no part of Triton's own library.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import replace
+
+from memmodel.kernel.order.verdict import FindingPlace, KernelVerdict
+from memmodel.kernel.output.groups import FindingGroup, groups
+from memmodel.kernel.output.text import SHOWN, headline, lines, who
+from memmodel.ptx.module.syntax import Location
+
+LIBRARY = "/triton/language/"
+
+
+def explain_triton(verdict: KernelVerdict) -> str:
+    """The verdict, each finding with its Python lines, and what else was found out."""
+    text = [headline(verdict)]
+    serious = [group for group in groups(verdict.findings) if not group.first.harmless]
+    for group in serious[:SHOWN]:
+        text += _finding(group)
+    if len(serious) > SHOWN:
+        text.append(f"and {len(serious) - SHOWN} more findings")
+    if verdict.findings and serious:
+        text.append(f"PTX: {verdict.findings[0].sides[0].instruction.span.source.name}")
+    return "\n".join(text + lines(replace(verdict, findings=[], readings=[]))[1:])
+
+
+def _finding(group: FindingGroup) -> list[str]:
+    finding = group.first
+    more = f" ({group.count} alike)" if group.count > 1 else ""
+    text = [f"{finding.rule}{f': {finding.message}' if finding.message else ''}, {finding.where}{more}".rstrip(", ")]
+    shown = ""
+    for side in finding.sides:
+        place = _own(side.instruction.location)
+        where = f"PTX line {side.instruction.line}" if place is None else str(place)
+        text.append(f"  {where}: {side.what}{who(side)}: {side.instruction.opcode} at line {side.instruction.line}")
+        code = "" if place is None else linecache.getline(place.file, place.line).strip()
+        if code and code != shown:
+            text.append(f"    {code}")
+            shown = code
+    if finding.reason:
+        text.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
+    text += [_step(step) for step in finding.way]
+    return text
+
+
+def _step(step: FindingPlace) -> str:
+    place = _own(step.instruction.location)
+    at = "" if place is None else f", {place}"
+    return f"    on the way: {step.instruction.opcode} at line {step.instruction.line}{at}"
+
+
+def _own(location: Location | None) -> Location | None:
+    """The innermost place outside of Triton's library; the place itself where there is none."""
+    place = location
+    while place is not None and LIBRARY in place.file:
+        place = place.caller
+    return place or location
