@@ -72,7 +72,7 @@ def call_of(kernel: Any, grid: Sequence[int], bound: Mapping[str, object]) -> Tr
     signature = dict(source.signature)
     maps = iter(getattr(metadata, "tensordesc_meta", None) or ())
     has_maps = bool(getattr(metadata, "tensordesc_meta", None))
-    places = _Places()
+    places = CallArguments()
     args: list[tuple[str, Any]] = []
     for name in names:
         args += places.flat(name, signature.get(name, CONSTANT), bound.get(name), maps, has_maps=has_maps)
@@ -110,7 +110,7 @@ def _scratch(text: str, given: int) -> list[str]:
     return ["global_scratch", "profile_scratch"][: max(0, listed.count(".param") - given)]
 
 
-class _Places:
+class CallArguments:
     """The arguments of one call as JSON, and where its fakes lie."""
 
     def __init__(self) -> None:
