@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 INSTALLED_AS = {"z3": "z3-solver"}
-EXTRAS = {"distributed", "pygls", "lsprotocol", "pytest"}
+EXTRAS = {"distributed", "pygls", "lsprotocol", "pytest", "triton"}
 """What some commands need beside; they say so where it is not there."""
 
 

@@ -15,7 +15,7 @@ a, b = F((64,)), F((64,))
 results = check(racy, a, b, 64, BLOCK=64, num_warps=2, grid=1, target=("cuda", 100))
 (result,) = results
 assert (result.word, result.rules, result.label) == ("findings", ("data-race",), "BLOCK=64, num_warps=2"), result
-assert str(results) == result.text and "from kernels.py:9:5" in result.text and result.verdict.word == "findings"
+assert str(results) == result.text and "kernels.py:9:5" in result.text and result.verdict.word == "findings"
 assert triton.runtime.driver.active.get_current_target().arch == 90
 assert not triton.knobs.runtime.launch_enter_hook.calls
 try: results.assert_clean()

@@ -25,7 +25,7 @@ def test_a_race_is_printed_and_the_program_ends_as_ever(tmp_path: Path) -> None:
     run = run_program(tmp_path, BEGIN + "racy[(1,)](x, y, 64, BLOCK=64, num_warps=2); print('done'); sys.exit(7)")
     assert (run.returncode, run.stdout) == (7, "done\n")
     assert "memmodel: findings: k (BLOCK=64, num_warps=2)" in run.stderr
-    assert "data-race" in run.stderr and "from kernels.py:8:5" in run.stderr and "from kernels.py:9:5" in run.stderr
+    assert "data-race" in run.stderr and "kernels.py:8:5" in run.stderr and "kernels.py:9:5" in run.stderr
     assert "memmodel: 1 kernel: 1 findings" in run.stderr
 
 
