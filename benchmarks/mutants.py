@@ -1,6 +1,6 @@
 """Would a test notice? Small changes of conditions and comparisons, each against the tests that reach it.
 
-    python -m benchmarks.mutants ROOM [ROOM …] [--count N] [--seed S] [--folder FOLDER] [--least SHARE] [--list]
+    python -m benchmarks.mutants [ROOM …] [--count N] [--seed S] [--folder FOLDER] [--most SECONDS] [--least SHARE]
 
 A change drops an operand of `and`, `or`, `&` or `|`, negates a condition, moves a comparison by one, turns it round,
 takes one side of a conditional, or exchanges min and max, any and all. First all tests of the rooms run in a copy of
@@ -224,10 +224,13 @@ class Test:
 
 
 class Tests:
-    """The tests of rooms in a copy of the project, and what each of them enters."""
+    """The tests of rooms in a copy of the project, and what each of them enters.
 
-    def __init__(self, copy: Path, folder: Path) -> None:
-        self.copy = copy
+    `most`: a mutant is judged by the quickest tests, which together take at most so many seconds.
+    """
+
+    def __init__(self, copy: Path, folder: Path, most: float) -> None:
+        self.copy, self.most = copy, most
         self._records = folder / "entered.jsonl"
         self._recorded = folder / "recorded"
         self._only = folder / "only"
@@ -260,7 +263,12 @@ class Tests:
 
     def outcome(self, mutant: Mutant) -> str:
         """The test that notices a mutant, `time` if the tests do not end, or `survived`."""
-        tests = self.of(mutant)
+        tests, seconds = self.of(mutant), 0.0
+        for number, test in enumerate(tests):
+            seconds += test.seconds
+            if seconds > self.most:
+                tests = tests[:number]
+                break
         path = self.copy / mutant.file
         original, status = path.read_bytes(), path.stat()
         path.write_bytes(original[: mutant.start] + mutant.new.encode() + original[mutant.end :])
@@ -356,6 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="chooses the mutants (default: 1)")
     parser.add_argument("--folder", type=Path, default=None, help="where what is known is kept (default: nowhere)")
     parser.add_argument("--least", type=float, default=1.0, help="the share that has to be noticed (default: 1)")
+    parser.add_argument("--most", type=float, default=600, help="seconds of tests for one mutant (default: 600)")
     parser.add_argument("--list", action="store_true", help="print the mutants and judge none")
     options = parser.parse_args(arguments)
     chosen = {room: sample(room, options.count, options.seed) for room in options.rooms}
@@ -366,7 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        tests, outcomes = Tests(copied(Path(temporary)), folder), dict[Mutant, str]()
+        tests, outcomes = Tests(copied(Path(temporary)), folder, options.most), dict[Mutant, str]()
         for room, mutants in chosen.items():
             tests.record(room)
             outcomes |= _judged(mutants, tests, folder / "outcomes.jsonl")

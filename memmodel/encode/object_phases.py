@@ -92,6 +92,8 @@ class ObjectPhases:
             other = self.updates[j]
             if j == i or other.action is not Action.ARRIVE or self.order.earlier[j, i] == FALSE:
                 continue
+            if self.order.live[j] == FALSE:  # before the init: it counts nowhere
+                continue
             if self.logic.both(runs, other.runs) == FALSE:
                 continue
             may += other.count

@@ -11,7 +11,14 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+from helpers import agreement
 from helpers.agreement import flagged
+from helpers.examples import examples
+from helpers.strategies import asynchronous
+from helpers.strategies.kinds import KINDS, kinds
+from helpers.strategies.wide import THEMES, programs
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from memmodel import api
 from memmodel.answer import Budget
@@ -84,6 +91,18 @@ thread P0 @ cta 0, gpu 0 {
 thread P0 @ cta 0, cluster 0, gpu 0 { st.shared::cluster.u32 [s@cta1], 1; }
 thread P1 @ cta 1, cluster 0, gpu 0 { ld.shared.u32 %r, [s]; exit; }
 """,
+    "warpgroup": """
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 a[4] = {1, 0, 0, 0};
+.shared .align 16 .u32 b[4] = {1, 0, 0, 0};
+thread P0 @ cta 0, gpu 0, warp 0 { MULTIPLY }
+thread P1 @ cta 0, gpu 0, warp 1 { cp.async.ca.shared.global [b], [g], 16; MULTIPLY }
+""".replace(
+        "MULTIPLY",
+        "mov.u64 %da, a; mov.u64 %db, b; wgmma.fence.sync.aligned; "
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %da, %db, 0, 1, 1, 0, 0; "
+        "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+    ),
     "object": """
 .shared .align 8 .b64 bar = mbarrier(1);
 thread P0 @ cta 0, cluster 0, gpu 0 { ld.shared.b64 %r, [bar]; }
@@ -195,6 +214,16 @@ def test_what_executions_decide_is_the_same_over_all_of_them(name: str) -> None:
     slow, fast = (api.judge(steps, asking(DECIDED), Options(engine, bound=2)) for engine in ("enumerate", "z3"))
     assert not slow.unsearched and not fast.unsearched
     assert flagged(slow) == flagged(fast)
+
+
+@examples(12)
+@given(data=st.data())
+def test_what_executions_of_generated_programs_decide(data: st.DataObject) -> None:
+    program = data.draw(st.one_of(kinds([*KINDS]), programs([*THEMES]), asynchronous.programs()))
+    steps = agreement.lowered(program.text)
+    slow, fast = (agreement.answer(steps, asking(DECIDED), name) for name in ("enumerate", "z3"))
+    assume(not slow.unsearched and not fast.unsearched)
+    assert flagged(slow) == flagged(fast), program.text
 
 
 def test_a_name_that_one_engine_gets_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from helpers.agreement import agree
+from helpers.examples import examples
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from memmodel import api
+from memmodel.cat import load_model
 from memmodel.encode import object_phases
 
 HEAD = "PTX phases\n.shared .align 8 .b64 bar = mbarrier({size});\n.shared .u32 x = 0;\n"
@@ -93,3 +98,54 @@ def test_arrivals_taken_back_after_one_too_many(size: int, threads: tuple[list[s
         states = api.outcomes(text(size, *threads), "ptx-9.4", engine=engine).states
         told.append((answer.observation, places, sorted(str(state.values) for state in states)))
     assert told[0] == told[1]
+
+
+# ---- any operations, whatever they break -----------------------------------------------------------------------------
+
+OPERATIONS = (
+    *("mbarrier.init.shared::cta.b64 [bar], <1|2>;",) * 3,
+    "mbarrier.inval.shared::cta.b64 [bar];",
+    "mbarrier.arrive.shared::cta.b64 _, [bar];",
+    "mbarrier.arrive.shared::cta.b64 %s#, [bar]; mbarrier.pending_count.b64 %r#, %s#;",
+    "mbarrier.arrive.shared::cta.b64 %s#, [bar]; mbarrier.pending_count.b64 %r#, %s#;",
+    "mbarrier.arrive.shared::cta.b64 %s#, [bar], 2; mbarrier.pending_count.b64 %r#, %s#;",
+    "mbarrier.arrive_drop.shared::cta.b64 %s#, [bar]<|, 2>; mbarrier.pending_count.b64 %r#, %s#;",
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], <4|8>;",
+    "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 4;",
+    "mbarrier.test_wait.parity.shared::cta.b64 %p#, [bar], <0|1>; selp.u32 %r#, 1, 0, %p#;",
+    RAISE,
+)
+
+
+@st.composite
+def operations(draw: st.DrawFn) -> str:
+    """A test with up to five operations on one object, which may be initialised late, twice, or never."""
+    start = draw(st.sampled_from(["", "", " = mbarrier(1)", " = mbarrier(2)"]))
+    threads: list[list[str]] = [[] for _ in range(draw(st.integers(1, 2)))]
+    registers = []
+    for number in range(draw(st.integers(2, 5))):
+        line = draw(st.sampled_from(OPERATIONS)).replace("#", str(number))
+        while "<" in line:
+            before, _, rest = line.partition("<")
+            options, _, after = rest.partition(">")
+            line = before + draw(st.sampled_from(options.split("|"))) + after
+        thread = draw(st.integers(0, len(threads) - 1))
+        threads[thread].append(line)
+        registers += [f"P{thread}:r{number} == 1"] if "%r" in line else []
+    asked = " /\\ ".join(registers) or "true"
+    return text(1, *threads).replace(" = mbarrier(1)", start, 1).replace("exists (true)", f"exists ({asked})")
+
+
+EARLY = [line.replace("#", str(number)) for number, line in enumerate((OPERATIONS[5], OPERATIONS[0], OPERATIONS[5]))]
+
+
+@examples(35)
+@given(program=operations())
+@example(
+    text(1, [line.replace("<1|2>", "2") for line in EARLY])
+    .replace(" = mbarrier(1)", "")
+    .replace("exists (true)", "forall (P0:r0 == 0 /\\ P0:r2 == 2)")
+)
+def test_engines_agree_on_lives_and_phases(program: str) -> None:
+    """Also where an operation comes before the init, after the inval, or is one too many."""
+    agree(program, load_model("ptx-9.4"))
