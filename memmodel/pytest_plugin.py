@@ -161,7 +161,7 @@ class LitmusRun:
 
     def _stands_for(self, text: str) -> tuple[str, str]:
         """The name of a shipped model, and the model that is judged in its place. Raises InputError."""
-        from memmodel.base.resources import DEFAULT_MODEL
+        from memmodel.base.resources import DEFAULT_MODEL, base_of
         from memmodel.errors import InputError
 
         name, equals, path = text.partition("=")
@@ -219,23 +219,6 @@ class LitmusRun:
 
     def pytest_unconfigure(self) -> None:
         self.verdicts.close()
-
-
-def base_of(files: tuple[str, ...], text: str) -> str | None:
-    """The shipped model that a model derives from: the first whose file it is or includes, or of which it includes a
-    part; else the one that its own file is called after."""
-    from memmodel.base.resources import axioms_dir
-
-    home = os.path.realpath(axioms_dir())
-    for file in files:
-        inside = os.path.relpath(os.path.realpath(file), home)
-        if inside == "prelude.cat" or inside.startswith(("..", "library", "names")):
-            continue
-        if inside.startswith("readings" + os.sep):
-            return inside.removesuffix(".cat").replace(os.sep, "/")
-        return inside.split(os.sep)[0].removesuffix(".cat")
-    stem = os.path.basename(text).removesuffix(".cat")
-    return stem if os.path.isfile(os.path.join(home, f"{stem}.cat")) else None
 
 
 class LitmusFile(pytest.File):

@@ -20,10 +20,10 @@ ROOMS = (
     "base.words", "errors", "source", "output", "ptx", "network",
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "collecting", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
-    "why", "records", "report", "emit", "api", "cache", "batch", "library", "compare", "search",
+    "why", "records", "report", "emit", "api", "cache", "batch", "library", "compare", "search", "mutate",
     "repair", "kernel.launch", "kernel.arguments", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",
-    "kernel.executions", "kernel.all_sizes", "kernel.question", "kernel.export", "kernel.check", "kernel.repair",
-    "kernel.mutate", "kernel.output", "triton", "testing", "lsp", "cli", "pytest_plugin",
+    "kernel.executions", "kernel.all_sizes", "kernel.export", "kernel.check", "kernel.repair", "kernel.mutate",
+    "kernel.output", "triton", "testing", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is
 `base.words`, from which every room imports."""

@@ -47,6 +47,21 @@ def is_shipped(name: str) -> bool:
     return path.startswith(folder + os.sep) and os.path.isfile(path)
 
 
+def base_of(files: Sequence[str], text: str) -> str | None:
+    """The shipped model that a model derives from: the first whose file it is or includes, or of which it includes a
+    part; else the one that its own file is called after."""
+    home = os.path.realpath(axioms_dir())
+    for file in files:
+        inside = os.path.relpath(os.path.realpath(file), home)
+        if inside == "prelude.cat" or inside.startswith(("..", "library", "names")):
+            continue
+        if inside.startswith("readings" + os.sep):
+            return inside.removesuffix(".cat").replace(os.sep, "/")
+        return inside.split(os.sep)[0].removesuffix(".cat")
+    stem = os.path.basename(text).removesuffix(".cat")
+    return stem if os.path.isfile(os.path.join(home, f"{stem}.cat")) else None
+
+
 def cache_dir() -> Path | None:
     """The folder that MEMMODEL_CACHE names, else the person's cache folder for programs; None: nothing is kept."""
     folder = os.environ.get("MEMMODEL_CACHE")

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "report",
     "schema": "schema",
     "diff": "diff",
+    "mutate-model": "mutate_model",
     "synth": "search",
     "verify": "search",
     "lsp": "lsp",
@@ -49,7 +50,8 @@ class CommandGroup(click.Group):
         """The command of a name, loaded now."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"memmodel.cli.commands.{COMMANDS[cmd_name]}"), cmd_name)
+        module = import_module(f"memmodel.cli.commands.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(

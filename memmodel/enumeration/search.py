@@ -106,7 +106,7 @@ class Search:
     def run(self) -> None:
         """Search until everything wanted is found or nothing is left. Raises BudgetSpent."""
         waiting = []
-        for traces in self._combinations():
+        for traces in self.combinations():
             keys = self._possible(traces)
             rank = 1 if keys is None or len(keys) > 1 else 0 if True in keys else 2
             waiting.append((rank, traces, keys))
@@ -119,7 +119,7 @@ class Search:
             self._part = number / len(waiting), 1 / len(waiting)
             self.progress(0.0)
             if self.has_flags or self.adds(keys):
-                skeleton = self._skeleton(traces)
+                skeleton = self.skeleton(traces)
                 self.meter.weigh(skeleton.shape.count)
                 _Combination(self, traces, skeleton, keys).run()
 
@@ -139,7 +139,7 @@ class Search:
         """True if one of these keys could still be of use."""
         return keys is None or any(key not in self.result.found for key in keys)
 
-    def _skeleton(self, traces: tuple[Trace, ...]) -> Skeleton:
+    def skeleton(self, traces: tuple[Trace, ...]) -> Skeleton:
         key = tuple(self._path(trace) for trace in traces)
         skeleton = self._skeletons.get(key)
         if skeleton is None:
@@ -168,7 +168,7 @@ class Search:
 
     # ---- paths and values ----------------------------------------------------------------------------------
 
-    def _combinations(self) -> Iterator[tuple[Trace, ...]]:
+    def combinations(self) -> Iterator[tuple[Trace, ...]]:
         """One trace per thread, such that every byte read is written so by some thread or initially."""
         pieces = Pieces(self._problem.cutting)
         parts = (self._problem.complete, self._problem.waiting, self._problem.stopped)

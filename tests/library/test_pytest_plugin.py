@@ -13,8 +13,7 @@ import pytest
 from helpers.places import ROOT
 
 import memmodel
-from memmodel.base.resources import axioms_dir
-from memmodel.pytest_plugin import base_of
+from memmodel.base.resources import axioms_dir, base_of
 
 pytest_plugins = ["pytester"]
 

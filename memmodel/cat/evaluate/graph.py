@@ -63,7 +63,7 @@ class ExpressionGraph:
             members = group_at(definitions, len(defined))
             definition = definitions[members.start]
             if definition.group is not None:
-                defined += self._recursion([definitions[at] for at in members], defined)
+                defined += self.recursion([definitions[at] for at in members], defined)
             elif definition.order is not None:
                 operands = self.node(definition.body, defined), self.node(definition.order, defined)
                 defined.append(self._add("order", operands, place=len(defined)))
@@ -83,7 +83,7 @@ class ExpressionGraph:
         op = "product" if expr.op == "*" else expr.op
         return self._add(op, (self.node(expr.left, defined), self.node(expr.right, defined)), is_set=is_set)
 
-    def _recursion(self, group: Sequence[Definition], defined: Sequence[int]) -> list[int]:
+    def recursion(self, group: Sequence[Definition], defined: Sequence[int]) -> list[int]:
         """The members of a `let rec`."""
         kinds = [definition.kind is Kind.SET for definition in group]
         inside = [*defined, *(self._add("self", place=place, is_set=kind) for place, kind in enumerate(kinds))]

@@ -19,6 +19,7 @@ NAMES = {
     "explain": "what `explain --json` writes",
     "outcomes": "what `outcomes --json` writes",
     "diff": "what `diff --format json` writes",
+    "mutate-model": "what `mutate-model --json` writes",
     "kernel": "what `kernel --json` writes",
     "launch": "what `kernel --launch` reads",
     "fix": "what `fix --json` writes",
@@ -40,7 +41,7 @@ def schema(name: str | None) -> Exit:
     """Print the JSON Schema of an output; without a name, list them."""
     if name is None:
         for known, what in NAMES.items():
-            say(f"{known:<9} {what}")
+            say(f"{known:<12} {what}")
         return Exit.AS_EXPECTED
     write_json(STANDARD_OUTPUT, json_schema(name))
     return Exit.AS_EXPECTED
@@ -54,11 +55,12 @@ def json_schema(name: str) -> dict[str, Any]:
         raise InputError(f"no schema `{name[:40]}`", hint=hint)
     from pydantic import TypeAdapter
 
-    from memmodel.kernel.launch import schema as launch_schema
+    from memmodel.kernel.launch import Launch
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
     from memmodel.records.compare import DiffRecord
     from memmodel.records.explain import ExplanationRecord
     from memmodel.records.kernels import FixRecord, KernelRecord, WeakenRecord
+    from memmodel.records.mutate import StrengthRecord
 
     kinds: dict[str, Any] = {
         "check": list[ReportRecord | ErrorRecord],
@@ -66,9 +68,12 @@ def json_schema(name: str) -> dict[str, Any]:
         "explain": list[ExplanationRecord],
         "outcomes": OutcomesRecord,
         "diff": DiffRecord,
+        "mutate-model": StrengthRecord,
         "kernel": KernelRecord,
+        "launch": Launch,
         "fix": FixRecord,
         "weaken": WeakenRecord,
     }
-    schema = launch_schema() if name == "launch" else TypeAdapter(kinds[name]).json_schema(mode="serialization")
+    mode = "validation" if name == "launch" else "serialization"
+    schema = TypeAdapter(kinds[name]).json_schema(mode=mode)  # type: ignore[arg-type]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"memmodel {name}", **schema}

@@ -27,7 +27,7 @@ from memmodel.search.programs import Ready
 def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], labels: Sequence[Label]) -> bool:
     """True if two models agree on each axiom and on each of these flags, in every execution with such events."""
     most = upper_bounds(formulas.graph, labels)
-    bounds = _Differences(most, most)
+    bounds = Differences(most, most)
     matter = [{check.name: check for check in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
         mine, other = matter[0].get(name), matter[1].get(name)
@@ -107,7 +107,7 @@ def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label]) -> Evaluator[V
     return most
 
 
-class _Differences:
+class Differences:
     """What one of two nodes may have and the other not. `mine`, `theirs`: bounds for the first and for the second one,
     where open nodes, of the bodies of two groups of `let rec`, are compared."""
 
@@ -125,11 +125,19 @@ class _Differences:
             return self.algebra.empty(self.nodes[node].is_set)
         pair = (node, other)
         if pair not in self._apart:
-            either = self._either(node, other)
+            either = self._apart_at_most(node, other)
             if not self.algebra.is_empty(either):
                 either = self.algebra.intersection(either, self._parts(node, other, either))
             self._apart[pair] = either
         return self._apart[pair]
+
+    def _apart_at_most(self, node: int, other: int) -> Value:
+        """What one of two nodes may have and the other need not; of a relation, all that either may have."""
+        if self.nodes[node].open or self.nodes[other].open:
+            return self._either(node, other)
+        mine, theirs, algebra = self.mine, self.theirs, self.algebra
+        only_mine = algebra.difference(mine.value(node), theirs.opposite.value(other))
+        return algebra.union(only_mine, algebra.difference(theirs.value(other), mine.opposite.value(node)))
 
     def _either(self, node: int, other: int) -> Value:
         return self.algebra.union(self.mine.value(node), self.theirs.value(other))
@@ -142,6 +150,11 @@ class _Differences:
         op, first, second = mine.op, mine.operands, theirs.operands
         if op != theirs.op or not first or len(first) != len(second):
             return either
+        return algebra.intersection(either, self._operands(op, mine, theirs, either))
+
+    def _operands(self, op: str, mine: Node, theirs: Node, either: Value) -> Value:
+        """What follows from the operands of two nodes with the same operator."""
+        first, second, algebra = mine.operands, theirs.operands, self.algebra
         if op == "member":
             agree = mine.place == theirs.place and self._recursions_agree(first[0], second[0])
             return algebra.empty(mine.is_set) if agree else either
@@ -157,14 +170,40 @@ class _Differences:
         return algebra.apply(op, apart)
 
     def _absorbed(self, bounds: Evaluator[Value], node: Node, other: int, either: Value) -> Value:
-        """An expression and one of its own operands."""
+        """An expression and one of its own operands, or two closures of one relation."""
+        if len(node.operands) == 1 and node.op in ("?", "+", "*") and not self.nodes[node.operands[0]].open:
+            return self._closures(bounds, node, other, either)
         if len(node.operands) == 2 and other in node.operands:
             rest = node.operands[1] if node.operands[0] == other else node.operands[0]
             if node.op == "|":
                 return bounds.value(rest)
             if node.op == "\\" and node.operands[0] == other:
                 return self.algebra.intersection(bounds.value(other), bounds.value(rest))
+            if node.op == ";" and self.nodes[rest].op == "[]" and not self.nodes[rest].open:
+                # What a filter drops begins, or ends, in an event that need not be in its set.
+                surely = bounds.opposite.value(self.nodes[rest].operands[0])
+                others = self.algebra.complement(surely, is_set=True)
+                if node.operands[0] == rest:
+                    return self.algebra.from_sources(others, bounds.value(other))
+                return self.algebra.to_targets(bounds.value(other), others)
         return either
+
+    def _closures(self, bounds: Evaluator[Value], node: Node, other: int, either: Value) -> Value:
+        """A relation with `?`, `+` or `*`, and the same with another of these, or without."""
+        closed, relation, algebra = self.nodes[other], node.operands[0], self.algebra
+        if other == relation:
+            op = ""
+        elif closed.op in ("?", "+", "*") and closed.operands == node.operands:
+            op = closed.op
+        else:
+            return either
+        reflexive, transitive = ([word in words for word in (node.op, op)] for words in (("?", "*"), ("+", "*")))
+        value, apart = bounds.value(relation), algebra.empty(is_set=False)
+        if reflexive[0] != reflexive[1]:
+            apart = algebra.identity(algebra.domain(either))
+        if transitive[0] != transitive[1]:  # chains of two or more
+            apart = algebra.union(apart, algebra.compose(value, algebra.closure(value)))
+        return algebra.intersection(either, apart)
 
     def _both(self, op: str, mine: Sequence[int], theirs: Sequence[int]) -> Value:
         """What two expressions with the same operator may not share."""
@@ -183,7 +222,7 @@ class _Differences:
         kinds = [[self.nodes[body].is_set for body in bodies] for bodies in (mine, theirs)]
         if kinds[0] != kinds[1]:
             return False
-        inside = _Differences(_within(self.mine, node), _within(self.theirs, other))
+        inside = Differences(_within(self.mine, node), _within(self.theirs, other))
         return all(inside.agree(body, its) for body, its in zip(mine, theirs, strict=True))
 
 

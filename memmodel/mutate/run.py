@@ -1,0 +1,340 @@
+"""All edits of a model under many tests: on several processes, in the time that there is, again from where it stopped.
+
+In: a model, tests. Out: Strength. Settled here: tests are tried from the smallest on, and an edit is done with the
+first one that fails; so that test is the smallest. Small tests come before all that need an engine. A file keeps what
+each chunk of tests has shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field
+from time import monotonic
+
+from memmodel import api
+from memmodel.errors import InputError, TooLarge
+from memmodel.events.elaborate import elaborate
+from memmodel.litmus.syntax import terms_of
+from memmodel.mutate.edits import ModelEdit, edits_of
+from memmodel.mutate.family import EditFamily
+from memmodel.mutate.outcome import EditResult, Fate, NoticedBy, Strength
+from memmodel.mutate.proofs import Bounds, kinds_of
+from memmodel.mutate.work import EditJudging, FileFindings, FileJudge
+from memmodel.output import regular
+from memmodel.workers import abandon, settle
+
+_CHUNK = 6
+"""Small tests that one process judges together."""
+
+TIME = "the time ran out"
+
+Chosen = Callable[[ModelEdit], bool]
+
+_JUDGES: list[FileJudge] = []
+
+
+@dataclass(frozen=True, slots=True)
+class PathChunk:
+    """Tests that are judged together. `large`: by an engine."""
+
+    paths: tuple[str, ...]
+    large: bool = False
+
+
+@dataclass(slots=True)
+class _RunState:
+    """What is known so far. `fails`, `differs`: by edit, the order of the chunk and the notice. `open`: by edit, the
+    tests that were not judged."""
+
+    fails: dict[int, tuple[int, NoticedBy]] = field(default_factory=dict)
+    differs: dict[int, tuple[int, NoticedBy]] = field(default_factory=dict)
+    open: dict[int, set[str]] = field(default_factory=dict)
+    large: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    judged: int = 0
+
+    def take(self, order: int, findings: Sequence[FileFindings]) -> None:
+        """Add what a chunk has shown."""
+        for of_file in findings:
+            for known, told in ((self.fails, of_file.fails), (self.differs, of_file.differs)):
+                for edit, test, before, after in told:
+                    if edit not in known or known[edit][0] > order:
+                        known[edit] = order, NoticedBy(test, before, after)
+            for edit in of_file.open:
+                self.open.setdefault(edit, set()).add(of_file.path)
+            if of_file.large:
+                self.large.append(of_file.path)
+            if of_file.problem:
+                self.problems.append(of_file.problem)
+            self.judged += not of_file.large
+
+
+def strength(
+    judging: EditJudging,
+    tests: Sequence[str],
+    *,
+    wanted: Chosen = lambda edit: True,
+    jobs: int = 1,
+    journal: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Strength:
+    """What the tests make of each edit of the model. `wanted`: which edits; `progress`: tests done, tests.
+
+    Raises InputError for a journal of another run.
+    """
+    edits = edits_of(judging.model)
+    numbers = [number for number, edit in enumerate(edits) if wanted(edit)]
+    family = EditFamily(judging.model, edits)
+    same = {number for number in numbers if family.members[number].same}
+    asked = [number for number in numbers if number not in same]
+    ordered = by_size(tests)
+    kept = _Journal(journal, _key(judging, ordered, asked))
+    run = _Run(judging, asked, kept, jobs, progress, len(ordered))
+    state = run.state
+    reason = run.small(ordered)
+    left = [number for number in asked if number not in state.fails and number not in state.differs]
+    proved = _proved(family, left, tests, judging)
+    run.asked = [number for number in asked if number not in proved]
+    reason = reason or run.large(ordered)
+    unjudged = run.unjudged
+    results = []
+    for number in numbers:
+        edit = edits[number]
+        if number in same:
+            results.append(EditResult(edit, Fate.EQUIVALENT, how="the edited expression is the same"))
+        elif number in state.fails:
+            results.append(EditResult(edit, Fate.FAILS, state.fails[number][1]))
+        elif number in state.differs:
+            results.append(EditResult(edit, Fate.DIFFERS, state.differs[number][1]))
+        elif number in proved:
+            results.append(EditResult(edit, Fate.EQUIVALENT, how="no labels of events can tell the expressions apart"))
+        elif unjudged or number in state.open:
+            many = len(unjudged | state.open.get(number, set()))
+            results.append(EditResult(edit, Fate.UNDECIDED, how=f"{many} test{'s' if many > 1 else ''} not judged"))
+        else:
+            results.append(EditResult(edit, Fate.SURVIVES))
+    return Strength(judging.model.name, results, len(ordered) - len(unjudged), sorted(unjudged), reason)
+
+
+def by_size(tests: Sequence[str]) -> list[str]:
+    """Tests, the smallest first; those that cannot be read last."""
+
+    def size(path: str) -> tuple[float, str]:
+        try:
+            return sum(len(thread.body) for thread in api.lowered(path).test.threads), path
+        except (InputError, TooLarge):
+            return float("inf"), path
+
+    return sorted(tests, key=size)
+
+
+def _proved(family: EditFamily, left: Sequence[int], tests: Sequence[str], judging: EditJudging) -> set[int]:
+    """The edits that change nothing, whatever the execution: events have the labels of all these tests."""
+    if not left or monotonic() > judging.until:
+        return set()
+    labels = []
+    for path in tests:
+        try:
+            for steps in api.questions(api.lowered(path)):
+                graph = elaborate(steps, judging.bound, tuple(terms_of(steps.test.condition)))
+                labels += [event.label for event in graph.events]
+        except (InputError, TooLarge):
+            continue
+    bounds = Bounds(family, kinds_of(labels))
+    return {number for number in left if bounds.same(family.members[number])}
+
+
+# ---- in processes --------------------------------------------------------------------------------------------------
+
+
+def _begin(judging: EditJudging) -> None:
+    _JUDGES[:] = [FileJudge(judging)]
+
+
+def _nothing() -> None:
+    """What a process loads before it has anything to do."""
+
+
+def _settle(judging: EditJudging) -> None:
+    settle(_nothing)
+    _begin(judging)
+
+
+def _judge(chunk: PathChunk, alive: Sequence[int], differing: Sequence[int]) -> list[FileFindings]:
+    """What a process does with a chunk. An edit that a test of the chunk fails under is not asked for again."""
+    judge, findings, left = _JUDGES[-1], list[FileFindings](), list(alive)
+    differs = list(differing)
+    for path in chunk.paths:
+        work = judge.large if chunk.large else judge.small
+        findings.append(work(path, left, differs))
+        gone = {edit for edit, *_ in findings[-1].fails}
+        left = [edit for edit in left if edit not in gone]
+        differs += [edit for edit, *_ in findings[-1].differs]
+    return findings
+
+
+class _Run:
+    """Chunks under way."""
+
+    def __init__(
+        self,
+        judging: EditJudging,
+        asked: Sequence[int],
+        kept: _Journal,
+        jobs: int,
+        progress: Callable[[int, int], None],
+        total: int,
+    ) -> None:
+        self._judging, self.asked, self._kept, self._jobs = judging, asked, kept, jobs
+        self._progress, self._total = progress, total
+        self.state = _RunState()
+        self.unjudged: set[str] = set()
+        self._done = 0
+
+    def small(self, tests: Sequence[str]) -> str:
+        """Judge tests by all their candidates; returns why it ended early, or nothing."""
+        return self._chunks([PathChunk(tuple(tests[at : at + _CHUNK])) for at in range(0, len(tests), _CHUNK)], 0)
+
+    def large(self, tests: Sequence[str]) -> str:
+        """Judge those that have too many by an engine; returns why it ended early, or nothing."""
+        order = {path: number for number, path in enumerate(tests)}
+        large = [PathChunk((path,), large=True) for path in sorted(self.state.large, key=order.__getitem__)]
+        return self._chunks(large, len(tests))
+
+    def _chunks(self, chunks: Sequence[PathChunk], first: int) -> str:
+        todo = []
+        for number, chunk in enumerate(chunks, start=first):
+            known = self._kept.done.get(number)
+            if known is None:
+                todo.append((number, chunk))
+            else:
+                self._take(number, chunk, known)
+        if not todo:
+            return ""
+        if self._jobs <= 1:
+            _begin(self._judging)
+        reason = self._here(todo) if self._jobs <= 1 else self._elsewhere(todo)
+        return reason
+
+    def _alive(self) -> tuple[list[int], list[int]]:
+        """The edits that no test fails under so far, and those under which some answer differs."""
+        return [edit for edit in self.asked if edit not in self.state.fails], list(self.state.differs)
+
+    def _take(self, number: int, chunk: PathChunk, findings: Sequence[FileFindings]) -> None:
+        self.state.take(number, findings)
+        self._done += sum(not of_file.large for of_file in findings)
+        self._progress(self._done, self._total)
+
+    def _here(self, todo: Sequence[tuple[int, PathChunk]]) -> str:
+        for at, (number, chunk) in enumerate(todo):
+            if monotonic() > self._judging.until:
+                return self._late(todo[at:])
+            findings = _judge(chunk, *self._alive())
+            self._kept.add(number, findings)
+            self._take(number, chunk, findings)
+        return ""
+
+    def _elsewhere(self, todo: Sequence[tuple[int, PathChunk]]) -> str:
+        waiting = list(reversed(todo))
+        running: dict[Future[list[FileFindings]], tuple[int, PathChunk]] = {}
+        pool = ProcessPoolExecutor(self._jobs, initializer=_settle, initargs=(self._judging,))
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._jobs + 1:
+                    job = waiting.pop()
+                    running[pool.submit(_judge, job[1], *self._alive())] = job
+                left = self._judging.until - monotonic()
+                if left <= 0:
+                    return self._late([*running.values(), *waiting])
+                for future in wait(running, min(1.0, left), FIRST_COMPLETED).done:
+                    number, chunk = running[future]
+                    findings = future.result()
+                    del running[future]
+                    self._kept.add(number, findings)
+                    self._take(number, chunk, findings)
+            return ""
+        except BrokenProcessPool:
+            self._late([*running.values(), *waiting])
+            return "a process was killed (did memory run out?)"
+        finally:
+            abandon(pool)
+
+    def _late(self, left: Sequence[tuple[int, PathChunk]]) -> str:
+        self.unjudged |= {path for _, chunk in left for path in chunk.paths}
+        self.unjudged |= set(self.state.large) if not any(chunk.large for _, chunk in left) else set()
+        return TIME
+
+
+# ---- the file that keeps what is done ------------------------------------------------------------------------------
+
+
+def _key(judging: EditJudging, tests: Sequence[str], asked: Sequence[int]) -> str:
+    """All that the findings of a chunk depend on."""
+    digest = hashlib.sha256()
+    for source in judging.model.sources:
+        digest.update(source.text.encode())
+    for path in tests:
+        digest.update(path.encode("utf-8", "surrogatepass"))
+        digest.update(api.read(path).text.encode())
+    digest.update(repr((judging.expected, judging.bound, list(asked), _CHUNK)).encode())
+    return digest.hexdigest()[:24]
+
+
+class _Journal:
+    """Finished chunks, a line of JSON each; a line that was cut short counts as not done."""
+
+    def __init__(self, path: str | None, key: str) -> None:
+        self._path = path
+        self.done: dict[int, list[FileFindings]] = {}
+        if path is None:
+            return
+        if not regular(path):
+            raise InputError(f"{path}: not a plain file")
+        lines = list(_lines(path))
+        if lines and lines[0].get("mutate-model") != key:
+            hint = "name another file, or repeat its model, tests and options"
+            raise InputError(f"{path}: this file is of another run", hint=hint)
+        for line in lines[1:]:
+            match line:
+                case {"chunk": int(number), "files": list(files)}:
+                    self.done[number] = [_findings(of_file) for of_file in files]
+        with open(path, "a", encoding="utf-8") as handle:
+            handle.write("\n" if lines else json.dumps({"mutate-model": key}) + "\n")
+
+    def add(self, number: int, findings: Sequence[FileFindings]) -> None:
+        """Keep a chunk; one that was cut short by the clock is judged again."""
+        if self._path is not None and not any(of_file.open for of_file in findings):
+            with open(self._path, "a", encoding="utf-8") as handle:
+                handle.write(json.dumps({"chunk": number, "files": [asdict(of_file) for of_file in findings]}) + "\n")
+
+
+def _lines(path: str) -> Iterator[dict[str, object]]:
+    if not os.path.exists(path):
+        return
+    first = True
+    with open(path, encoding="utf-8", errors="replace") as handle:
+        for text in handle:
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                if first:
+                    raise InputError(f"{path}: no record of a run", hint="name a new file") from error
+                continue
+            if first and not (isinstance(line, dict) and "mutate-model" in line):
+                raise InputError(f"{path}: no record of a run", hint="name a new file")
+            first = False
+            if isinstance(line, dict):
+                yield line
+
+
+def _findings(values: dict[str, list[list[object]]]) -> FileFindings:
+    """What a line of the file has."""
+    found = FileFindings(**values)  # type: ignore[arg-type]
+    found.fails = [tuple(told) for told in values["fails"]]  # type: ignore[misc]
+    found.differs = [tuple(told) for told in values["differs"]]  # type: ignore[misc]
+    return found

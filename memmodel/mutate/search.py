@@ -1,0 +1,27 @@
+"""A program that tells an edit apart, where no test does.
+
+In: EditResult, the model, a size. Out: the result with the smallest program that a search found, or how far it came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.cat.syntax import Model
+from memmodel.mutate.edits import edited
+from memmodel.mutate.outcome import EditResult, Fate
+from memmodel.search.tasks import of_revision
+from memmodel.search.vocabulary import vocabulary
+from memmodel.search.work import run, workers
+
+
+def searched(result: EditResult, model: Model, name: str, size: int, jobs: int, seconds: float) -> EditResult:
+    """The result after a search among all programs of up to `size` instructions, in so many seconds."""
+    words = vocabulary(["core"])
+    task = of_revision(edited(model, result.edit), name, words, size, False)
+    progress = run(task, workers(jobs, None), seconds=min(seconds, 1e9), enough=bool)
+    if progress.results:
+        first = min(progress.results, key=lambda record: int(record["size"]))
+        return replace(result, fate=Fate.FOUND, how=f"{first['size']} instructions", program=first["text"])
+    reach = f"no difference up to {progress.bound} instructions ({words.text()})"
+    return replace(result, how=f"{reach}; {progress.reason}" if progress.reason else reach)

@@ -1,0 +1,135 @@
+"""What a test says of an edit: by all its candidates, by an engine, and by the labels of its events alone."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+from helpers.corpus import PATHS, questions
+from helpers.examples import SAMPLE, TIMES, examples
+from helpers.strategies import programs as plain
+from helpers.strategies import wide
+from hypothesis import given
+
+from memmodel import api
+from memmodel.base.rows import pairs_of
+from memmodel.engine import Options
+from memmodel.enumeration.estimate import estimate
+from memmodel.mutate.candidates import candidates
+from memmodel.mutate.edits import edits_of
+from memmodel.mutate.family import EditFamily
+from memmodel.mutate.judging import TestJudge
+from memmodel.mutate.proofs import TYPES, Bounds, kinds_of
+from memmodel.mutate.verdicts import verdict_of
+from memmodel.program.lowered import LoweredTest
+
+MODEL = "ptx-9.4"
+BOUND = 3
+
+
+@cache
+def family() -> EditFamily:
+    model = api.load(MODEL)
+    return EditFamily(model, edits_of(model))
+
+
+def chosen(count: int, what: str) -> list[str]:
+    """Some small shipped tests."""
+    small = [path for path in PATHS if estimate(questions(path)[0], BOUND) < 200]
+    return random.Random(f"{SAMPLE} {what}").sample(small, count * TIMES if count * TIMES < len(small) else len(small))
+
+
+@pytest.mark.parametrize("path", chosen(8, "engines"))
+def test_candidates_and_engines_give_an_edit_the_same_verdict(path: str) -> None:
+    pick = random.Random(f"{SAMPLE} {path}")
+    for steps in questions(path):
+        lanes = candidates(steps, BOUND, grounded=True)
+        if lanes is None:
+            continue
+        judge = TestJudge(family(), steps.test, lanes)
+        base = verdict_of(api.judge(steps, family().model, Options()))
+        assert judge.base() == base
+        grounded = [member for member in family().members if member.grounded]
+        differing = [member for member in grounded if judge.verdict(member) != base]
+        for member in [*pick.sample(grounded, 3), *pick.sample(differing, min(3, len(differing)))]:
+            answer = api.judge(steps, member.model, Options())
+            assert judge.verdict(member) == verdict_of(answer), member.edit.key
+
+
+def test_an_edit_that_lets_values_support_themselves_has_candidates_of_its_own() -> None:
+    steps = questions("shapes/LB+data+data@two-ctas")[0]
+    member = next(m for m in family().members if m.edit.what == "without the axiom `No-Thin-Air`")
+    assert not member.grounded
+    lanes = candidates(steps, BOUND, grounded=False)
+    assert lanes is not None
+    verdict = TestJudge(family(), steps.test, lanes).verdict(member)
+    assert verdict == verdict_of(api.judge(steps, member.model, Options()))
+    assert str(verdict) == "sometimes+race"
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", chosen(12, "types"))
+def test_relations_have_the_events_that_the_proofs_take_for_granted(path: str) -> None:
+    steps = questions(path)[0]
+    for lanes in candidates(steps, BOUND, grounded=True, most=500) or []:
+        frame = lanes.skeleton.frame
+        for name, (leads, ends) in TYPES.items():
+            for a, row in enumerate(lanes.base(name)):
+                for b in row:
+                    first, second = frame.events[a].label, frame.events[b].label
+                    assert leads(first) and ends(second), (name, first, second)
+
+
+def same_on(steps: LoweredTest) -> None:
+    """No edit that the labels of a test show to be idle changes the value of an expression that a check tests."""
+    lanes = candidates(steps, BOUND, grounded=True, most=300)
+    if lanes is None:
+        return
+    judge = TestJudge(family(), steps.test, lanes)
+    labels = [event.label for each in lanes for event in each.skeleton.frame.events]
+    bounds = Bounds(family(), kinds_of(labels))
+    pick = random.Random(len(labels))
+    for member in pick.sample(family().members, 60):
+        if member.grounded and bounds.same(member):
+            assert judge.verdict(member) == judge.base(), member.edit.key
+
+
+@examples(6)
+@given(plain.programs(most=5))
+def test_an_idle_edit_differs_on_no_small_program(program: plain.Program) -> None:
+    same_on(api.lowered(program.text))
+
+
+@examples(6)
+@given(wide.programs())
+def test_an_idle_edit_differs_on_no_asynchronous_program(program: wide.Program) -> None:
+    same_on(api.lowered(program.text))
+
+
+def test_labels_tell_idle_edits_from_others() -> None:
+    steps = questions("shapes/MP+rel.cta+acq.gpu@two-ctas")[0]
+    lanes = candidates(steps, BOUND, grounded=True)
+    assert lanes is not None
+    bounds = Bounds(family(), [event.label for each in lanes for event in each.skeleton.frame.events])
+    same = {member.edit.rule for member in family().members if bounds.same(member)}
+    other = {member.edit.rule for member in family().members if not bounds.same(member)}
+    assert "committed" in same - other
+    assert {"release-pattern", "in-scope", "morally-strong"} <= other
+
+
+def test_the_lanes_of_a_test_are_all_its_candidates() -> None:
+    """Message passing with plain accesses: two reads of two writes each; coherence is settled."""
+    steps = questions("isa/MP")[0]
+    lanes = candidates(steps, BOUND, grounded=True)
+    assert lanes is not None
+    assert sum(each.count for each in lanes) == 4
+    assert sum((each.yes | each.no).bit_count() for each in lanes) == 4
+    assert all(len(pairs_of([0])) == 0 for _ in lanes)
+
+
+def test_a_test_with_too_many_candidates_is_left_to_an_engine() -> None:
+    steps = questions("isa/MP")[0]
+    assert candidates(steps, BOUND, grounded=True, most=3) is None
