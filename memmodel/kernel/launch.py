@@ -1,12 +1,13 @@
 """What a kernel is launched with: grid, parameters, buffers, tensor maps.
 
-In: JSON. Out: `Launch`, its schema, and a template from the signature of an entry.
+In: JSON, complete. Out: `Launch`, and its schema. `kernel.question` completes what is given only in part.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -20,8 +21,6 @@ from memmodel.source import read_bytes
 MAX_THREADS = 1024
 MAX_BYTES = 1 << 40
 MAX_TEXT = 16_000_000
-SOME = 256
-"""A number in a template: with 0, the loops of most kernels would run no round."""
 KINDS = {"u8": 1, "s8": 1, "u16": 2, "s16": 2, "u32": 4, "i32": 4, "s32": 4, "b32": 4, "u64": 8, "i64": 8, "s64": 8,
          "b64": 8, "fp32": 4, "fp64": 8, "fp16": 2, "bf16": 2}  # fmt: skip
 
@@ -97,7 +96,10 @@ class Buffer(_Part):
 
 
 class Param(_Part):
-    """A parameter: a pointer with its buffer, a value, or the raw bytes of a structure in `hex`."""
+    """A parameter: a pointer with its buffer, a value, or a structure: its raw bytes in `hex`, or its `fields`.
+
+    A `value` of null, and what neither `hex` nor `fields` say, may be anything.
+    """
 
     name: str = ""
     type: str
@@ -108,9 +110,12 @@ class Param(_Part):
     hex: str | None = None
     file: str | None = None
     multimem: tuple[str, ...] | None = None
+    fields: tuple[FieldOfStruct, ...] = ()
 
     @model_validator(mode="after")
     def _complete(self) -> Param:
+        if self.fields and (self.type != "bytes" or self.hex is not None):
+            raise ValueError("fields are those of bytes, and stand in place of hex")
         if self.type == "ptr":
             if self.address is None or self.bytes is None:
                 raise ValueError("a ptr has an address and the bytes of its buffer")
@@ -118,16 +123,18 @@ class Param(_Part):
         elif self.file is not None:
             raise ValueError("a file has the contents of a buffer, and this parameter is no ptr")
         elif self.type == "bytes":
-            if self.hex is None:
-                raise ValueError("bytes are given in hex")
-            bytes.fromhex(self.hex)
+            bytes.fromhex(self.hex or "")
         elif self.type not in KINDS:
             raise ValueError(f"{self.type} is no type of a parameter: ptr, bytes, {', '.join(KINDS)}")
-        elif self.value is None:
-            raise ValueError(f"a {self.type} has a value")
         elif isinstance(self.value, float) and not self.type.startswith(("fp", "bf")):
             raise ValueError(f"a {self.type} is a whole number")
         return self
+
+
+class FieldOfStruct(Param):
+    """A member of a structure, `offset` bytes from its beginning."""
+
+    offset: Annotated[int, Field(ge=0, lt=1 << 16)]
 
 
 Part = TypeVar("Part", Buffer, Param)
@@ -201,6 +208,8 @@ class Launch(_Part):
     source: str | None = None
     target: str | None = None
     _file: str = PrivateAttr("<launch>")
+    _assumed: dict[str, str] = PrivateAttr(default_factory=dict)
+    _guessed: dict[str, str] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> Launch:
@@ -227,7 +236,8 @@ class Launch(_Part):
     @property
     def all_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of pointers, and the others."""
-        pointers = (param for param in self.params if param.type == "ptr")
+        members = (member for param in self.params for member in (param, *param.fields))
+        pointers = (param for param in members if param.type == "ptr")
         pointed = (Buffer(**{name: getattr(param, name) for name in Buffer.model_fields}) for param in pointers)
         return (*pointed, *self.buffers)
 
@@ -236,17 +246,41 @@ class Launch(_Part):
         """What the launch says that a verdict rests on, with what it takes to drop it."""
         filled = (buffer for buffer in self.all_buffers if buffer.init or buffer.hex or buffer.file)
         names = ", ".join(buffer.name or hex(buffer.address) for buffer in filled)
-        assumed = (
-            {f"the contents that the launch gives to {names}": "a verdict for other contents as well"} if names else {}
-        )
-        return assumed if self.nan else {**assumed, "no floating-point number is NaN": '"nan": true in the launch'}
+        contents = f"the contents that the launch gives to {names}"
+        assumed = {contents: "a verdict for other contents as well"} if names else {}
+        assumed |= {} if self.nan else {"no floating-point number is NaN": '"nan": true in the launch'}
+        return assumed | self._assumed
+
+    @property
+    def guessed(self) -> dict[str, str]:
+        """What nobody has given and the run needs: what was taken for it, with how to give it. Nothing is clean that
+        rests on it.
+        """
+        return self._guessed
+
+    def completed(self, assumed: dict[str, str], guessed: dict[str, str]) -> Launch:
+        """The launch, which was given in part, with what was assumed or guessed for the rest."""
+        launch = self.model_copy()
+        launch._assumed, launch._guessed = assumed, guessed
+        return launch
 
 
 _HALF, _WHOLE = "half of a character is escaped in it", "drop the \\ud800 or its like"
 
 
 def read_launch(path: str | os.PathLike[str]) -> Launch:
-    """A launch description from a file. Raises InputError."""
+    """A complete launch description from a file. Raises InputError."""
+    name = os.fspath(path)
+    return placed_launch(read_json(path), name)
+
+
+def placed_launch(data: Any, name: str) -> Launch:
+    """A launch description, whose files lie below the folder of `name`. Raises InputError."""
+    return _beside(parse_launch(data, name), os.path.dirname(name))
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """The values in a launch description. Raises InputError."""
     name = os.fspath(path)
     try:
         text = read_bytes(path, MAX_TEXT)
@@ -259,9 +293,7 @@ def read_launch(path: str | os.PathLike[str]) -> Launch:
         raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not JSON: {error}") from error
-    launch = _beside(parse_launch(data, name), os.path.dirname(name))
-    launch._file = name
-    return launch
+    return data
 
 
 def _beside(launch: Launch, folder: str) -> Launch:
@@ -286,7 +318,9 @@ def _beside(launch: Launch, folder: str) -> Launch:
 def parse_launch(data: Any, name: str = "<launch>") -> Launch:
     """A launch description from JSON values."""
     try:
-        return Launch.model_validate(data)
+        launch = Launch.model_validate(data)
+        launch._file = name
+        return launch
     except UnicodeError as error:
         raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
     except ValidationError as error:
@@ -302,20 +336,20 @@ def check_directives(entry: PtxFunction, launch: Launch) -> None:
     """
     directives, size = entry.directives, launch.cluster
     wanted = directives.get("reqntid")
-    if wanted and _extents(wanted) != launch.block:
+    if wanted and extents(wanted) != launch.block:
         _contradicts(entry, "reqntid", wanted, "block", launch.block)
     most = directives.get("maxntid")
     if most and launch.threads > prod(most):
         _contradicts(entry, "maxntid", most, "block", launch.block)
     cluster = directives.get("reqnctapercluster")
-    if cluster and _extents(cluster) != size:
+    if cluster and extents(cluster) != size:
         _contradicts(entry, "reqnctapercluster", cluster, "cluster", size)
     rank = directives.get("maxclusterrank")
     if rank and prod(size) > rank[0]:
         _contradicts(entry, "maxclusterrank", rank, "cluster", size)
 
 
-def _extents(numbers: tuple[int, ...]) -> tuple[int, ...]:
+def extents(numbers: Sequence[int]) -> tuple[int, ...]:
     """Three extents; those that are left out are 1."""
     return (*numbers, 1, 1)[:3]
 
@@ -330,29 +364,16 @@ def _contradicts(entry: PtxFunction, word: str, declared: tuple[int, ...], key: 
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a launch description."""
-    return Launch.model_json_schema()
-
-
-def template(entry: PtxFunction) -> dict[str, Any]:
-    """A launch description to fill in, from the signature of an entry."""
-    block = entry.directives.get("reqntid") or entry.directives.get("maxntid") or (128,)
-    cluster = entry.directives.get("reqnctapercluster") or (1,)
-    params: list[dict[str, Any]] = []
-    for number, param in enumerate(entry.params):
-        address = hex((number + 1) << 32)
-        if param.size is not None and param.type == "b8":
-            params.append({"name": param.name, "type": "bytes", "hex": "00" * param.size})
-        elif param.pointer or param.type in ("u64", "b64"):
-            params.append({"name": param.name, "type": "ptr", "address": address, "bytes": 1 << 20})
-        else:
-            kind = {"f32": "fp32", "f64": "fp64"}.get(param.type, param.type)
-            params.append({"name": param.name, "type": kind, "value": 0 if kind.startswith(("fp", "bf")) else SOME})
-    return {
-        "kernel": entry.name,
-        "grid": [1, 1, 1],
-        "block": list(_extents(block)),
-        "cluster": list(_extents(cluster)),
-        "dynamic_shared": 0,
-        "params": params,
-    }
+    """The JSON schema of a launch description. What is left out, or null, is completed (docs/kernels.md)."""
+    values = Launch.model_json_schema()
+    values.pop("required", None)
+    values["$defs"]["Param"].pop("required", None)
+    known, properties = values["$defs"], values["properties"]
+    sizes = [{"type": "integer", "minimum": 1}, {"type": "array", "minItems": 1, "maxItems": 3}, {"type": "null"}]
+    properties |= {key: {"title": key.capitalize(), "anyOf": sizes} for key in ("grid", "block", "cluster")}
+    by_name = {"type": "object", "description": "values, or parameters, by their names"}
+    properties["params"] = {"title": "Params", "anyOf": [properties["params"], by_name]}
+    encoded = {"type": "object", "required": ["globalDim"], "description": "the arguments of cuTensorMapEncodeTiled"}
+    properties["tensormaps"]["items"] = {"anyOf": [properties["tensormaps"]["items"], encoded]}
+    known["Param"]["properties"]["type"] |= {"default": "as the entry says"}
+    return values

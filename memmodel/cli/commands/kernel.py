@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from memmodel.answer import Budget
     from memmodel.kernel.order.verdict import KernelVerdict
+    from memmodel.kernel.question import LaunchWords
     from memmodel.kernel.repair.search import KernelRepairs
 
 
@@ -39,8 +40,19 @@ SECONDS = 600.0
 
 
 @click.command()
-@click.argument("file", metavar="FILE.ptx", help="PTX as a compiler wrote it.")
-@click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
+@click.argument("file", metavar="FILE", help="PTX as a compiler wrote it; - is standard input.")
+@click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers; all, or in part.")
+@click.option("--grid", metavar="X,Y,Z", help="CTAs of the launch.")
+@click.option("--block", metavar="X,Y,Z", help="Threads of a CTA.")
+@click.option("--cluster", metavar="X,Y,Z", help="CTAs of a cluster.")
+@click.option("--dynamic-shared", type=click.IntRange(0, 1 << 20), metavar="N", help="Bytes of dynamic shared memory.")
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter, by name or number: a number; of a pointer the bytes of its buffer, zero, iota. May be repeated.",
+)
 @click.option("--entry", metavar="NAME", help="Default: what the launch says.")
 @one_model_option
 @click.option(
@@ -81,6 +93,11 @@ SECONDS = 600.0
 def kernel(
     file: str,
     launch: str | None,
+    grid: str | None,
+    block: str | None,
+    cluster: str | None,
+    dynamic_shared: int | None,
+    values: tuple[str, ...],
     entry: str | None,
     model: str,
     assume: str | None,
@@ -117,8 +134,7 @@ def kernel(
 
     if launch_schema or init_launch:
         return _printed(file, entry, schema=launch_schema)
-    if launch is None:
-        raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
+    words = _words(grid, block, cluster, dynamic_shared, values)
     cat.settle(include, kept=True)
     if assume is not None:
         model = JOINED.join((model, *assume.split(",")))
@@ -127,7 +143,7 @@ def kernel(
     if mutate:
         told = None if json_out == "-" else _Output(None, None, statistics=statistics).verdict
         cost = parse_budget(budget, timeout or SECONDS, memory)
-        code, data = mutations(file, launch, entry, model, jobs, cost, told)
+        code, data = mutations(file, launch, words, entry, model, jobs, cost, told)
         if json_out != "-":
             show_table(data)
         if json_out:
@@ -137,29 +153,53 @@ def kernel(
     looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
     with whole(cost):
         if fix:
-            repairs = _repairs(file, launch, entry, model, looked_at, schedules, assume_pure, cost, out.verdict)
+            repairs = _repairs(file, launch, words, entry, model, looked_at, schedules, assume_pure, cost, out.verdict)
             return out.rest(repairs.base, repairs)
         verdict = check_kernel(
-            file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
+            file, launch, entry=entry, words=words, model=model, ctas=looked_at, readings=readings,
             schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
             any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, told=out.verdict,
         )  # fmt: skip
         return out.rest(verdict)
 
 
+def _words(
+    grid: str | None, block: str | None, cluster: str | None, dynamic_shared: int | None, values: tuple[str, ...]
+) -> LaunchWords:
+    """What the options say of a launch. Raises InputError."""
+    from memmodel.kernel.question import LaunchWords
+    from memmodel.kernel.question.requests import dimensions
+
+    sizes = {"grid": grid, "block": block, "cluster": cluster}
+    given = {key: None if text is None else dimensions(text, f"--{key}") for key, text in sizes.items()}
+    pairs = [text.partition("=") for text in values]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise InputError(f"--set {name[:40]}: not a parameter and its value", hint="such as --set n=512")
+    return LaunchWords(
+        given["grid"], given["block"], given["cluster"], dynamic_shared, {name: value for name, _, value in pairs}
+    )
+
+
 def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
     """The schema of launch descriptions, or one to fill in."""
     from memmodel.kernel import launch
     from memmodel.kernel.check.inputs import entry_of
+    from memmodel.kernel.question.skeleton import skeleton
     from memmodel.ptx.module.reader import read_module
 
-    say(json.dumps(launch.schema() if schema else launch.template(entry_of(read_module(file), entry)), indent=1))
+    if schema:
+        say(json.dumps(launch.schema(), indent=1))
+    else:
+        module = read_module(file)
+        say(skeleton(module, entry_of(module, entry)))
     return Exit.AS_EXPECTED
 
 
 def _repairs(
     file: str,
-    launch: str,
+    launch: str | None,
+    words: LaunchWords,
     entry: str | None,
     model: str,
     ctas: list[tuple[int, int, int]],
@@ -172,7 +212,7 @@ def _repairs(
 
     with ticker(WIDTH) as tick:
         repairs = fix_kernel(
-            file, launch, entry=entry, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
+            file, launch, entry=entry, words=words, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
             budget=cost, seconds=cost.seconds, progress=tick.done, told=told, kept=True,
         )  # fmt: skip
         tick.hide()

@@ -5,6 +5,7 @@ In: MutationTable. Out: lines, JSON values.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memmodel.cli.exits import Exit, say
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from memmodel.answer import Budget
     from memmodel.kernel.mutate.table import MutationTable
     from memmodel.kernel.order.verdict import KernelVerdict
+    from memmodel.kernel.question import LaunchWords
 
 
 def mutate(
     file: str,
-    launch: str,
+    launch: str | None,
+    words: LaunchWords,
     entry: str | None,
     model: str,
     jobs: int,
@@ -32,16 +35,15 @@ def mutate(
     code: that of this verdict.
     """
     from memmodel.cat.load import load_model
-    from memmodel.kernel.check.inputs import entry_of
-    from memmodel.kernel.launch import read_launch
+    from memmodel.kernel.check.inputs import chosen_ctas
     from memmodel.kernel.mutate.mutations import mutations
     from memmodel.kernel.mutate.table import mutation_table
+    from memmodel.kernel.question import kernel_text, question
     from memmodel.limits import whole
-    from memmodel.ptx.module.reader import read_module
 
     with whole(budget):
-        module, description = read_module(file), read_launch(launch)
-        function, loaded = entry_of(module, entry or description.kernel), load_model(model)
+        asked = question(kernel_text(file), launch, words, entry, partial(chosen_ctas, wanted=()))
+        module, function, description, loaded = asked.module, asked.entry, asked.launch, load_model(model)
         with ticker(len(mutations(function))) as tick:
             table = mutation_table(
                 module, function, description, loaded, jobs=jobs, budget=budget, progress=tick.done, told=told

@@ -55,7 +55,7 @@ def json_schema(name: str) -> dict[str, Any]:
         raise InputError(f"no schema `{name[:40]}`", hint=hint)
     from pydantic import TypeAdapter
 
-    from memmodel.kernel.launch import Launch
+    from memmodel.kernel.launch import schema as launch_schema
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
     from memmodel.records.compare import DiffRecord
     from memmodel.records.explain import ExplanationRecord
@@ -70,10 +70,8 @@ def json_schema(name: str) -> dict[str, Any]:
         "diff": DiffRecord,
         "mutate-model": StrengthRecord,
         "kernel": KernelRecord,
-        "launch": Launch,
         "fix": FixRecord,
         "weaken": WeakenRecord,
     }
-    mode = "validation" if name == "launch" else "serialization"
-    schema = TypeAdapter(kinds[name]).json_schema(mode=mode)  # type: ignore[arg-type]
+    schema = launch_schema() if name == "launch" else TypeAdapter(kinds[name]).json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"memmodel {name}", **schema}

@@ -80,6 +80,13 @@ def parameters(entry: PtxFunction, slots: Iterable[int]) -> list[ParamPart]:
     return list(dict.fromkeys(part for part in parts if part.name in names))
 
 
+def feeding_loads(entry: PtxFunction, slots: Iterable[int]) -> list[LoweredInstruction]:
+    """The loads from memory, not from parameters, that lead to some registers."""
+    body = body_of(entry)
+    loads = (does for slot in slots for does in _backwards(body, slot) if brings(does) and not parts_of(does))
+    return list(dict.fromkeys(loads))
+
+
 def _backwards(body: Body, slot: int) -> Iterator[LoweredInstruction]:
     """The instructions that may contribute to the value of a register, the nearest first, up to loads."""
     waiting, seen = [slot], {slot}

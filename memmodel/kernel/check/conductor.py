@@ -21,7 +21,7 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.choices import open_choices
 from memmodel.kernel.check.executions import OtherExecutions
 from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
-from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, entry_of, reading_models
+from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
 from memmodel.kernel.check.sizes import other_sizes, questions
@@ -30,20 +30,21 @@ from memmodel.kernel.check.undecided import judge_beginning, reason
 from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
 from memmodel.kernel.flow.timeouts import not_coming
-from memmodel.kernel.launch import Launch, read_launch
+from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.conditions import residents
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
 from memmodel.limits import Limits, available
-from memmodel.ptx.module.reader import read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 
 def check_kernel(
     file: str | os.PathLike[str] | PtxModule,
-    launch: Launch | str | os.PathLike[str],
+    launch: GivenLaunch = None,
     *,
     entry: str | None = None,
+    words: LaunchWords = LaunchWords(),
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     ctas: Sequence[tuple[int, int, int]] = (),
     readings: bool = False,
@@ -58,6 +59,8 @@ def check_kernel(
 ) -> KernelVerdict:
     """Judge one launch of a kernel, in a file or in a module that was read.
 
+    `launch`: what is said of the launch, complete or in part; `words` come before that.
+
     `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
     `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
@@ -65,13 +68,14 @@ def check_kernel(
     verdict holds for any grid and any trip count. `unwritten`: find
     reads of shared memory that nothing writes. `told`: is given the verdict before that.
     """
-    read = launch if isinstance(launch, Launch) else read_launch(launch)
-    module = file if isinstance(file, PtxModule) else read_module(file)
+    loaded = load_model(model)
+    asked = question(kernel_text(file), launch, words, entry, partial(chosen_ctas, wanted=ctas))
+    module, read = asked.module, asked.launch
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
         any_grid=any_grid, any_trips=any_trips, unwritten=unwritten,
     )  # fmt: skip
-    case = KernelCase(module, entry_of(module, entry or read.kernel), read, load_model(model), options)
+    case = KernelCase(module, asked.entry, read, loaded, options)
     kernel = judged(case, budget, told)
     kernel.verdict.notes += beyond_the_module(module)
     if litmus is not None:

@@ -10,31 +10,15 @@ from collections.abc import Sequence
 from memmodel.cat.decisions import decisions
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
-from memmodel.errors import InputError, suggestion
+from memmodel.errors import InputError
 from memmodel.isa.module import beyond
 from memmodel.kernel.launch import Launch
-from memmodel.ptx.module.linking import linked
-from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+from memmodel.kernel.question.entries import entry_of as entry_of
+from memmodel.ptx.module.syntax import PtxModule
 from memmodel.ptx.targets import PtxLevel, Target
 
 SMALL = 8192
 """Threads of a launch whose CTAs are all run."""
-
-
-def entry_of(module: PtxModule, name: str | None) -> PtxFunction:
-    """The entry of that name, without a name the only one, with the functions that it calls."""
-    entries = [entry for entry in module.entries if entry.body is not None]
-    names = [entry.name for entry in entries]
-    for entry in entries:
-        if entry.name == name:
-            return linked(module, entry)
-    if name is None and len(entries) == 1:
-        return linked(module, entries[0])
-    if not entries:
-        raise InputError(f"{module.source.name}: no entry is defined there")
-    if name is None:
-        raise InputError(f"{module.source.name}: has {len(entries)} entries", hint="--entry NAME: " + ", ".join(names))
-    raise InputError(f"{module.source.name}: has no entry {name}", hint=suggestion(name, names))
 
 
 def chosen_ctas(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:

@@ -112,10 +112,11 @@ def _value(entry: PtxFunction, launch: Launch, part: ParamPart) -> int | None:
     if place is None:
         return None
     param = place[1]
-    if param.type == "bytes":
-        return int.from_bytes(bytes.fromhex(param.hex or "")[part.offset : part.offset + part.size], "little")
-    whole = part.offset == 0 and KINDS.get(param.type) == part.size
-    return param.value if whole and isinstance(param.value, int) else None
+    if param.type == "bytes" and param.hex is not None:
+        return int.from_bytes(bytes.fromhex(param.hex)[part.offset : part.offset + part.size], "little")
+    members = [(member.offset, member) for member in param.fields] if param.fields else [(0, param)]
+    values = (member.value for at, member in members if (at, KINDS.get(member.type)) == (part.offset, part.size))
+    return next((value for value in values if isinstance(value, int)), None)
 
 
 def _with(entry: PtxFunction, launch: Launch, part: ParamPart, number: int) -> Launch | None:
@@ -124,7 +125,13 @@ def _with(entry: PtxFunction, launch: Launch, part: ParamPart, number: int) -> L
     if place is None:
         return None
     at, param = place
-    if param.type == "bytes":
+    if param.fields:
+        members = (
+            member.model_copy(update={"value": number}) if member.offset == part.offset else member
+            for member in param.fields
+        )
+        changed = param.model_copy(update={"fields": tuple(members)})
+    elif param.type == "bytes":
         content = bytearray.fromhex(param.hex or "")
         content[part.offset : part.offset + part.size] = number.to_bytes(part.size, "little")
         changed = param.model_copy(update={"hex": content.hex()})

@@ -224,7 +224,7 @@ class DeviceMemory:
             number = len(entry.params)
             what = f"{entry.name} has {number} parameter{'' if number == 1 else 's'}; the launch gives {len(arguments)}"
             raise self.launch.wrong(what, "params lists them in the order of the entry")
-        content = bytearray()
+        content, unknown = bytearray(), list[tuple[int, int]]()
         for param, value in zip(entry.params, arguments, strict=True):
             data = _encoded(value)
             size = param.size or len(data)
@@ -233,8 +233,13 @@ class DeviceMemory:
             start = -(-len(content) // max(param.align, 1)) * max(param.align, 1)
             reserve(2 * (start + size))
             content += bytes(start - len(content)) + data + bytes(size - len(data))
+            unknown += [(start + at, length) for at, length in _unknown(value, size)]
             self.symbols[param.name] = (Space.PARAM, start)
-        return _block(Instance("parameters", None, Space.PARAM, len(content)), 0, max(1, len(content)), bytes(content))
+        params = Instance("parameters", None, Space.PARAM, len(content))
+        block = _block(params, 0, max(1, len(content)), bytes(content))
+        for at, length in unknown:
+            block.forget(at, length)
+        return block
 
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
         """The shared memory of a CTA."""
@@ -301,8 +306,15 @@ def _uses_reserved(entry: PtxFunction) -> bool:
 
 
 def _encoded(param: Param) -> bytes:
+    """The bytes of a parameter, zeros where they may be anything."""
     if param.type == "ptr":
         return (param.address or 0).to_bytes(8, "little")
+    if param.fields:
+        members = {member.offset: _encoded(member) for member in param.fields}
+        content = bytearray(max(at + len(data) for at, data in members.items()))
+        for at, data in members.items():
+            content[at : at + len(data)] = data
+        return bytes(content)
     if param.type == "bytes":
         return bytes.fromhex(param.hex or "")
     size = KINDS[param.type]
@@ -315,3 +327,17 @@ def _encoded(param: Param) -> bytes:
     if param.type == "bf16":
         return struct.pack("<f", float(param.value or 0))[2:]
     return (int(param.value or 0) & (1 << size * 8) - 1).to_bytes(size, "little")
+
+
+def _unknown(param: Param, size: int) -> list[tuple[int, int]]:
+    """The bytes of a parameter that may be anything: where they begin, and how many."""
+    if param.type == "ptr" or (param.type == "bytes" and param.hex is not None):
+        return []
+    if param.type != "bytes":
+        return [(0, size)] if param.value is None else []
+    given = bytearray(size)
+    for member in param.fields:
+        if member.type == "ptr" or member.value is not None:
+            length = len(_encoded(member))
+            given[member.offset : member.offset + length] = b"\1" * length
+    return [(at, 1) for at, known in enumerate(given) if not known]

@@ -166,6 +166,14 @@ class KernelVerdict:
         )
 
     @property
+    def unsettled(self) -> list[str]:
+        """Why the verdict is undecided, or its findings are not all there may be: open conditions, and what of the
+        launch was guessed.
+        """
+        guesses = [f"not given: {what} ({how})" for what, how in self.launch.guessed.items()]
+        return [*self.open, *(guesses if not self.serious else [])]
+
+    @property
     def clean(self) -> bool:
         """True if nothing was found, as far as something was looked at."""
         return self.word in ("clean", "explored", "partial")
@@ -181,7 +189,7 @@ class KernelVerdict:
         if self.serious:
             gone = {id(finding) for reading in self.readings for finding in reading.gone if reading.everywhere}
             return "depends" if all(id(finding) in gone for finding in self.serious) else "findings"
-        if self.open:
+        if self.open or self.launch.guessed:
             return "undecided"
         if self.choices and not self.exhaustive:
             return "explored"

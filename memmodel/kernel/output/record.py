@@ -36,7 +36,7 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         block=verdict.launch.block,
         ctas=tuple(verdict.ctas),
         findings=tuple(map(finding, verdict.findings)),
-        open=tuple(verdict.open),
+        open=tuple(verdict.unsettled),
         choices=tuple(verdict.choices),
         schedules=KernelSchedulesRecord(explored=verdict.explored, all=verdict.exhaustive or not verdict.choices),
         readings=tuple(
@@ -51,7 +51,8 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         beyond=dict(verdict.beyond),
         notes=tuple(verdict.notes),
         assumptions=tuple(
-            KernelAssumptionRecord(assumption=what, needs=needs) for what, needs in verdict.assumptions.items()
+            KernelAssumptionRecord(assumption=what, needs=needs)
+            for what, needs in (verdict.assumptions | _guesses(verdict)).items()
         ),
         coverage=None if verdict.coverage is None else KernelCoverageRecord.of(verdict.coverage),
         smaller=dict(verdict.smaller),
@@ -59,6 +60,10 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
         repairs=None if repairs is None else tuple(map(repair, repairs.shown)),
     ).json_values()
+
+
+def _guesses(verdict: KernelVerdict) -> dict[str, str]:
+    return {f"not given: {what}": how for what, how in verdict.launch.guessed.items()}
 
 
 def repair(changed: KernelRepair) -> KernelRepairRecord:

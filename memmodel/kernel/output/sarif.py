@@ -31,7 +31,7 @@ def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
             finding = group.first
             rules.setdefault(finding.rule, {"id": finding.rule, "shortDescription": {"text": finding.kind}})
             results.append({**_result(verdict, finding), "occurrenceCount": group.count})
-        for reason in (*verdict.open, *_part(verdict)):
+        for reason in (*verdict.unsettled, *_part(verdict)):
             rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
             results.append({
                 "ruleId": OPEN, "level": "warning", "message": {"text": f"{verdict.entry}: {reason}"}, "locations": [],

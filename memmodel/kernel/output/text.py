@@ -8,6 +8,7 @@ from __future__ import annotations
 from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.repair.search import KernelRepairs
+from memmodel.ptx.module.names import without_parameters
 from memmodel.ptx.module.syntax import Location
 
 SHOWN, FEW, FEW_LINES = 20, 3, 6
@@ -31,9 +32,9 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
         text.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
         text += _first(verdict.choices)
-    if verdict.open:
+    if verdict.unsettled:
         text.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
-        text += _first(verdict.open)
+        text += _first(verdict.unsettled)
     for reading in verdict.readings:
         text.append(f"depends on {reading.name}: {reading.answer}")
         text += [f"  with it, no {_short(group)}" for group in groups(reading.gone)[:SHOWN]]
@@ -43,6 +44,8 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     if verdict.coverage is not None and (reached := covered(verdict.coverage)):
         text.append(f"covered: {reached}")
     text += [f"assumed: {what}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
+    if verdict.serious:
+        text += [f"guessed: {what}; to give it: {how}" for what, how in verdict.launch.guessed.items()]
     text += [f"note: {note}" for note in verdict.notes]
     return [*text, *beyond(verdict)]
 
@@ -99,8 +102,13 @@ def headline(verdict: KernelVerdict) -> str:
         "explored": f"clean for the {verdict.explored} schedules explored", "partial": f"clean for {ctas(verdict)}",
     }  # fmt: skip
     word = words.get(verdict.word, verdict.word)
-    name = verdict.entry if len(verdict.entry) <= LONGEST_NAME else verdict.entry[: LONGEST_NAME - 1] + "…"
-    return f"{word}: {name}, grid {grid}, block {block}, {which}, under {verdict.model}"
+    return f"{word}: {short_name(verdict.entry)}, grid {grid}, block {block}, {which}, under {verdict.model}"
+
+
+def short_name(entry: str) -> str:
+    """The name of an entry as C++ has it, without its parameters, cut if it is very long."""
+    name = without_parameters(entry)
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def covered(coverage: Coverage) -> str:

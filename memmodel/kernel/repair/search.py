@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 
 from memmodel.answer import Budget
@@ -20,12 +21,13 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.check.so_far import JudgedKernel
-from memmodel.kernel.launch import Launch, read_launch
+from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.verdict import FindingKey, KernelVerdict
+from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
 from memmodel.kernel.repair.edits import PtxEdits, apart, cost, inline, laid
 from memmodel.kernel.repair.wants import candidates
 from memmodel.kernel.repair.warps import diverged
-from memmodel.ptx.module.reader import parse_module, read_module
+from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.repair.edits import diff
 from memmodel.source import Source
@@ -209,9 +211,10 @@ class KernelMender:
 
 def fix_kernel(
     file: str | os.PathLike[str],
-    launch: Launch | str | os.PathLike[str],
+    launch: GivenLaunch = None,
     *,
     entry: str | None = None,
+    words: LaunchWords = LaunchWords(),
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     ctas: Sequence[tuple[int, int, int]] = (),
     schedules: int = 8,
@@ -229,9 +232,8 @@ def fix_kernel(
     for this launch. `told`: is given the verdict on the kernel as it is, before the search. `kept`: a KeyboardInterrupt
     ends the search, and stands in the result beside the repairs found by then; else it is raised. Raises InputError.
     """
-    read = launch if isinstance(launch, Launch) else read_launch(launch)
-    module = read_module(file)
-    chosen_entry = entry_of(module, entry or read.kernel).name
+    asked = question(kernel_text(file), launch, words, entry, partial(chosen_ctas, wanted=ctas))
+    module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
     options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure))
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,

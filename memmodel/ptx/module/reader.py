@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import replace
 
 from memmodel.errors import InputError
@@ -15,7 +16,7 @@ from memmodel.ptx.module.body import BodyReader, Locations
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
 from memmodel.ptx.module.variables import PARENTHESIS, SPACES, declarations, space_of
-from memmodel.source import Source, Span, read_bytes
+from memmodel.source import STANDARD_INPUT, Source, Span, read_bytes
 
 MAX_BYTES = 64_000_000
 _LINKING = (".visible", ".extern", ".weak", ".common")
@@ -24,16 +25,29 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
 
 
 def read_module(path: str | os.PathLike[str]) -> PtxModule:
-    """Read a PTX file."""
+    """Read a PTX file, or standard input where the path is `-`."""
+    return parse_module(read_source(path))
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    """The text of a PTX file, or of standard input where the path is `-`. Raises InputError."""
     name = os.fspath(path)
-    data = read_bytes(path, MAX_BYTES)
+    if name == STANDARD_INPUT:
+        name, data = "<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1)
+    else:
+        data = read_bytes(path, MAX_BYTES)
+    return decoded(name, data)
+
+
+def decoded(name: str, data: bytes) -> Source:
+    """Bytes as the text of a module. Raises InputError."""
     if len(data) > MAX_BYTES:
         raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes")
     try:
         text = data.rstrip(b"\0").decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
-    return parse_module(Source(name, text.replace("\r\n", "\n")))
+    return Source(name, text.replace("\r\n", "\n"))
 
 
 def parse_module(source: Source) -> PtxModule:

@@ -10,7 +10,7 @@ import pytest
 from helpers.kernel.samples import HEAD, entry, launch, module
 
 from memmodel.errors import InputError
-from memmodel.kernel.launch import parse_launch, read_launch, schema, template
+from memmodel.kernel.launch import parse_launch, read_launch, schema
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.regions.maps import Tile, read_map
 from memmodel.ptx.module.reader import parse_module
@@ -18,6 +18,7 @@ from memmodel.source import Source
 
 GOOD: dict[str, Any] = {"grid": [1, 1, 1], "block": [32, 1, 1]}
 MAP = {"param": "p", "address": 4096, "element_bytes": 4, "dims": [64], "strides_bytes": [], "box": [32]}
+FIELD = {"offset": 0, "type": "u32", "value": 1}
 POINTER = {"name": "p", "type": "ptr", "address": "0x1000", "bytes": 64}
 
 
@@ -28,7 +29,7 @@ POINTER = {"name": "p", "type": "ptr", "address": "0x1000", "bytes": 64}
         ({"grid": [3, 1, 1], "cluster": [2, 1, 1]}, "no multiple of the cluster"),
         ({"params": [{"name": "x", "type": "ptr"}]}, "has an address"),
         ({"params": [{"name": "x", "type": "u31", "value": 1}]}, "is no type"),
-        ({"params": [{"name": "x", "type": "u32"}]}, "has a value"),
+        ({"params": [{"name": "x", "type": "bytes", "hex": "00", "fields": [FIELD]}]}, "in place of hex"),
         ({"params": [{"name": "x", "type": "u32", "value": 1.5}]}, "whole number"),
         ({"params": [{"name": "x", "type": "bytes", "hex": "0g"}]}, "hex"),
         ({"params": [POINTER | {"hex": "00", "init": "zero"}]}, "not by two"),
@@ -62,14 +63,17 @@ def test_a_swizzle_has_bytes_or_a_name(swizzle: object, size: int) -> None:
     assert parse_launch({**GOOD, "tensormaps": [MAP | {"swizzle": swizzle}]}).tensormaps[0].swizzle == size
 
 
-def test_template_of_a_signature_is_a_launch() -> None:
-    text = (
-        HEAD + ".entry e(.param .u64 a, .param .f32 b, .param .align 8 .b8 c[16], .param .u32 d) .reqntid 96 { ret; }"
-    )
-    found = template(parse_module(Source("e.ptx", text)).functions["e"])
-    assert found["block"] == [96, 1, 1]
-    assert [one["type"] for one in found["params"]] == ["ptr", "fp32", "bytes", "u32"]
-    assert parse_launch(found).threads == 96
+def test_a_structure_has_fields_and_what_no_field_says_is_unknown() -> None:
+    text = HEAD + ".entry e(.param .align 8 .b8 c[24], .param .u32 n) { ret; }"
+    read = parse_module(Source("e.ptx", text))
+    buffer = {"offset": 8, "name": "c+8", "type": "ptr", "address": 4096, "bytes": 64, "init": "iota"}
+    struct = {"name": "c", "type": "bytes", "fields": [FIELD, buffer]}
+    made = parse_launch(GOOD | {"params": [struct, {"name": "n", "type": "u32", "value": None}]})
+    memory = DeviceMemory(read, read.functions["e"], made)
+    loaded = [memory.params.load(at, size) for at, size in ((0, 4), (4, 4), (8, 8), (16, 8), (24, 4))]
+    assert loaded == [1, None, 4096, None, None]
+    block = memory.find(4100)
+    assert block is not None and block.load(4, 4) == 1
 
 
 def test_schema_names_the_fields() -> None:
@@ -218,6 +222,6 @@ def test_what_is_wrong_with_a_launch_has_its_file(tmp_path) -> None:
     from memmodel.kernel.check import check_kernel
 
     (tmp_path / "k.ptx").write_text(fuzz.KERNEL)
-    (tmp_path / "l.json").write_text(json.dumps({**fuzz.LAUNCH, "params": []}))
-    with pytest.raises(InputError, match=r"l\.json: k has 1 parameter; the launch gives 0"):
+    (tmp_path / "l.json").write_text(json.dumps({**fuzz.LAUNCH, "params": 2 * [POINTER]}))
+    with pytest.raises(InputError, match=r"l\.json: k has 1 parameter; the launch gives 2"):
         check_kernel(tmp_path / "k.ptx", tmp_path / "l.json")

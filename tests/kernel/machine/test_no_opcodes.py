@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "check/executions.py": ("elect.sync", "the name of a reading that a verdict shows"),
     "executions/consistent.py": ("po", "a relation of cat"),
     "launch.py": (
-        "cluster zero u8 u16 u32 u64 s8 s16 s32 s64 b8 b32 b64 bf16 f32 f64 b4x16_p64 b6x16_p32",
+        "b32 b4x16_p64 b64 b6x16_p32 bf16 cluster s16 s32 s64 s8 u16 u32 u64 u8 zero",
         "keys and values of a launch description",
     ),
     "machine/memory.py": ("zero bf16", "values of a launch description"),
@@ -46,6 +46,22 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "order/missing_order.py": ("exit inval po", "parts of the names of rules, and a relation of cat"),
     "order/roles.py": ("cta cluster rank warp", "groups of threads, as keys"),
     "output/sarif.py": ("level", "a key of SARIF"),
+    "question/completing.py": (
+        "b16 b32 b64 b8 cluster f16 f32 f64 init number param u16 u32 u64 u8 zero",
+        "types of parameters, keys and values of a launch description",
+    ),
+    "question/encoded_maps.py": (
+        "b4x16_p64 b6x16_p32",
+        "types of parameters, keys and values of a launch description",
+    ),
+    "question/requests.py": (
+        "cluster init number zero",
+        "types of parameters, keys and values of a launch description",
+    ),
+    "question/skeleton.py": (
+        "b8 cluster param",
+        "types of parameters, keys and values of a launch description",
+    ),
     "trace/problems.py": ("trap", "the rule of a finding"),
 }
 """By file the words that mean something else there, and what."""

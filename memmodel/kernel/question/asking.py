@@ -1,0 +1,93 @@
+"""From a file and what is said of a launch to a question: module, entry, and a complete launch.
+
+In: a path, a launch or parts of one. Out: `KernelQuestion`. Settled here: what is said beside a launch description
+comes before it, and a description comes before the comments in the text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memmodel.errors import InputError
+from memmodel.kernel.launch import Launch, read_json
+from memmodel.kernel.question.comments import LaunchComment, launch_comments
+from memmodel.kernel.question.completing import completed
+from memmodel.kernel.question.entries import entry_of
+from memmodel.kernel.question.requests import LaunchWords, requested
+from memmodel.ptx.module.reader import read_module
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+from memmodel.source import Source
+
+GivenLaunch = Launch | Mapping[str, Any] | str | os.PathLike[str] | None
+"""A launch; JSON values; the path of a description; nothing, if the text says it or other words do."""
+
+Ctas = Callable[[Launch], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """A module, and the text that somebody wrote: PTX, or what was compiled. `names`: of the parameters of entries, as
+    that text has them.
+    """
+
+    module: PtxModule
+    written: Source
+    names: Mapping[str, Sequence[str]]
+
+    def launches(self) -> list[LaunchComment]:
+        """The launches that stand in the text that somebody wrote."""
+        return launch_comments(self.written)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelQuestion:
+    """What is asked: a module, an entry, and a launch of it."""
+
+    module: PtxModule
+    entry: PtxFunction
+    launch: Launch
+
+
+def kernel_text(file: str | os.PathLike[str] | PtxModule) -> KernelText:
+    """The module of a file, or of standard input where the path is `-`. Raises InputError."""
+    module = file if isinstance(file, PtxModule) else read_module(file)
+    return KernelText(module, module.source, {})
+
+
+def question(
+    text: KernelText, launch: GivenLaunch, words: LaunchWords, entry: str | None, ctas: Ctas
+) -> KernelQuestion:
+    """What is asked about one entry. `entry` None: the one that the launch names, or the only one. `ctas`: those of a
+    launch that are run. Raises InputError.
+    """
+    module = text.module
+    if isinstance(launch, Launch):
+        return KernelQuestion(module, entry_of(module, entry or launch.kernel), launch)
+    name, data = _given(text, launch, entry)
+    kernel = entry or data.get("kernel")
+    function = entry_of(module, kernel if isinstance(kernel, str) else None)
+    request = requested(data, words, function, text.names.get(function.name, ()), name)
+    return KernelQuestion(module, function, completed(module, function, request, name, ctas))
+
+
+def _given(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any]]:
+    """The description of a launch, with the name of where it stands. Raises InputError."""
+    if isinstance(launch, Mapping):
+        return "<launch>", launch
+    if isinstance(launch, str | os.PathLike):
+        data = read_json(launch)
+        if not isinstance(data, dict):
+            raise InputError(f"{os.fspath(launch)}: a launch description is a JSON object")
+        return os.fspath(launch), data
+    comments = text.launches()
+    fitting = [comment for comment in comments if entry is None or comment.data.get("kernel", entry) == entry]
+    if len(fitting) > 1:
+        raise InputError(
+            "two launches stand in this text, and one is judged at a time",
+            fitting[1].span,
+            '--entry NAME takes the one with that "kernel"',
+        )
+    return (str(fitting[0].span), fitting[0].data) if fitting else (text.written.name, {})

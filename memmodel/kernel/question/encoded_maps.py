@@ -1,0 +1,79 @@
+"""Tensor maps as they are made: by the arguments of cuTensorMapEncodeTiled.
+
+In: JSON values. Out: the values of a `TensorMapSpec`, whose address may still be missing, and its extent in bytes.
+Source: CUDA Driver API, "Tensor Map Object Management".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memmodel.errors import InputError, suggestion
+
+TYPE_PREFIX, INTERLEAVE_PREFIX = "CU_TENSOR_MAP_DATA_TYPE_", "CU_TENSOR_MAP_INTERLEAVE_"
+
+TYPES: dict[str, tuple[int, str | None]] = {
+    "UINT8": (1, None),
+    "UINT16": (2, None),
+    "UINT32": (4, None),
+    "INT32": (4, None),
+    "UINT64": (8, None),
+    "INT64": (8, None),
+    "FLOAT16": (2, None),
+    "FLOAT32": (4, None),
+    "FLOAT64": (8, None),
+    "BFLOAT16": (2, None),
+    "FLOAT32_FTZ": (4, None),
+    "TFLOAT32": (4, None),
+    "TFLOAT32_FTZ": (4, None),
+    "16U4_ALIGN8B": (1, "b4x16"),
+    "16U4_ALIGN16B": (1, "b4x16_p64"),
+    "16U6_ALIGN16B": (1, "b6x16_p32"),
+}
+"""Bytes of an element by the name of its type, and the name that PTX has for a type below a byte."""
+
+RENAMED = {
+    "globalAddress": "address", "globalDim": "dims", "globalStrides": "strides_bytes", "boxDim": "box",
+    "elementStrides": "element_strides",
+}  # fmt: skip
+"""Arguments of cuTensorMapEncodeTiled, and what a launch description calls them."""
+
+WITHOUT_EFFECT = ("l2Promotion", "oobFill")
+"""Arguments that do not change which bytes are touched."""
+
+
+def from_arguments(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The values of a tensor map, whichever names they have. `name`: of the launch. Raises InputError."""
+    spec = {RENAMED.get(key, key): value for key, value in given.items() if key not in WITHOUT_EFFECT}
+    kind = spec.pop("tensorDataType", None)
+    if kind is not None:
+        short = str(kind).upper().removeprefix(TYPE_PREFIX)
+        if short not in TYPES:
+            raise InputError(f"{name}: tensorDataType {kind} is not known", hint=suggestion(short, list(TYPES)))
+        spec["element_bytes"], packed = TYPES[short]
+        if packed is not None:
+            spec["packed"] = packed
+    interleave = str(spec.pop("interleave", "NONE")).upper().removeprefix(INTERLEAVE_PREFIX)
+    if interleave not in ("NONE", "0"):
+        raise InputError(f"{name}: interleaved tensor maps are not known", hint="CU_TENSOR_MAP_INTERLEAVE_NONE")
+    rank = spec.pop("tensorRank", None)
+    dims, size = spec.get("dims"), spec.get("element_bytes")
+    if not isinstance(dims, list) or not all(isinstance(extent, int) for extent in dims) or not isinstance(size, int):
+        return spec  # what reads the launch says what is wrong
+    if rank is not None and rank != len(dims):
+        raise InputError(f"{name}: tensorRank is {rank}, and globalDim has {len(dims)} sizes")
+    if spec.get("strides_bytes") is None:  # as a tensor lies whose rows are not padded
+        strides, row = [], size
+        for extent in dims[:-1]:
+            row *= extent
+            strides.append(row)
+        spec["strides_bytes"] = strides
+    return spec
+
+
+def extent(spec: Mapping[str, Any]) -> int:
+    """The bytes from the first one of a tensor to behind its last one. Elements below a byte take one."""
+    dims, size = list(map(int, spec["dims"])), int(spec["element_bytes"])
+    steps = [size, *map(int, spec["strides_bytes"][: len(dims) - 1])]
+    return sum((count - 1) * step for count, step in zip(dims, steps, strict=True)) + size

@@ -1,0 +1,136 @@
+"""What is said of a launch, wherever it is said: a description, a comment, words of a command line.
+
+In: JSON values and words. Out: JSON values of one launch, with a value for each parameter of the entry, which may be
+empty: `kernel.question.completing` fills the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memmodel.errors import InputError, suggestion
+from memmodel.kernel.launch import KINDS
+from memmodel.ptx.module.syntax import PtxFunction
+
+POINTER, STRUCT, CONTENTS = "ptr", "bytes", ("zero", "iota")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchWords:
+    """What a caller says of a launch beside its description. `values`: of parameters, by their names or numbers: a
+    number; of a pointer the bytes of its buffer, zero or iota for its contents, or both with a comma between them.
+    """
+
+    grid: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
+    cluster: tuple[int, ...] | None = None
+    dynamic_shared: int | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def dimensions(text: str, option: str) -> tuple[int, ...]:
+    """`4`, `4,2` or `4x2x1` as numbers. Raises InputError."""
+    parts = text.replace("x", ",").replace("×", ",").split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part) < 11 for part in parts):
+        raise InputError(f"{option} {text[:40]}: not one, two or three numbers", hint=f"such as {option} 4,2,1")
+    return tuple(map(int, parts))
+
+
+def requested(
+    data: Mapping[str, Any], words: LaunchWords, entry: PtxFunction, names: Sequence[str], name: str
+) -> dict[str, Any]:
+    """A description and words as one, the words first. `names`: of the parameters in the source, as far as they are
+    known; `name`: of the description. Raises InputError.
+    """
+    request = dict(data)
+    for key in ("grid", "block", "cluster"):
+        said = getattr(words, key) or request.get(key)
+        if isinstance(said, int) and not isinstance(said, bool):
+            said = (said,)
+        if isinstance(said, list | tuple) and len(said) < 3:
+            said = [*said, *(1,) * (3 - len(said))]
+        request[key] = said
+    if words.dynamic_shared is not None:
+        request["dynamic_shared"] = words.dynamic_shared
+    request["params"] = _params(request.get("params"), entry, names, name)
+    for key, text in words.values.items():
+        at, offset = _index(key, entry, names, request["params"])
+        _set(request["params"][at], offset, text, f"--set {key}={text}")
+    return request
+
+
+def _params(given: object, entry: PtxFunction, names: Sequence[str], name: str) -> list[Any]:
+    """What is said of each parameter."""
+    params: list[Any] = [{} for _ in entry.params]
+    if isinstance(given, Mapping):
+        for key, value in given.items():
+            at, offset = _index(str(key), entry, names, params)
+            if isinstance(value, Mapping) and not offset:
+                params[at] = dict(value)
+            elif isinstance(value, int | float | str):
+                _set(params[at], offset, str(value), f"{name}: {key}")
+            elif value is not None:
+                raise InputError(f"{name}: params.{key}: neither a value nor an object")
+    elif isinstance(given, list):
+        if len(given) != len(entry.params) and given:
+            return given  # what reads the launch says what is wrong
+        params = [dict(value) if isinstance(value, Mapping) else value or {} for value in given] or params
+    elif given is not None:
+        raise InputError(f"{name}: params: neither a list nor an object")
+    for at, param in enumerate(entry.params):
+        if isinstance(params[at], dict) and not params[at].get("name"):
+            params[at] = {"name": names[at] if at < len(names) and names[at] else param.name, **params[at]}
+    return params
+
+
+def _index(key: str, entry: PtxFunction, names: Sequence[str], params: Sequence[Any]) -> tuple[int, int]:
+    """The number of the parameter that a key names, and the offset in it. Raises InputError."""
+    name, plus, rest = key.partition("+")
+    offset = int(rest) if rest.strip().isdecimal() and len(rest) < 6 else None
+    if plus and offset is None:
+        raise InputError(f"{key}: not a parameter and an offset", hint="such as params+8")
+    name, written = name.strip(), [param.name for param in entry.params]
+    given = [str(param.get("name")) if isinstance(param, Mapping) else "" for param in params]
+    for listed in (given, names, written):
+        if name in listed:
+            return list(listed).index(name), offset or 0
+    if name.isdecimal() and len(name) < 5 and int(name) < len(written):
+        return int(name), offset or 0
+    known = [name for name in (*names, *written) if name]
+    hint = suggestion(name, known) or (f"its parameters are {', '.join(known[:8])}" if known else None)
+    raise InputError(f"{entry.name} has no parameter {name}", hint=hint)
+
+
+def _set(param: dict[str, Any], offset: int, text: str, where: str) -> None:
+    """Put what a word says of a parameter, or of a part of it, into its values."""
+    if offset or param.get("fields"):
+        fields = param.setdefault("fields", [])
+        member = next((member for member in fields if member.get("offset") == offset), None)
+        if member is None:
+            member = {"offset": offset}
+            fields.append(member)
+        param["type"] = STRUCT
+        _set(member, 0, text, where)
+        return
+    kind, colon, rest = text.partition(":")
+    if colon and (kind in KINDS or kind == POINTER):
+        param["type"], text = kind, rest
+    for part in text.split(","):
+        word = part.strip()
+        if word in CONTENTS:
+            param["type"], param["init"] = POINTER, word
+        else:
+            param["number"] = _number(word, where)
+
+
+def _number(text: str, where: str) -> int | float:
+    """A number in the writing of Python. Raises InputError."""
+    for read in (lambda word: int(word, 0), float):
+        try:
+            number: int | float = read(text)
+        except ValueError:
+            continue
+        return number
+    raise InputError(f"{where}: {text[:40]} is no number", hint="a number; of a buffer its bytes, zero or iota")
