@@ -12,6 +12,7 @@ from functools import cached_property
 from time import process_time
 
 from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal, side_of
+from memmodel.base.rows import bits
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -37,6 +38,8 @@ LOOKED_AT = 12
 """How many similar findings are compared: the one with the shortest way between its accesses is shown."""
 STAGES = 16
 """An instruction that comes back to at most so many places walks round a ring; the places are its stages."""
+ONWARD = "po", "compl", "complwg"
+"""The base relations that lead from the read of an atomic operation to what comes after the operation."""
 ORDER = "happens"
 """The definition of a model that orders what has happened."""
 
@@ -216,21 +219,32 @@ class RunJudge:
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without the sources of strong reads that differ between executions. Those of red are kept: it passes
-        on what others observe.
+        on what others observe. What comes after it in its own thread is not ordered by what it read.
         """
         rows, points = self.execution.relation("rf"), self.graph.points
-        kept = 0
+        kept = passing = 0
         for number, point in enumerate(points):
             label, sure = point.label, self.graph.behind[number].at in chosen
             if isinstance(label, Access):
-                sure |= label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
+                passes = not sure and label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
+                passing |= passes << number
+                sure |= passes
                 sure |= label.role is Role.DESCRIPTOR  # it reads what was there before the launch, see `given_maps`
             kept |= sure << number
-        if not any(row & ~kept for row in rows):
+        others = (
+            1 << read
+            for number, row in enumerate(rows)
+            for read in bits(row & passing)
+            if points[read].thread != points[number].thread is not None
+        )
+        passing = sum(set(others))
+        if not passing and not any(row & ~kept for row in rows):
             return self.execution
         if chosen not in self._leasts:
-            read = [row & kept for row in rows]
-            relations = {**self.execution.chosen_relations, "rf": read}
+            relations = {**self.execution.chosen_relations, "rf": [row & kept for row in rows]}
+            for name in ONWARD if passing else ():
+                onward = self.execution.relation(name)
+                relations[name] = [0 if passing >> number & 1 else row for number, row in enumerate(onward)]
             self._leasts[chosen] = replace(self.execution, chosen_relations=relations)
         return self._leasts[chosen]
 

@@ -398,3 +398,29 @@ USED = "setp.eq.u32 %p3, %r5, 2;\n@%p3 st.global.u32 [%d0], %r0;"
 def test_an_end_that_some_threads_do_not_take(failed: str, behind: str, word: str) -> None:
     """What stands behind a guarded exit or trap is still done by others."""
     assert judged(BEHIND.format(object=obj(1), failed=failed, behind=behind)).word == word
+
+
+BETWEEN = """
+@!%p0 bra OTHERS;
+{theirs}
+bra END;
+OTHERS: @!%p1 bra END;
+{red}
+{mine}
+END:
+"""
+
+
+@pytest.mark.parametrize(
+    "red, mine",
+    [
+        ("red.relaxed.gpu.shared.add.u32 [s], 1;", "st.shared.u32 [s], 5;"),
+        ("red.relaxed.gpu.shared.add.u32 [s], 1;", "ld.shared.u32 %r6, [s];"),
+        ("red.release.cta.shared.add.u32 [s], 1;", "st.weak.shared.u32 [s], 8;"),
+        ("red.relaxed.gpu.shared.or.b32 [s], 1;", "fence.acq_rel.cta;\nld.shared.u32 %r6, [s];"),
+    ],
+)
+def test_what_a_red_reads_orders_nothing_after_it(red: str, mine: str) -> None:
+    """It may read from the store of another thread in this run; in another one it comes before it."""
+    body = OTHER + BETWEEN.format(red=red, mine=mine, theirs="st.release.gpu.shared.u32 [s], 8;")
+    assert "data-race" in {finding.rule for finding in judged(body).findings}
