@@ -63,9 +63,10 @@ def _polled(body: Sequence[Instruction | Label]) -> Iterator[Instruction]:
     for head, test, again in zip(body, body[1:], body[2:], strict=False):
         if not (isinstance(head, Label) and isinstance(test, Instruction) and isinstance(again, Instruction)):
             continue
-        back = again.parts[0] == "bra" and again.operands and again.operands[0] == Sym(head.name)
-        fails = again.guard is not None and again.guard.negated and test.operands[0] == Reg(again.guard.register)
-        if test.mnemonic.startswith(_TESTS) and test.guard is None and back and fails:
+        if not test.mnemonic.startswith(_TESTS) or test.guard is not None or again.guard is None:
+            continue
+        back = again.parts[0] == "bra" and again.operands[:1] == (Sym(head.name),)
+        if back and again.guard.negated and test.operands[:1] == (Reg(again.guard.register),):
             yield test
 
 

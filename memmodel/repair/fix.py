@@ -29,7 +29,7 @@ from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.insertion.rereads import repeats
-from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, newer_version, parse
+from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, newer_version, parse, undecided
 from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.halves import with_halves
 from memmodel.repair.searching.ideas import by_idea, makes_strong
@@ -155,7 +155,7 @@ def _fixed(
     judge = judging(name, models, options, queries=queries)
     before = judge(text)
     if before is None or not before.complete:
-        return Fixed(name, (), (), 1, "what the test does as it stands is not decided")
+        return Fixed(name, (), (), 1, undecided("what the test does as it stands", before))
     wrong = _wrong(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")

@@ -46,7 +46,7 @@ Observed = tuple[Quantifier, str | None, Observation]
 class Standing:
     """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong.
 
-    `shown`: executions in which every thread ends. `engines`: that gave the answers.
+    `shown`: executions in which every thread ends. `engines`: that gave the answers. `reason`: why it is not complete.
     """
 
     observations: tuple[Observed, ...]
@@ -55,6 +55,7 @@ class Standing:
     against: tuple[Against, ...] = field(default=(), compare=False)
     shown: tuple[Witness, ...] = field(default=(), compare=False)
     engines: frozenset[str] = field(default=frozenset(), compare=False)
+    reason: str = field(default="", compare=False)
 
     @property
     def hangs(self) -> bool:
@@ -68,6 +69,12 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
         return api.questions(api.lowered(Source(name, text)))
     except InputError:
         return None
+
+
+def undecided(what: str, standing: Standing | None) -> str:
+    """That something is not decided, and why."""
+    reason = "" if standing is None else standing.reason
+    return f"{what} is not decided" + (f": {reason}" if reason else "")
 
 
 COMMON = "8.0"
@@ -104,7 +111,7 @@ def standing(
     observed: dict[tuple[int, int], Observed] = {}
     flags: set[str] = set()
     engines: set[str] = set()
-    complete = True
+    complete, reason = True, ""
     against: list[Against] = []
     ends: list[Witness] = []
     order = list(range(len(models))) if order is None else order
@@ -126,7 +133,8 @@ def standing(
                 if finding.flag in flags
             ]
             ends += [witness for witness in (answer.witness, answer.counter) if witness is not None]
-            complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
+            if answer.unsearched or answer.observation is Observation.UNDECIDED:
+                complete, reason = False, reason or answer.reason or answer.unsearched
         if lost is not None and turn + 1 < len(order) and lost(frozenset(flags), list(observed.values())):
             order.insert(0, order.pop(turn))
             complete = False
@@ -136,7 +144,7 @@ def standing(
         for place, steps in enumerate(asked)
         for number in range(len(models))
     )
-    return Standing(observations, frozenset(flags), complete, tuple(against), tuple(ends), frozenset(engines))
+    return Standing(observations, frozenset(flags), complete, tuple(against), tuple(ends), frozenset(engines), reason)
 
 
 def _judged(

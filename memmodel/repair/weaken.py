@@ -19,7 +19,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.limits import available, together
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import Against, Judge, Standing, is_told, judging, newer_version, parse
+from memmodel.repair.judge import Against, Judge, Standing, is_told, judging, newer_version, parse, undecided
 from memmodel.repair.layout import laid
 from memmodel.repair.weakening.forms import sites
 from memmodel.repair.weakening.needed import with_readings
@@ -93,9 +93,11 @@ def _weaker(
 ) -> Weaker:
     judge = judging(name, models, options)
     before = judge(text)
-    states = _states(asked, models, options) if before is not None and before.complete else None
-    if before is None or states is None:
-        return Weaker(name, text, text, (), 1, "what the test allows as it stands is not decided")
+    if before is None or not before.complete:
+        return Weaker(name, text, text, (), 1, undecided("what the test allows as it stands", before))
+    states, reason = _states(asked, models, options)
+    if reason:
+        return Weaker(name, text, text, (), 1, f"what the test allows as it stands is not decided: {reason}")
     judges = _Judges(name, before, states, judge, models, options)
     raised = Raised(text, sites(asked[0]), judges.parsed)
     if not raised.legal:
@@ -179,8 +181,8 @@ class _Judges:
         if [observed[2] for observed in now.observations] != [observed[2] for observed in self.before.observations]:
             return False
         asked = parse(self.name, text)
-        states = None if asked is None else _states(asked, self.models, self.options)
-        return states is not None and all(new <= old for new, old in zip(states, self.states, strict=True))
+        states, reason = ([], "no test") if asked is None else _states(asked, self.models, self.options)
+        return not reason and all(new <= old for new, old in zip(states, self.states, strict=True))
 
 
 def _new(model: Model, before: Standing) -> list[str]:
@@ -190,8 +192,8 @@ def _new(model: Model, before: Standing) -> list[str]:
 
 def _states(
     asked: tuple[LoweredTest, ...], models: tuple[Model, ...], options: Options
-) -> list[frozenset[State]] | None:
-    """The final states for each question and model; None if one list is not complete."""
+) -> tuple[list[frozenset[State]], str]:
+    """The final states for each question and model, and why a list is not complete."""
     states: list[frozenset[State]] = []
     for steps in asked:
         if steps.test.finding is not None:
@@ -199,6 +201,6 @@ def _states(
         for model in models:
             outcomes = engine.outcomes(steps, model, options)
             if not outcomes.complete:
-                return None
+                return states, outcomes.reason or "there may be more final states"
             states.append(frozenset(state.values for state in outcomes.states))
-    return states
+    return states, ""

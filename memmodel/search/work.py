@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import monotonic
 from typing import Any, Protocol
@@ -27,8 +27,8 @@ from memmodel.search.vocabulary import Vocabulary
 from memmodel.workers import abandon, settle
 
 _CHUNK = 16
-TIME = "the time ran out"
-_LONG = 1e9
+NO_END = Budget(sys.maxsize, 1e9)
+"""The budget of work that is not bounded in time."""
 _AHEAD = 4
 """Chunks that wait for each worker."""
 
@@ -82,10 +82,10 @@ class SearchWorkers(Protocol):
     def close(self) -> None: ...
 
 
-def judge_chunk(task: Task, chunk: Sequence[Sketch], memory: int | None = None) -> list[Record]:
+def judge_chunk(task: Task, chunk: Sequence[Sketch], budget: Budget = NO_END) -> list[Record]:
     """What a worker does. Raises BudgetSpent."""
     try:
-        with Limits(Budget(sys.maxsize, _LONG, memory)):
+        with Limits(budget):
             return [record for sketch in chunk for record in task.judge(sketch)]
     except BudgetSpent as spent:
         raise BudgetSpent(str(spent)) from None  # one that travels between processes
@@ -115,11 +115,12 @@ class Processes:
 
     def __init__(self, count: int, memory: int | None = None) -> None:
         self.count = count
-        self._memory = (memory or default_memory()) // count
+        whole = memory or default_memory()
+        self._budget = replace(NO_END, memory=whole // (count + 1), whole=Budget(memory=whole))  # one share is our own
         self._pool = ProcessPoolExecutor(count, initializer=settle, initargs=(_nothing,))
 
     def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
-        return self._pool.submit(judge_chunk, task, chunk, self._memory)
+        return self._pool.submit(judge_chunk, task, chunk, self._budget)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         return set(wait(futures, seconds, FIRST_COMPLETED).done)
@@ -233,27 +234,28 @@ def run(
     *,
     journal: str | None = None,
     seconds: float | None = None,
+    memory: int | None = None,
     report: Callable[[int, int, int], None] = lambda size, done, total: None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
 ) -> Progress:
-    """Judge every sketch up to the task's size, or as long as the time lasts. `report`: size, chunks done, chunks.
+    """Judge every sketch up to the task's size, or while time and memory last. `report`: size, chunks done, chunks.
 
     `enough`: asked once a size is done; then no larger programs are tried.
     """
     kept, progress, started = Journal(journal, task.key()), Progress(), monotonic()
+    given = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
+    budget = replace(given, memory=None if memory is None else memory // (where.count + 1), whole=given)
     try:
-        for size in range(1, task.most + 1):
-            left = None if seconds is None else seconds - (monotonic() - started)
-            if not _size(task, where, kept, progress, size, left, report):
-                progress.interrupted = True
-                break
-            progress.bound = size
-            progress.seconds[size] = monotonic() - started
-            if enough([record for those in kept.done.values() for record in those]):
-                break
+        with Limits(budget):
+            for size in range(1, task.most + 1):
+                _size(task, where, kept, progress, size, started + budget.seconds, report)
+                progress.bound = size
+                progress.seconds[size] = monotonic() - started
+                if enough([record for those in kept.done.values() for record in those]):
+                    break
     except BudgetSpent as spent:
-        late = seconds is not None and monotonic() - started >= seconds
-        progress.interrupted, progress.reason = True, TIME if late else str(spent)
+        late = monotonic() - started >= budget.seconds
+        progress.interrupted, progress.reason = True, budget.out_of_seconds if late else str(spent)
     except BrokenProcessPool:
         progress.interrupted, progress.reason = True, "a process was killed (did memory run out?)"
     except KeyboardInterrupt as signal:
@@ -272,13 +274,11 @@ def _size(
     kept: Journal,
     progress: Progress,
     size: int,
-    seconds: float | None,
+    deadline: float,
     report: Callable[[int, int, int], None],
-) -> bool:
-    """All sketches of one size; False if the time ran out. Raises BudgetSpent."""
-    deadline = None if seconds is None else monotonic() + seconds
-    with Limits(Budget(sys.maxsize, _LONG if seconds is None else seconds)):
-        every = list(sketches(task.vocabulary, size))
+) -> None:
+    """All sketches of one size. Raises BudgetSpent."""
+    every = list(sketches(task.vocabulary, size))
     progress.sketches += len(every)
     chunks = [(number, every[at : at + _CHUNK]) for number, at in enumerate(range(0, len(every), _CHUNK))]
     todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])
@@ -290,13 +290,11 @@ def _size(
 
     fill()
     while running:
-        left = 1.0 if deadline is None else deadline - monotonic()
+        left = deadline - monotonic()
         if left <= 0:
-            progress.reason = TIME
-            return False
+            raise BudgetSpent
         for future in where.first(set(running), min(1.0, left)):
             number = running.pop(future)
             kept.add(size, number, future.result())
             report(size, sum(key[0] == size for key in kept.done), len(chunks))
         fill()
-    return True

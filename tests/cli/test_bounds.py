@@ -106,3 +106,28 @@ def test_limits_within_limits_interrupt_a_library() -> None:
     ):
         while not interrupted:
             time.sleep(0.01)
+
+
+def litmus_that_takes_long(folder: Path) -> None:
+    from benchmarks.bounded import fences
+
+    (folder / "t.litmus").write_text(fences(8, 16))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fix t.litmus", "weaken t.litmus", "report t.litmus -o x.html", "explain t.litmus", "diff sc ptx-9.4 t.litmus",
+        "check t.litmus --readings", "synth -n 8 -j 1", "verify coherence -n 8 -j 1",
+    ],
+)  # fmt: skip
+def test_every_answer_says_which_bound_it_met(command: str, tmp_path: Path) -> None:
+    litmus_that_takes_long(tmp_path)
+    code, said, used = run(*command.split(), "--timeout", 1.5, folder=tmp_path)
+    assert code == 3 and "the budget of 1.5 seconds ran out" in said
+    assert used < 1.5 + 1 + 1, said
+
+
+def test_processes_of_a_search_share_the_memory(tmp_path: Path) -> None:
+    code, said, _ = run("synth", "-n", 8, "-j", 1, "--memory", "90M", "--timeout", 60, folder=tmp_path)
+    assert code == 3 and "the budget of 90 MB of memory ran out" in said

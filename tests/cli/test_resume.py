@@ -160,7 +160,7 @@ def test_control_c_ends_a_search_with_what_it_found_and_leaves_no_worker(tmp_pat
     lines = len(kept.read_text().splitlines())
     again = Terminal(*SEARCH, "--resume", kept, "--timeout", "2")
     assert again.ended() == 3
-    assert "the time ran out" in " ".join(again.text.split())  # a terminal wraps it
+    assert "seconds ran out" in " ".join(again.text.split())  # a terminal wraps it
     assert len(kept.read_text().splitlines()) > lines
 
 

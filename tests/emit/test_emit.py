@@ -354,3 +354,9 @@ def test_columns_without_types_are_refused_with_a_hint() -> None:
 
 def test_the_oldest_target_of_a_test_without_instructions_is_the_oldest_of_all() -> None:
     assert oldest_target(parse_litmus(Source("t.litmus", COLUMNS.format("")))) == Target(30)
+
+
+def test_a_loop_around_an_instruction_without_operands_is_emitted() -> None:
+    body = "W: barrier.cluster.wait;\n@!%p bra W;"
+    text = "PTX t\n.global .u32 x;\nthread P0 @ cta 0, gpu 0 {\n" + body + "\n}\nexists true\n"
+    assert "barrier.cluster.wait" in emit(parse_litmus(Source("t.litmus", text))).text

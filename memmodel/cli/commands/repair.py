@@ -68,13 +68,14 @@ def fix(
     is judged in full. --in-place makes the first one that needs no newer PTX than the test. Exit code: 0 nothing is
     wrong, or there are repairs; 1 none within these bounds; 3 undecided.
     """
+    from memmodel.limits import whole
     from memmodel.repair.fix import fix as search_repairs
 
-    name, text = _text(file)
-    with _counter() as count:
-        search = search_repairs(
-            name, text, _models(model, readings, include), judging.options(), most=most, seconds=seconds, progress=count
-        )
+    options = judging.options()
+    with _counter() as count, whole(options.budget):
+        name, text = _text(file)
+        models = _models(model, readings, include)
+        search = search_repairs(name, text, models, options, most=most, seconds=seconds, progress=count)
     if json_out:
         from memmodel.repair.record import fix_record
 
@@ -124,11 +125,13 @@ def weaken(
     No outcome and no finding may be added. The answer is the cheapest such program by the table of costs, as a diff.
     Exit code: 0, or 3 undecided.
     """
+    from memmodel.limits import whole
     from memmodel.repair.weaken import weaken as search_weaker
 
-    name, text = _text(file)
-    with _counter() as count:
-        weakened = search_weaker(name, text, _models(model, readings, include), judging.options(), count)
+    options = judging.options()
+    with _counter() as count, whole(options.budget):
+        name, text = _text(file)
+        weakened = search_weaker(name, text, _models(model, readings, include), options, count)
     if json_out:
         from memmodel.repair.record import weaken_record
 

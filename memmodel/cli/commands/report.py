@@ -160,7 +160,7 @@ def _run(
         raise stopped
     write(page(sheets, title))
     for entry in entries:
-        if entry.outcome in (batch.Outcome.BAD, batch.Outcome.INTERNAL):
+        if entry.outcome in (batch.Outcome.BAD, batch.Outcome.INTERNAL, batch.Outcome.UNDECIDED):
             complain(entry.message)
     if not quiet:
         say(summary)
@@ -172,7 +172,15 @@ def _file(job: batch.Job, settings: PageSettings) -> FileSheets:
     entries = batch.run_job(job, settings.batch)
     repairs: dict[str, Repairs] = {}
     sheets = tuple(_sheet(entry, settings, repairs) for entry in entries)
-    return FileSheets(tuple(replace(entry, report=None, span=None) for entry in entries), sheets)
+    return FileSheets(tuple(map(_without_report, entries)), sheets)
+
+
+def _without_report(entry: batch.Entry) -> batch.Entry:
+    """What the summary needs of an entry, and why it is undecided."""
+    message = entry.message
+    if entry.report is not None and entry.outcome is batch.Outcome.UNDECIDED:
+        message = f"undecided: {entry.path}: {entry.report.answer.reason or entry.report.answer.unsearched}"
+    return replace(entry, report=None, span=None, message=message)
 
 
 def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]) -> Sheet:
@@ -191,6 +199,8 @@ def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]
         return sheet_of(report, entry.outcome.value, repairs, depends)
     except (MemoryError, RecursionError) as error:
         message = f"no explanation: {exhausted(error)}"
+    except BudgetSpent as spent:
+        message = f"no explanation: {spent}"
     except Exception as error:  # a bug of ours in one explanation must not hide the verdicts of the others
         message = f"internal error: {type(error).__name__}: {error}; please report it"
     return failed(entry.path, entry.model, entry.outcome.value, f"{report!r}\n{message}")

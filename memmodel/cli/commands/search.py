@@ -275,7 +275,7 @@ def _run(
     most = parse_budget(None, None, memory).memory
     with _bar() as report:
         where = workers(count, searching.executor, most)
-        return run(task, where, journal=searching.resume, seconds=seconds, report=report, enough=enough)
+        return run(task, where, journal=searching.resume, seconds=seconds, memory=most, report=report, enough=enough)
 
 
 @contextmanager

@@ -1,0 +1,147 @@
+"""Random changes of the shipped tests that both roads judge alike: nearly right tests of all kinds of instructions."""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import cache
+
+from helpers.kernel.roundtrip import ROOT, TABLE
+from memmodel.emit import emit
+from memmodel.errors import InputError
+from memmodel.isa.convert import convert
+from memmodel.litmus import parse_litmus
+from memmodel.litmus.printer import print_litmus
+from memmodel.litmus.syntax import Layout
+from memmodel.source import Source
+
+WORDS = (
+    ("release", "relaxed"), ("acquire", "relaxed"), ("acq_rel", "relaxed"), ("sc", "acq_rel"), ("relaxed", "weak"),
+    ("cta", "gpu"), ("gpu", "cta"), ("cluster", "cta"), ("sys", "cta"), ("cta", "cluster"),
+    ("relaxed", "release"), ("relaxed", "acquire"), ("acq_rel", "acquire"), ("acq_rel", "release"),
+    ("async", "async.global"), ("async", "async.shared::cta"), ("before_thread_sync", "after_thread_sync"),
+    ("read", ""), ("lt", "le"), ("eq", "ne"), ("ne", "eq"), ("sync", "arrive"), ("v2", ""), ("u64", "u32"),
+    ("arrive", "arrive_drop"), ("try_wait", "test_wait"), ("noinc", ""), ("multicast::cluster", ""),
+)  # fmt: skip
+"""What a word between dots may become; nothing: it goes."""
+
+INSERTED = (
+    "bar.sync 0;", "fence.proxy.async;", "fence.acq_rel.gpu;", "fence.sc.cta;", "barrier.cluster.arrive;", "exit;",
+    "barrier.cluster.wait;", "cp.async.bulk.wait_group.read 0;", "cp.async.wait_all;", "bar.warp.sync 0xffffffff;",
+    "tcgen05.fence::after_thread_sync;", "tcgen05.wait::ld.sync.aligned;", "wgmma.wait_group.sync.aligned 0;",
+    "mov.u32 %zz, 0; ZZ: add.u32 %zz, %zz, 1; setp.lt.u32 %zp, %zz, 2; @%zp bra ZZ;",
+)  # fmt: skip
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    """The shipped tests that are the same on both roads."""
+    return tuple(row[0] for row in (line.split("\t") for line in TABLE.read_text().splitlines()) if row[1] == "same")
+
+
+@cache
+def _base(name: str) -> str:
+    """A shipped test in block layout, without its question."""
+    test = parse_litmus(Source.read(str(ROOT / "litmus" / name)))
+    text = print_litmus(test if test.layout is Layout.BLOCKS else convert(test, Layout.BLOCKS))
+    text = re.sub(r"\A(?:(?!\.|thread ).*\n)+", 'PTX mutant\n"A mutant."\n', text)
+    return text[: text.rindex("\n}\n")] + "\n}\n\nexists true\n"
+
+
+def mutant(seed: int) -> str:
+    """One to three changes of a test, after which it is still a test, and reads no register that nothing writes."""
+    pick = random.Random(seed)
+    while True:
+        base = _base(pick.choice(_names()))
+        text = _changed(base, pick)
+        if not unwritten(text) <= unwritten(base):
+            continue
+        try:
+            emit(parse_litmus(Source("mutant.litmus", text)))
+        except InputError:
+            continue
+        return text
+
+
+def unwritten(text: str) -> set[tuple[str, str]]:
+    """Threads and their registers that no line begins with, after its mnemonic."""
+    registers = set()
+    for name, body in re.findall(r"^thread (\S+)[^{]*\{(.*?)^\}", text, re.M | re.S):
+        written = re.findall(
+            r"(?:^|[;:]|@!?%\w+)\s*(?!tcgen05\.dealloc)[a-z]\S* (?:\{([^}]*)\}|(%[\w|%]+))", body, re.M
+        )
+        first = {register for both in written for part in both for register in re.findall(r"%\w+", part)}
+        registers |= {(name, register) for register in set(re.findall(r"%[a-z]\w*", body)) - first}
+    return registers
+
+
+def _changed(base: str, pick: random.Random) -> str:
+    lines = base.split("\n")
+    for _ in range(pick.choice((1, 1, 1, 2, 2, 3))):
+        change = pick.choices((_dropped, _swapped, _again, _word, _number, _inserted, _guarded), (4, 3, 1, 4, 3, 2, 1))
+        change[0](lines, pick)
+    return "\n".join(lines)
+
+
+def _places(lines: list[str]) -> list[int]:
+    """Where instructions stand."""
+    return [at for at, line in enumerate(lines) if line.startswith(" ") and ";" in line]
+
+
+def _dropped(lines: list[str], pick: random.Random) -> None:
+    places = _places(lines)
+    if places:
+        del lines[pick.choice(places)]
+
+
+def _swapped(lines: list[str], pick: random.Random) -> None:
+    pairs = [at for at in _places(lines) if at + 1 < len(lines) and lines[at + 1].startswith(" ")]
+    if pairs:
+        at = pick.choice(pairs)
+        lines[at], lines[at + 1] = lines[at + 1], lines[at]
+
+
+def _again(lines: list[str], pick: random.Random) -> None:
+    """An instruction that stands elsewhere too."""
+    places = _places(lines)
+    if places:
+        lines.insert(pick.choice(places), lines[pick.choice(places)])
+
+
+def _word(lines: list[str], pick: random.Random) -> None:
+    options = [
+        (at, old, new) for at in _places(lines) for old, new in WORDS if re.search(rf"\.{old}(?![\w:])", lines[at])
+    ]
+    if options:
+        at, old, new = pick.choice(options)
+        lines[at] = re.sub(rf"\.{old}(?![\w:])", f".{new}" if new else "", lines[at], count=1)
+
+
+def _number(lines: list[str], pick: random.Random) -> None:
+    """Another number: a parity, a count, some bytes, a trip count."""
+    pattern = r"(?<=[ (,])\d+(?=[,;)])"
+    options = [
+        (at, number)
+        for at, line in enumerate(lines)
+        if line.startswith((" ", ".shared"))
+        for number in re.finditer(pattern, line)
+    ]
+    if options:
+        at, number = pick.choice(options)
+        value = int(number[0])
+        other = pick.choice((value ^ 1, value + 1, max(0, value - 1), 2 * value))
+        lines[at] = lines[at][: number.start()] + str(other) + lines[at][number.end() :]
+
+
+def _inserted(lines: list[str], pick: random.Random) -> None:
+    places = _places(lines)
+    if places:
+        lines.insert(pick.choice(places), f"    {pick.choice(INSERTED)}")
+
+
+def _guarded(lines: list[str], pick: random.Random) -> None:
+    """A predicate that this run does or does not fulfil."""
+    places = [at for at in _places(lines) if not lines[at].lstrip().startswith("@") and ":" not in lines[at].split()[0]]
+    if places:
+        at = pick.choice(places)
+        lines[at] = f"    mov.pred %gp, {pick.choice('01')};\n    @%gp {lines[at].lstrip()}"

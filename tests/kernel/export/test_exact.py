@@ -1,0 +1,61 @@
+"""Small tests as kernels and under the exact engines: a sample of what the night judges by the thousand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.examples import seeds
+from helpers.kernel import exact
+from helpers.kernel.random_mutants import unwritten
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("kind, count", [("mutant", 12), ("lock", 5), ("loop", 5), ("more", 4)])
+def test_a_kernel_is_clean_where_the_exact_engines_find_nothing(kind: str, count: int, tmp_path: Path) -> None:
+    for seed in seeds(count):
+        text = exact.KINDS[kind](seed)
+        found = exact.judged(text, tmp_path)
+        assert found.answer not in exact.WRONG, f"{found}\n{text}"
+
+
+WITH_A_RACE = """PTX t
+.global .u32 x = 0;
+.global .u32 y = 0;
+thread P0 @ cta 0, gpu 0 {
+    mov.u32 %r0, 1;
+    st.weak.global.u32 [x], 1;
+    fence.sc.gpu;
+    st.weak.global.u32 [y], %r0;
+}
+thread P1 @ cta 1, gpu 0 {
+    ld.weak.global.u32 %r1, [y];
+    ld.acquire.gpu.global.u32 %r2, [x];
+}
+thread P2 @ cta 1, gpu 0 {
+    fence.sc.gpu;
+}
+exists true
+"""
+
+
+def test_the_smallest_test_is_printed() -> None:
+    least = exact.smaller(WITH_A_RACE, lambda text: "[y], %r0" in text and "[y];" in text and not unwritten(text))
+    assert least.splitlines() == [
+        "PTX t",
+        "thread P0 @ cta 0, gpu 0 {", "    mov.u32 %r0, 1;", "    st.weak.global.u32 [y], %r0;", "}",
+        "thread P1 @ cta 1, gpu 0 {", "    ld.weak.global.u32 %r1, [y];", "}",
+        "exists true",
+    ]  # fmt: skip
+    assert unwritten(WITH_A_RACE.replace("    mov.u32 %r0, 1;\n", "")) == {("P0", "%r0")}
+
+
+def test_what_the_kernel_misses_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver sees a judge that finds nothing, and one that finds too much."""
+    real = exact.roundtrip.found
+    monkeypatch.setattr(exact.roundtrip, "found", lambda path: (real(path)[0], set()))
+    assert exact.judged(WITH_A_RACE, tmp_path).answer == "wrong clean"
+    monkeypatch.setattr(exact.roundtrip, "found", lambda path: (real(path)[0], {"race"}))
+    apart = WITH_A_RACE.replace("[y];", "[x];").replace("ld.weak.global.u32 %r1, [x];", "")
+    alone = apart.replace("ld.acquire", "// ld.acquire")
+    assert exact.judged(alone, tmp_path).answer == "false alarm"
