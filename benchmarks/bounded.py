@@ -377,7 +377,8 @@ def kept(used: Used, budget: Sequence[str], idle: Used, title: str = "") -> str:
         wrong.append(f"exit code {used.code}")
     if used.code == 2 and "error: " not in used.said:
         wrong.append("no word about the error")
-    if used.code == 3 and not any(name in used.said for name in (SAID.get(title, ""), "stopped", "not shown", "round")):
+    named = SAID.get(title, ""), f"{limit:g} seconds", "stopped", "not shown", "round"
+    if used.code == 3 and not any(name in used.said for name in named):
         wrong.append("does not say which bound")
     return ", ".join(wrong)
 

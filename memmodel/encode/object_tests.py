@@ -104,14 +104,14 @@ class ObjectTest:
         true, stale = [], []
         for (life, k), formula in self.seen.items():
             if test.parity is not None:
-                cases = test.parity.cases()
-                true += [logic.both(formula, when) for p, when in cases.numbers.items() if k % 2 != p % 2]
+                odd = test.parity.cases().is_odd(logic)
+                true.append(logic.both(formula, -odd if k % 2 else odd))
             elif test.state is not None:
-                cases = test.state.cases()
+                state = test.state.cases()
                 for number, before in self.order.number(life).items():
                     seen, now = logic.both(formula, before), in_life(number, k)
-                    true += [logic.both(seen, when) for state, when in cases.numbers.items() if now > state]
-                    stale += [logic.both(seen, when) for state, when in cases.numbers.items() if now > state + 1]
+                    true.append(logic.both(seen, state.is_less(logic, now)))
+                    stale.append(logic.both(seen, state.is_less(logic, now - 1)))
         done = logic.both(test.runs, logic.disj(true))
         if test.result is not None:
             logic.require(-test.runs, -done, test.result[1])

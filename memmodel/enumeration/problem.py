@@ -154,16 +154,19 @@ def _seed(domains: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[in
 
 
 def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> None:
-    """Find the spin loops that read what some other thread writes without being surely morally strong with it."""
+    """Find the spin loops that read what some other thread writes, or an asynchronous operation of the own one, without
+    being surely morally strong with it.
+    """
     for number, runner in enumerate(runners):
         for loop in runner.loops.values():
             if not (loop.spins and loop.reads) or loop.last in runner.noisy:
                 continue
             reads = _accesses(runs[number], Side.READ, range(loop.first, loop.last + 1))
             for other, traces in enumerate(runs):
+                writes = _accesses(traces, Side.WRITE)
                 if other == number:
-                    continue
-                for write in _accesses(traces, Side.WRITE):
+                    writes = [write for write in writes if write.access.asynchronous]
+                for write in writes:
                     if any(_may_race(runner, runners[other], read, write) for read in reads):
                         runner.noisy.add(loop.last)
 

@@ -116,14 +116,16 @@ def _most_lives(graph: EventGraph) -> int:
 
 
 def _may_race(read: object, graph: EventGraph) -> bool:
-    """True if a read may race: with a write of another thread that is not surely morally strong with it."""
+    """True if a read may race: with a write of another thread or an asynchronous one, if they are not surely morally
+    strong.
+    """
     if not isinstance(read, MemoryEvent) or not isinstance(read.label, Access) or read.label.side is not Side.READ:
         return False
     return any(
         write.cell == read.cell
         and isinstance(write.label, Access)
         and write.label.side is Side.WRITE
-        and write.thread != read.thread
+        and (write.thread != read.thread or write.label.asynchronous)
         and not _surely_strong(read, write)
         for write in graph.of_kind(MemoryEvent)
     )

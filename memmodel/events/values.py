@@ -94,6 +94,18 @@ class Cases:
             return bits.equal(logic, self.bits, bits.of_number(number))
         return self.numbers.get(number, FALSE)
 
+    def is_less(self, logic: Logic, number: int) -> int:
+        """The formula that says the value is less than that integer."""
+        if self.bits is not None:
+            return bits.less(logic, self.bits, bits.of_number(number))
+        return logic.disj(formula for case, formula in self.numbers.items() if case < number)
+
+    def is_odd(self, logic: Logic) -> int:
+        """The formula that says the value is odd."""
+        if self.bits is not None:
+            return self.bits[0]
+        return logic.disj(formula for case, formula in self.numbers.items() if case % 2)
+
 
 class Value:
     """A value whose cases are found when first asked for. `deps`: the reads that it was computed from."""

@@ -9,8 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memmodel import api
+from memmodel.base.logic import Logic
 from memmodel.cat import load_model
 from memmodel.encode import object_phases
+from memmodel.events.values import Cases
 
 HEAD = "PTX phases\n.shared .align 8 .b64 bar = mbarrier({size});\n.shared .u32 x = 0;\n"
 ARRIVE = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [bar], {bytes};"
@@ -149,3 +151,40 @@ EARLY = [line.replace("#", str(number)) for number, line in enumerate((OPERATION
 def test_engines_agree_on_lives_and_phases(program: str) -> None:
     """Also where an operation comes before the init, after the inval, or is one too many."""
     agree(program, load_model("ptx-9.4"))
+
+
+WAITS = """mov.u32 %i, 0;
+L: mbarrier.arrive.shared::cta.b64 %t, [bar];
+setp.gt.u32 %late, %i, {after};
+@%late mbarrier.arrive.shared::cta.b64 %t, [bar];
+W: mbarrier.try_wait.shared::cta.b64 %w, [bar], %t;
+@!%w bra W;
+add.u32 %i, %i, 1;
+setp.lt.u32 %q, %i, {rounds};
+@%q bra L;"""
+
+
+def test_a_state_may_be_one_of_many() -> None:
+    """With more operations than values are listed for, a test still compares the state that its thread has."""
+    body = WAITS.format(after=3, rounds=9).splitlines()
+    test = text(1, [*body, "st.shared.u32 [x], 1;"]).replace("exists (true)", "exists (x == 1)")
+    report = api.check(test, engine="z3")
+    assert report.answer.observation.value == "always"
+    assert "undefined-unobserved-phase" in report.answer.flags and "hang" not in report.answer.flags
+    several = WAITS.format(after=9, rounds=7).splitlines()
+    test = text(2, [*several, "st.shared.u32 [x], 1;"], several).replace("exists (true)", "exists (x == 1)")
+    report = api.check(test, engine="z3")
+    assert report.answer.observation.value == "always" and not report.answer.flags
+
+
+@pytest.mark.parametrize("number", range(-3, 40, 7))
+def test_a_wide_value_is_compared_like_a_narrow_one(number: int) -> None:
+    logic = Logic()
+    chosen = {case: logic.var(f"case {case}") for case in range(0, 36, 3)}
+    logic.exactly_one(list(chosen.values()))
+    narrow, wide = Cases(chosen), Cases({}, Cases(chosen).as_bits(logic))
+    pairs = [(narrow.is_less(logic, number), wide.is_less(logic, number)), (narrow.is_odd(logic), wide.is_odd(logic))]
+    for case, formula in chosen.items():
+        for same, other in pairs:
+            known = dict.fromkeys(chosen.values(), False) | {formula: True}
+            assert logic.value(same, {}, known.__getitem__) == logic.value(other, {}, known.__getitem__), case

@@ -315,3 +315,27 @@ def test_many_orders_stop_at_the_budget() -> None:
     test = async_test(*["arrive bar; arrive bar; arrive bar; test bar 0 a"] * 5, objects="bar=4")
     answer = enumerate_answer(test, PTX, budget=Budget(effort=2_000_000, seconds=5), bound=1, findings=True)
     assert "budget" in answer.reason
+
+
+SPIN = """PTX spin
+.global .align 16 .u32 g[4] = {{1}};
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {{
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [g], 16, [bar];
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    {inside}
+    @!%p bra W;
+    {behind}
+}}
+exists race
+"""
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_a_failed_round_may_race_with_a_copy_of_its_own_thread(engine: str) -> None:
+    load = "ld.shared.u32 %r, [s];"
+    assert api.check(SPIN.format(inside=load, behind=""), engine=engine).holds is True
+    assert api.check(SPIN.format(inside="", behind=load), engine=engine).holds is False
