@@ -261,7 +261,7 @@ CASES: dict[str, Case] = {
 def kernels(folder: str) -> dict[str, Case]:
     """The kernels of a folder, with every option."""
     cases = {}
-    for path in sorted(Path(folder).glob("*.ptx")):
+    for path in sorted(Path(folder).glob("*.ptx")) if folder else ():
         launch = path.with_suffix(".launch.json")
         for option in ("", "--mutate", "--fix", "--readings", "--any-grid", "--any-trips", "--unwritten"):
             command = ("kernel", "FILE", "--launch", str(launch.resolve()), *([option] if option else []))

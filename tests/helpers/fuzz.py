@@ -1,9 +1,10 @@
 """Mutations of everything that the program reads, and what has to hold of each: no traceback, an exit code that is
 documented, an answer within its budget, engines that do not contradict each other.
 
-    cd tests && python -m helpers.fuzz --count 20000 --seed 1 [--only litmus|cat|csv|launch|ptx|arguments|commands]
+    cd tests && python -m helpers.fuzz --count 20000 --seed 1 [--only KIND]
 
-prints every input that breaks this, and exits with 1 if there is one. The same seed makes the same inputs.
+KIND is litmus, cat, csv, launch, ptx, arguments, commands or requests (to the language server). It prints every input
+that breaks this, and exits with 1 if there is one. The same seed makes the same inputs.
 """
 
 from __future__ import annotations
@@ -221,6 +222,15 @@ class Corpus:
         budget = BUDGET if "--size" not in command else ("--timeout", str(SECONDS), "--memory", "500M")
         return Input("commands", files, (*command.split(), *budget))
 
+    def _requests(self, roll: random.Random) -> Input:
+        """A question of an editor about a text as somebody types it."""
+        kind = roll.choice(("litmus", "litmus", "cat", "cat", "ptx"))
+        text = {"litmus": roll.choice(self.litmus), "cat": roll.choice(self.cat), "ptx": KERNEL}[kind]
+        words = {"litmus": self.litmus_words, "cat": self.cat_words, "ptx": self.ptx_words}[kind]
+        changed = distorted(text, roll) if roll.random() < 0.3 else mutated(text, words, roll)
+        place = roll.randrange(-1, 60), roll.randrange(-1, 90)
+        return Input("requests", {f"t.{kind}": changed}, ("lsp", kind, roll.choice(REQUESTS[kind]), *map(str, place)))
+
     def _arguments(self, roll: random.Random) -> Input:
         words = ["check", "suite", "outcomes", "fmt", "draw", "names", "models", "ptx", "kernel", "fix", "weaken"]
         values = ["t.litmus", "m.cat", "ptx-9.4", "sc", "z3", "auto", "5M", "-", "", ".", "none", "../x", "exists race"]
@@ -249,8 +259,18 @@ COMMANDS = (
     "suite t.litmus --no-expect --no-cache", "kernel k.ptx --launch l.json", "kernel k.ptx --launch l.json --fix",
     "kernel k.ptx --launch l.json --mutate", "kernel k.ptx --launch l.json --any-grid --any-trips",
     "kernel k.ptx --launch l.json --readings", "kernel k.ptx --launch l.json --json -",
+    "diff ptx-9.4 m.cat t.litmus --no-cache", "diff m.cat sc t.litmus --outcomes --format json --no-cache",
+    "report t.litmus -o x.html", "report t.litmus --model m.cat --fix --search 1 -o -",
+    "synth --size 2 -j 1 --model m.cat", "verify coherence --size 2 -j 1 --model m.cat", "verify m.cat --size 2 -j 1",
 )  # fmt: skip
 """What is typed before the budget."""
+
+REQUESTS = {
+    "litmus": ("diagnostics", "check", "hover", "definition", "symbols", "format", "repair"),
+    "cat": ("diagnostics", "hover", "definition", "symbols"),
+    "ptx": ("diagnostics", "hover"),
+}
+"""What the language server is asked about each kind of document."""
 
 KINDS = (
     "litmus",
@@ -265,6 +285,7 @@ KINDS = (
     "arguments",
     "commands",
     "commands",
+    "requests",
 )
 
 
@@ -288,7 +309,7 @@ def fault(one: Input) -> str:
     for name, text in one.files.items():
         Path(name).write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     began = time.process_time()
-    code, out, err = _run(one.argv)
+    code, out, err = (_requested if one.kind == "requests" else _run)(one.argv)
     seconds = time.process_time() - began
     WORST[one.argv[0]] = max(WORST.get(one.argv[0], 0.0), seconds)
     if code not in CODES:
@@ -303,6 +324,23 @@ def fault(one: Input) -> str:
     if code == 2 and not err and "bad" not in out and "error" not in out:
         return "exit code 2 without a word"
     return _engines(one) if one.argv[0] == "check" and one.kind in ("litmus", "cat") and code in (0, 1) else ""
+
+
+def _requested(argv: tuple[str, ...]) -> tuple[int, str, str]:
+    """The answer of the language server's process to one question, as JSON."""
+    from memmodel.lsp.features import answer
+
+    _, kind, name, line, character = argv
+    text = Path(f"t.{kind}").read_text("utf-8", "surrogateescape")  # a JSON string may have half a character
+    document = {"uri": f"file:///t.{kind}", "text": text, "kind": kind}
+    bounds = {"model": "ptx-9.4", "effort": 100_000, "seconds": SECONDS, "memory": 500_000_000}
+    place = {"line": int(line), "character": int(character)}
+    arguments = {"check": bounds, "repair": {**bounds, "what": "fix"}, "hover": place, "definition": place}
+    try:
+        json.dumps(answer(name, document, arguments.get(name, {})))
+    except Exception as error:
+        return 70, "", f"{type(error).__name__}: {error}"
+    return 0, "", ""
 
 
 def _run(argv: tuple[str, ...]) -> tuple[int, str, str]:

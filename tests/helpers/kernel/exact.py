@@ -125,6 +125,8 @@ EXPLAINED = (
     (r"\.cas\.", ("false alarm",), "a cas that succeeds in no execution is taken to write"),
     (r"^\.tensor.*(?s:.*)\bbar", ("false alarm",), "a barrier of the kernel waits for warps that have no thread"),
     (LANES, ("other", "false alarm"), "the thread is lane 0, and a mask that leaves it out is undefined"),
+    (r"\bmapa\b", ("false alarm",), "an address that is no shared one has no rank, and nothing asks for it"),
+    (r"%idesc", ("false alarm", "other"), "an instruction descriptor that nothing writes describes no shape"),
     (r"cluster\.wait", ("other",), "a wait at the cluster barrier without an arrive is undefined there, a hang here"),
 )
 """What makes the emitted kernel another program than the test: a pattern, answers that it explains, the reason."""
