@@ -364,3 +364,6 @@ DECIDED = tuple(row.name for row in RELATIONS if row.key is None and row.holds i
 """The relations that an execution decides."""
 
 RELATION_ROWS = {row.name: row for row in RELATIONS}
+
+ONWARD = ("po", "compl", "complwg")
+"""The relations that lead from an event to what comes after it: in its thread, or because its end is told."""

@@ -12,6 +12,7 @@ from functools import cached_property
 from time import process_time
 
 from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal, side_of
+from memmodel.base.relations import ONWARD
 from memmodel.base.rows import bits
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
@@ -38,8 +39,6 @@ LOOKED_AT = 12
 """How many similar findings are compared: the one with the shortest way between its accesses is shown."""
 STAGES = 16
 """An instruction that comes back to at most so many places walks round a ring; the places are its stages."""
-ONWARD = "po", "compl", "complwg"
-"""The base relations that lead from the read of an atomic operation to what comes after the operation."""
 ORDER = "happens"
 """The definition of a model that orders what has happened."""
 
