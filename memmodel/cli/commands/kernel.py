@@ -39,8 +39,20 @@ SECONDS = 600.0
 """For one verdict, unless --timeout says otherwise."""
 
 
-@click.command()
-@click.argument("file", metavar="FILE", help="PTX as a compiler wrote it; - is standard input.")
+COMPILER = "memmodel.compiler"
+
+
+class WithCompilerOptions(click.Command):
+    """A command whose words behind `--` are options of the compiler."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[COMPILER] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+@click.command(cls=WithCompilerOptions)
+@click.argument("file", metavar="FILE [-- NVCC OPTIONS]", help="PTX, CUDA C++, or a binary; - is standard input.")
 @click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers; all, or in part.")
 @click.option("--grid", metavar="X,Y,Z", help="CTAs of the launch.")
 @click.option("--block", metavar="X,Y,Z", help="Threads of a CTA.")
@@ -132,8 +144,9 @@ def kernel(
     from memmodel.kernel.check import check_kernel
     from memmodel.limits import whole
 
+    compiler = tuple(click.get_current_context().meta.get(COMPILER, ()))
     if launch_schema or init_launch:
-        return _printed(file, entry, schema=launch_schema)
+        return _printed(file, entry, compiler, schema=launch_schema)
     words = _words(grid, block, cluster, dynamic_shared, values)
     cat.settle(include, kept=True)
     if assume is not None:
@@ -143,7 +156,7 @@ def kernel(
     if mutate:
         told = None if json_out == "-" else _Output(None, None, statistics=statistics).verdict
         cost = parse_budget(budget, timeout or SECONDS, memory)
-        code, data = mutations(file, launch, words, entry, model, jobs, cost, told)
+        code, data = mutations(file, launch, words, compiler, entry, model, jobs, cost, told)
         if json_out != "-":
             show_table(data)
         if json_out:
@@ -153,10 +166,12 @@ def kernel(
     looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
     with whole(cost):
         if fix:
-            repairs = _repairs(file, launch, words, entry, model, looked_at, schedules, assume_pure, cost, out.verdict)
+            repairs = _repairs(
+                file, launch, words, compiler, entry, model, looked_at, schedules, assume_pure, cost, out.verdict
+            )
             return out.rest(repairs.base, repairs)
         verdict = check_kernel(
-            file, launch, entry=entry, words=words, model=model, ctas=looked_at, readings=readings,
+            file, launch, entry=entry, words=words, compiler=compiler, model=model, ctas=looked_at, readings=readings,
             schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
             any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, told=out.verdict,
         )  # fmt: skip
@@ -181,17 +196,17 @@ def _words(
     )
 
 
-def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
+def _printed(file: str, entry: str | None, compiler: tuple[str, ...], *, schema: bool) -> Exit:
     """The schema of launch descriptions, or one to fill in."""
     from memmodel.kernel import launch
     from memmodel.kernel.check.inputs import entry_of
+    from memmodel.kernel.question import kernel_text
     from memmodel.kernel.question.skeleton import skeleton
-    from memmodel.ptx.module.reader import read_module
 
     if schema:
         say(json.dumps(launch.schema(), indent=1))
     else:
-        module = read_module(file)
+        module = kernel_text(file, compiler, entry).module
         say(skeleton(module, entry_of(module, entry)))
     return Exit.AS_EXPECTED
 
@@ -200,6 +215,7 @@ def _repairs(
     file: str,
     launch: str | None,
     words: LaunchWords,
+    compiler: tuple[str, ...],
     entry: str | None,
     model: str,
     ctas: list[tuple[int, int, int]],
@@ -212,7 +228,8 @@ def _repairs(
 
     with ticker(WIDTH) as tick:
         repairs = fix_kernel(
-            file, launch, entry=entry, words=words, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
+            file, launch, entry=entry, words=words, compiler=compiler, model=model, ctas=ctas,
+            schedules=schedules, assume_pure=assumed,
             budget=cost, seconds=cost.seconds, progress=tick.done, told=told, kept=True,
         )  # fmt: skip
         tick.hide()

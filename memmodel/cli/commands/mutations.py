@@ -25,6 +25,7 @@ def mutate(
     file: str,
     launch: str | None,
     words: LaunchWords,
+    compiler: tuple[str, ...],
     entry: str | None,
     model: str,
     jobs: int,
@@ -42,7 +43,7 @@ def mutate(
     from memmodel.limits import whole
 
     with whole(budget):
-        asked = question(kernel_text(file), launch, words, entry, partial(chosen_ctas, wanted=()))
+        asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=()))
         module, function, description, loaded = asked.module, asked.entry, asked.launch, load_model(model)
         with ticker(len(mutations(function))) as tick:
             table = mutation_table(

@@ -45,6 +45,7 @@ def check_kernel(
     *,
     entry: str | None = None,
     words: LaunchWords = LaunchWords(),
+    compiler: Sequence[str] = (),
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     ctas: Sequence[tuple[int, int, int]] = (),
     readings: bool = False,
@@ -59,7 +60,8 @@ def check_kernel(
 ) -> KernelVerdict:
     """Judge one launch of a kernel, in a file or in a module that was read.
 
-    `launch`: what is said of the launch, complete or in part; `words` come before that.
+    `launch`: what is said of the launch, complete or in part; `words` come before that. `compiler`: options of nvcc,
+    if the file is CUDA C++.
 
     `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
@@ -69,7 +71,7 @@ def check_kernel(
     reads of shared memory that nothing writes. `told`: is given the verdict before that.
     """
     loaded = load_model(model)
-    asked = question(kernel_text(file), launch, words, entry, partial(chosen_ctas, wanted=ctas))
+    asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
     module, read = asked.module, asked.launch
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import groups
+from memmodel.kernel.output.places import on_disk, places
 from memmodel.kernel.output.text import ctas, who
-from memmodel.ptx.module.syntax import Location
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 OPEN = "undecided"
@@ -62,7 +62,7 @@ def _result(verdict: KernelVerdict, finding: KernelFinding) -> dict[str, Any]:
     )
     missing = "; ".join(part for part in (finding.reason, finding.missing) if part)
     text += f". Missing: {missing}" if missing else ""
-    places = [_place(side) for side in finding.sides]
+    sides = [_place(side) for side in finding.sides]
     related = [place for side in finding.sides for place in _callers(side)]
     related += [{**_place(step), "message": {"text": "on the way"}} for step in finding.way]
     name = f"{verdict.entry} {finding.rule} " + " ".join(
@@ -72,16 +72,17 @@ def _result(verdict: KernelVerdict, finding: KernelFinding) -> dict[str, Any]:
         "ruleId": finding.rule,
         "level": "note" if finding.harmless else "error",
         "message": {"text": f"{verdict.entry}: {text}"},
-        "locations": places[:1],
-        "relatedLocations": [{"id": number, **place} for number, place in enumerate([*places[1:], *related], 1)],
+        "locations": sides[:1],
+        "relatedLocations": [{"id": number, **place} for number, place in enumerate([*sides[1:], *related], 1)],
         "partialFingerprints": {"finding/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
     }
 
 
 def _place(side: FindingPlace) -> dict[str, Any]:
-    location = side.instruction.location
-    while location is not None and not _relative(location.file):
-        location = location.caller
+    listed = places(side.instruction.location)
+    location = next((place for place in listed if _relative(place.file)), None)
+    if location is None and listed and not on_disk(side.instruction):
+        location = listed[0]
     what = {"text": f"{side.instruction.opcode}: {side.what}"}
     if location is not None:
         return {"physicalLocation": _physical(location.file, location.line, location.column), "message": what}
@@ -91,16 +92,14 @@ def _place(side: FindingPlace) -> dict[str, Any]:
 
 def _callers(side: FindingPlace) -> list[dict[str, Any]]:
     """The PTX line, and the places in the source."""
-    span, places = side.instruction.span, []
-    if side.instruction.location is not None:
-        places.append({"physicalLocation": _physical(span.source.name, span.line, span.column),
+    span, others = side.instruction.span, list[dict[str, Any]]()
+    if side.instruction.location is not None and on_disk(side.instruction):
+        others.append({"physicalLocation": _physical(span.source.name, span.line, span.column),
                       "message": {"text": "the instruction"}})  # fmt: skip
-    location: Location | None = side.instruction.location
-    while location is not None:
+    for location in places(side.instruction.location):
         text = {"text": "in the source" if location is side.instruction.location else "inlined here"}
-        places.append({"physicalLocation": _physical(location.file, location.line, location.column), "message": text})
-        location = location.caller
-    return places
+        others.append({"physicalLocation": _physical(location.file, location.line, location.column), "message": text})
+    return others
 
 
 def _relative(file: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
+from memmodel.kernel.output.places import cuda_word, on_disk, places
 from memmodel.kernel.repair.search import KernelRepairs
 from memmodel.ptx.module.names import without_parameters
 from memmodel.ptx.module.syntax import Location
@@ -167,12 +168,11 @@ def _finding(group: FindingGroup) -> list[str]:
     if finding.harmless:
         text.append("  does not change the verdict: whichever comes last, the same bytes are left")
     for side in finding.sides:
-        text.append(f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}")
-        text += [f"    from {place}" for place in locations(side.instruction.location)]
+        text += _side(side)
     if finding.reason:
         text.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
     for step in finding.way:
-        text.append(f"    on the way: {step.instruction.opcode} at line {step.instruction.line}{who(step)}")
+        text.append(f"    on the way: {_named(step)}{_at(step)}{who(step)}")
     if group.others:
         lines = [str(line) for line in group.lines]
         shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
@@ -190,10 +190,30 @@ def who(side: FindingPlace) -> str:
     return f", CTA {side.cta} warp {side.warp} lane {side.lane} (role {side.role}){stage}{turn}"
 
 
+def _side(side: FindingPlace) -> list[str]:
+    """The lines of one side of a finding. Where the PTX lies in no file, they begin in the source."""
+    shown = places(side.instruction.location)
+    if on_disk(side.instruction) or not shown:
+        head = f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}"
+        return [head, *(f"    from {place}" for place in shown)]
+    opcode = side.instruction.opcode
+    what = "" if side.what == opcode else f": {side.what}"
+    head = f"  {shown[0]}: {_named(side)}{what}{who(side)}"
+    return [head, *(f"    from {place}" for place in shown[1:]), f"    in line {side.instruction.line} of the PTX"]
+
+
+def _named(side: FindingPlace) -> str:
+    """What the source calls an instruction, and its opcode."""
+    instruction = side.instruction
+    word = "" if on_disk(instruction) or instruction.location is None else cuda_word(instruction)
+    return f"{word}, {instruction.opcode}" if word else instruction.opcode
+
+
+def _at(step: FindingPlace) -> str:
+    shown = places(step.instruction.location)
+    return f" at line {step.instruction.line}" if on_disk(step.instruction) or not shown else f" at {shown[0]}"
+
+
 def locations(location: Location | None) -> list[str]:
-    """A place in the source, then where it was inlined."""
-    places = []
-    while location is not None:
-        places.append(str(location))
-        location = location.caller
-    return places
+    """A place in the source, then where it was inlined; those in libraries last."""
+    return [str(place) for place in places(location)]

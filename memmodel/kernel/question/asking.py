@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memmodel.errors import InputError
 from memmodel.kernel.launch import Launch, read_json
+from memmodel.kernel.question.binaries import is_binary, ptx_inside
 from memmodel.kernel.question.comments import LaunchComment, launch_comments
 from memmodel.kernel.question.completing import completed
+from memmodel.kernel.question.cuda_sources import SUFFIXES, TARGET, compiled, parameter_names
 from memmodel.kernel.question.entries import entry_of
 from memmodel.kernel.question.requests import LaunchWords, requested
-from memmodel.ptx.module.reader import read_module
+from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.source import Source
 
@@ -30,12 +32,13 @@ Ctas = Callable[[Launch], tuple[int, ...]]
 @dataclass(frozen=True, slots=True)
 class KernelText:
     """A module, and the text that somebody wrote: PTX, or what was compiled. `names`: of the parameters of entries, as
-    that text has them.
+    that text has them. `assumed`: what was taken for granted when it was compiled.
     """
 
     module: PtxModule
     written: Source
     names: Mapping[str, Sequence[str]]
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     def launches(self) -> list[LaunchComment]:
         """The launches that stand in the text that somebody wrote."""
@@ -51,9 +54,22 @@ class KernelQuestion:
     launch: Launch
 
 
-def kernel_text(file: str | os.PathLike[str] | PtxModule) -> KernelText:
-    """The module of a file, or of standard input where the path is `-`. Raises InputError."""
-    module = file if isinstance(file, PtxModule) else read_module(file)
+def kernel_text(
+    file: str | os.PathLike[str] | PtxModule, options: Sequence[str] = (), entry: str | None = None
+) -> KernelText:
+    """The module of a file, or of standard input where the path is `-`: PTX, CUDA C++, which is compiled, or a binary
+    with PTX in it. `options`: of the compiler; `entry`: chooses between modules of a binary. Raises InputError.
+    """
+    if isinstance(file, PtxModule):
+        return KernelText(file, file.source, {})
+    if os.fspath(file).endswith(SUFFIXES):
+        ptx, written, chosen = compiled(file, options)
+        module = parse_module(ptx)
+        assumed = {f"the code is that of {TARGET}": "-- -arch=…, an option of the compiler"} if chosen else {}
+        return KernelText(module, written, parameter_names(written, module.entries), assumed)
+    if options:
+        raise InputError(f"{os.fspath(file)}: is not compiled, so that it takes no options of a compiler")
+    module = parse_module(ptx_inside(file, entry)) if is_binary(file) else read_module(file)
     return KernelText(module, module.source, {})
 
 
@@ -70,7 +86,7 @@ def question(
     kernel = entry or data.get("kernel")
     function = entry_of(module, kernel if isinstance(kernel, str) else None)
     request = requested(data, words, function, text.names.get(function.name, ()), name)
-    return KernelQuestion(module, function, completed(module, function, request, name, ctas))
+    return KernelQuestion(module, function, completed(module, function, request, name, ctas, text.assumed))
 
 
 def _given(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any]]:

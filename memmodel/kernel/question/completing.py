@@ -338,9 +338,12 @@ def completed(
     request: dict[str, Any],
     name: str,
     ctas: Callable[[Launch], tuple[int, ...]],
+    assumed: Mapping[str, str],
 ) -> Launch:
-    """The launch that a request asks for. `ctas`: those of a launch that are run. Raises InputError."""
-    completion = Completion(module, entry, request)
+    """The launch that a request asks for. `ctas`: those of a launch that are run; `assumed`: what is so far. Raises
+    InputError.
+    """
+    completion = Completion(module, entry, request, dict(assumed))
     completion.sizes()
     completion.params()
     completion.tensor_maps(name)

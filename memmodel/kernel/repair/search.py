@@ -215,6 +215,7 @@ def fix_kernel(
     *,
     entry: str | None = None,
     words: LaunchWords = LaunchWords(),
+    compiler: Sequence[str] = (),
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     ctas: Sequence[tuple[int, int, int]] = (),
     schedules: int = 8,
@@ -232,7 +233,7 @@ def fix_kernel(
     for this launch. `told`: is given the verdict on the kernel as it is, before the search. `kept`: a KeyboardInterrupt
     ends the search, and stands in the result beside the repairs found by then; else it is raised. Raises InputError.
     """
-    asked = question(kernel_text(file), launch, words, entry, partial(chosen_ctas, wanted=ctas))
+    asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
     module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
     options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure))
     mender = KernelMender(

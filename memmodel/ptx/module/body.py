@@ -356,6 +356,8 @@ class ModuleOperands(OperandReader[ModuleCursor]):
         return offset
 
 
+_STRING = re.compile(r"^(\$L__info_string\d+):((?:\s*\.b8[ \t][\d, \t]+)+)", re.MULTILINE)
+_BYTE = re.compile(r"\b\d+\b")
 _INLINE = re.compile(r"// begin inline asm\b.*?// end inline asm\b", re.DOTALL)
 
 
@@ -368,6 +370,7 @@ class Locations:
 
     def __init__(self, files: dict[int, str], text: str = "") -> None:
         self._files = files
+        self._strings = dict(_STRING.findall(text))
         self._inline = [found.span() for found in _INLINE.finditer(text)]
         self._first: tuple[int, Location] | None = None
         self._last: dict[tuple[int, int, int], Location] = {}
@@ -389,12 +392,12 @@ class Locations:
         file = cursor.integer("the number of a file")
         line = cursor.integer("a line")
         column = cursor.integer("a column")
-        caller = None
+        caller, function = None, ""
         while cursor.token.kind == ",":
             cursor.next()
             word = cursor.expect("name", "function_name or inlined_at")
             if word.text == "function_name":
-                cursor.expect("name", "a label")
+                function = self._function(cursor.expect("name", "a label").text)
                 if cursor.accept("+"):
                     cursor.integer("an offset")
             elif word.text == "inlined_at":
@@ -405,8 +408,13 @@ class Locations:
         # A caller that is inlined in turn was named by the directive before.
         if caller is not None and _depth(caller) > 100:
             caller = None
-        self._last[file, line, column] = Location(self._name(file), line, column, caller)
+        self._last[file, line, column] = Location(self._name(file), line, column, caller, function)
         return self._last[file, line, column]
+
+    def _function(self, label: str) -> str:
+        """The name of a function, which stands in the debugging data of the module."""
+        numbers = _BYTE.findall(self._strings.get(label, ""))
+        return bytes(int(number) & 255 for number in numbers).rstrip(b"\0").decode("utf-8", "replace")
 
     def _name(self, number: int) -> str:
         return self._files.get(number, f"file {number}")

@@ -16,12 +16,15 @@ from memmodel.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in the source that was compiled. `caller`: where it was inlined."""
+    """A place in the source that was compiled. `caller`: where it was inlined. `function`: the mangled name of the
+    function that was inlined there, if it is known.
+    """
 
     file: str
     line: int
     column: int
     caller: Location | None = None
+    function: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

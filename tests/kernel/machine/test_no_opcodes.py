@@ -45,6 +45,10 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "order/frame.py": ("po", "a relation of cat"),
     "order/missing_order.py": ("exit inval po", "parts of the names of rules, and a relation of cat"),
     "order/roles.py": ("cta cluster rank warp", "groups of threads, as keys"),
+    "output/places.py": (
+        "bar.sync barrier.sync bar.warp.sync barrier.cluster.arrive barrier.cluster.wait atom red",
+        "beginnings of instructions, each with what CUDA C++ calls it",
+    ),
     "output/sarif.py": ("level", "a key of SARIF"),
     "question/completing.py": (
         "b16 b32 b64 b8 cluster f16 f32 f64 init number param u16 u32 u64 u8 zero",
@@ -62,6 +66,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "b8 cluster param",
         "types of parameters, keys and values of a launch description",
     ),
+    "question/toolkit.py": ("replace", "how text is decoded"),
     "trace/problems.py": ("trap", "the rule of a finding"),
 }
 """By file the words that mean something else there, and what."""

@@ -1,0 +1,55 @@
+"""PTX in cubins, fatbins, objects and executables.
+
+In: a path. Out: the text of the PTX, as cuobjdump finds it. Machine code alone has none, and is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import pairwise
+
+from memmodel.errors import InputError
+from memmodel.kernel.question.toolkit import output_of
+from memmodel.ptx.module.reader import decoded
+from memmodel.source import Source
+
+ELF, FATBIN, ARCHIVE, PORTABLE = b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ"
+BEGINNINGS = (ELF, FATBIN, ARCHIVE, PORTABLE)
+SUFFIXES = (".cubin", ".fatbin")
+_VERSION = re.compile(r"^[ \t]*\.version[ \t]+\d", re.MULTILINE)
+_REPORT = re.compile(r"^(Fatbin (ptx|elf) code:|=+|ptxasOptions .*|\w[\w ]* = .*)$", re.MULTILINE)
+
+
+def is_binary(path: str | os.PathLike[str]) -> bool:
+    """True for a file of machine code, by its first bytes or its name."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(8).startswith(BEGINNINGS) or os.fspath(path).endswith(SUFFIXES)
+    except OSError:
+        return False
+
+
+def ptx_inside(path: str | os.PathLike[str], entry: str | None) -> Source:
+    """The PTX in a binary; of several modules the one in which the entry is defined. Raises InputError."""
+    name = os.fspath(path)
+    modules = _modules(output_of("cuobjdump", ["-ptx", name], name))
+    if not modules:
+        hint = "compile with -arch=sm_90a or -gencode …,code=compute_90a, which keeps PTX, or give the PTX (nvcc -ptx)"
+        raise InputError(f"{name}: there is machine code only, and no PTX", hint=hint)
+    wanted = [text for text in modules if entry is not None and re.search(rf"\.entry\s+\w*{re.escape(entry)}\w*", text)]
+    if len(modules) > 1 and len(wanted) != 1:
+        entries = [found for text in modules for found in re.findall(r"\.entry\s+([\w$]+)", text)]
+        hint = "--entry NAME: " + ", ".join(dict.fromkeys(entries))
+        raise InputError(f"{name}: has {len(modules)} modules of PTX", hint=hint)
+    return decoded(f"<PTX of {name}>", (wanted or modules)[0].encode())
+
+
+def _modules(text: str) -> list[str]:
+    """The modules in what cuobjdump prints, each from its .version to the next report."""
+    starts = [found.start() for found in _VERSION.finditer(text)]
+    modules = []
+    for start, end in pairwise([*starts, len(text)]):
+        report = _REPORT.search(text, start, end)
+        modules.append(text[start : report.start() if report else end])
+    return modules

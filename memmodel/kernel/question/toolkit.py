@@ -1,0 +1,52 @@
+"""Programs of the CUDA toolkit: from the path, or from packages of pip.
+
+In: a name, arguments. Out: what the program printed. Raises InputError where there is none, or where it fails.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from memmodel.errors import InputError
+
+HOMES = ("/usr/local/cuda/bin",)
+PACKAGES = {
+    "nvcc": "nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl",
+    "cuobjdump": "nvidia-cuda-cuobjdump",
+}
+"""The packages of pip that bring a program."""
+
+LINES = 20
+"""Lines of what a program complains about that are shown."""
+
+
+def program(name: str) -> str | None:
+    """The path of a program; None if there is none."""
+    if (path := shutil.which(name)) is not None:
+        return path
+    spec = find_spec("nvidia")
+    places = spec.submodule_search_locations or () if spec else ()
+    found = (file for place in places for file in sorted(Path(place).glob(f"*/bin/{name}"), reverse=True))
+    homes = (Path(home, name) for home in HOMES)
+    return next((str(file) for file in (*found, *homes) if file.is_file()), None)
+
+
+def output_of(name: str, arguments: Sequence[str], about: str) -> str:
+    """Run a program. `about`: the file that it is for. Raises InputError."""
+    path = program(name)
+    if path is None:
+        raise InputError(f"{about}: {name} is needed, and was not found", hint=f"pip install {PACKAGES[name]}")
+    done = subprocess.run([path, *arguments], capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
+        more = [f"… and {len(said) - LINES} more lines"] if len(said) > LINES else []
+        raise InputError("\n".join([f"{about}: {name} says:", *said[:LINES], *more])[:MOST])
+    return done.stdout.decode("utf-8", "replace")
+
+
+MOST = 1_000
+"""Characters of a message."""

@@ -1,0 +1,168 @@
+"""CUDA C++ and binaries: what is compiled, found inside, and shown of the source. Programs of the toolkit are played by
+scripts; where nvcc is, it compiles a kernel too.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from memmodel.cli.app import app
+from memmodel.kernel.output.places import called, cuda_word, is_library, places
+from memmodel.kernel.output.sarif import sarif
+from memmodel.kernel.question.cuda_sources import parameter_names
+from memmodel.kernel.question.toolkit import program
+from memmodel.ptx.module.names import base_name, without_parameters
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import Location
+from memmodel.source import Source
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+RACY, FIXED = (EXAMPLES / "first" / f"reverse{suffix}.cu" for suffix in ("", "-fixed"))
+
+
+def run(*args: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["kernel", *map(str, args)])
+    return result.exit_code, result.output
+
+
+def play(folder: Path, name: str, script: str) -> None:
+    """Put a program of that name in front of all others."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def test_a_source_is_compiled_and_its_lines_are_shown(tmp_path: Path, tools: Path) -> None:
+    """The options reach the compiler, the launch stands in a comment of the source, and names are those of it."""
+    play(tools, "nvcc", f'echo "$@" > {tmp_path}/args\nfor out; do :; done; cp {EXAMPLES}/first/reverse.ptx "$out"')
+    (tmp_path / "k.cu").write_text('// memmodel: launch {"grid": 2, "block": 64}\n' + RACY.read_text())
+    code, output = run(tmp_path / "k.cu", "--set", "out=512", "--", "-O1", "-DX")
+    assert code == 1 and "  reverse.cu:6:3: st.shared.f32: writes" in output, output
+    assert "in line 37 of the PTX" in output and "the code is that of sm_90a" in output
+    said = (tmp_path / "args").read_text()
+    assert "-lineinfo -arch=sm_90a -O1 -DX" in said
+    assert "-arch=sm_90a" not in output
+    assert run(tmp_path / "k.cu", "--", "-arch=sm_80")[0] == 1
+    assert "sm_90a" not in (tmp_path / "args").read_text()
+
+
+def test_what_the_compiler_says_is_bad_input(tmp_path: Path, tools: Path) -> None:
+    play(tools, "nvcc", 'echo "k.cu(1): error: nonsense" >&2; exit 1')
+    (tmp_path / "k.cu").write_text("nonsense")
+    code, output = run(tmp_path / "k.cu")
+    assert code == 2 and "nvcc says:\nk.cu(1): error: nonsense" in output
+    assert run(RACY.with_suffix(".ptx"), "--", "-O3")[0] == 2
+
+
+def test_without_the_toolkit_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memmodel.kernel.question.toolkit.program", lambda name: None)
+    (tmp_path / "k.cubin").write_bytes(b"\x7fELF")
+    for file, package in (
+        (RACY, "pip install nvidia-cuda-nvcc"),
+        (tmp_path / "k.cubin", "pip install nvidia-cuda-cuob"),
+    ):
+        code, output = run(file)
+        assert code == 2 and package in output
+
+
+def test_ptx_inside_binaries(tmp_path: Path, tools: Path) -> None:
+    ptx = RACY.with_suffix(".ptx").read_text()
+    (tmp_path / "one").write_text(f"\nFatbin ptx code:\n================\narch = sm_80\n\n{ptx}\n")
+    (tmp_path / "none").write_text("\nFatbin elf code:\n================\narch = sm_80\n")
+    (tmp_path / "app").write_bytes(b"\x7fELF....")
+    play(tools, "cuobjdump", f"cat {tmp_path}/one")
+    assert run(tmp_path / "app", "--grid", 2, "--block", 64)[0] == 1
+    play(tools, "cuobjdump", f"cat {tmp_path}/one {tmp_path}/one")
+    code, output = run(tmp_path / "app")
+    assert code == 2 and "2 modules" in output and "reverse" in output
+    play(tools, "cuobjdump", f"cat {tmp_path}/none")
+    code, output = run(tmp_path / "app")
+    assert code == 2 and "machine code only" in output and "-arch" in output
+
+
+SOURCE = """
+// __global__ void scale(int wrong)
+template <typename T, int N>
+__global__ void __launch_bounds__(128) scale(const T* __restrict__ in, T (*out)[N], int n = f(1, 2), Map<int, 3> map) {}
+__global__ void plain(float *, int count);
+"""
+
+
+def test_names_of_parameters() -> None:
+    params = {"scale": 4, "plain": 2}
+    text = ".version 8.8\n.target sm_90\n.address_size 64\n" + "".join(
+        f".entry {name}({', '.join(f'.param .u32 p{at}' for at in range(count))}) {{ ret; }}\n"
+        for name, count in params.items()
+    )
+    entries = parse_module(Source("k.ptx", text)).entries
+    names = parameter_names(Source("k.cu", SOURCE), entries)
+    assert names["scale"][0] == "in" and names["scale"][2:] == ["n", "map"] and names["plain"] == ["", "count"]
+
+
+def test_names_of_cpp() -> None:
+    mangled = "_ZN2ns5scaleIfLi3EEEvPKT_i"
+    assert without_parameters(mangled) == "ns::scale<float, 3>" and base_name(mangled) == "scale"
+    assert without_parameters("kernel") == base_name("kernel") == "kernel"
+    assert called("_ZN4cuda3ptx3__413mbarrier_initIvEEvPmRKj") == "cuda::ptx::mbarrier_init()"
+
+
+INLINED = """.version 8.8
+.target sm_90
+.address_size 64
+.entry k() {
+.loc 2 18 3, function_name $L__info_string0, inlined_at 1 10 3
+bar.sync 1;
+.loc 1 11 3
+bar.sync 0;
+ret;
+}
+.file 1 "k.cu"
+.file 2 "/usr/local/cuda-13/include/cccl/cuda/__ptx/x.h"
+.section .debug_str
+{
+$L__info_string0:
+.b8 95,90,78,52,99,117,100,97,51,112,116,120,53,99,
+.b8 108,111,115,101,69,118,0
+
+}
+"""
+
+
+def test_the_source_comes_before_libraries_and_has_its_own_words() -> None:
+    body = parse_module(Source("<stdin>", INLINED.replace("53,99,", "53,99"))).functions["k"].body or ()
+    assert str(places(body[0].location)[0]) == "k.cu:10:3"
+    assert [cuda_word(instruction) for instruction in body[:2]] == ["cuda::ptx::close()", "__syncthreads()"]
+    assert is_library("x/cccl/y.h") and not is_library("include/mine.h")
+    assert str(places(Location("a.cu", 1, 1))[0]) == "a.cu:1:1"
+
+
+@pytest.mark.skipif(program("nvcc") is None or shutil.which("g++") is None, reason="needs nvcc and a C++ compiler")
+def test_nvcc_itself() -> None:
+    arguments = ("--grid", 2, "--block", 64, "--set", "in=512", "--set", "out=512", "--", "-arch=sm_80")
+    code, output = run(RACY, *arguments)
+    assert code == 1 and "reverse.cu:6:3: st.shared.f32" in output, output
+    code, output = run(FIXED, *arguments)
+    assert code == 0 and "without a size" not in output, output
+
+
+def test_the_log_begins_in_the_source() -> None:
+    from memmodel import check_kernel
+
+    text = RACY.with_suffix(".ptx").read_text().replace('"reverse.cu"', '"/elsewhere/reverse.cu"')
+    module = parse_module(Source("<PTX of reverse.cu>", text))
+    log = sarif([check_kernel(module, {"grid": 1, "block": 64})])
+    result = log["runs"][0]["results"][0]
+    uris = [place["physicalLocation"]["artifactLocation"]["uri"] for place in result["locations"]]
+    related = [place["physicalLocation"]["artifactLocation"]["uri"] for place in result["relatedLocations"]]
+    assert uris == ["file:///elsewhere/reverse.cu"] and not any("PTX" in uri for uri in related)
