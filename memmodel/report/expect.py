@@ -34,11 +34,11 @@ def expected_word(test: LitmusTest, model: str) -> str | None:
 
 
 def word_for(expectations: Sequence[Expectation], model: str) -> str | None:
-    """What the expectations of one question have for the model, as `expected_word` says."""
+    """What the expectations of one question have for the model, as `expected_word` says; else for the cat file of its
+    name."""
     known = (*OBSERVED, *FINDINGS)
-    for expectation in expectations:
-        if expectation.model != model:
-            continue
+    own = [expectation for expectation in expectations if expectation.model == model]
+    for expectation in own or [other for other in expectations if other.model == f"{model}.cat"]:
         for word in expectation.word.split("+"):
             if word not in known:
                 hint = suggestion(word, known, "`{}`") or "one of " + ", ".join(known)

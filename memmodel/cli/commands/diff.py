@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 @click.option(
     "--search", type=click.IntRange(1, 12), metavar="N", help="Try all programs of up to N instructions instead."
 )
+@click.option(
+    "--regressions",
+    metavar="DIR",
+    help="With --search: write the fewest programs that show every change, as tests with the answers of both models.",
+)
 @searching_options
 @show_option
 @guarded
@@ -60,6 +65,7 @@ def diff(
     no_cache: bool,
     include: tuple[str, ...],
     search: int | None,
+    regressions: str | None,
     searching: Searching,
     show: int,
 ) -> Exit:
@@ -80,6 +86,11 @@ def diff(
             memory=judging.memory,
             show=show,
             form=form,
+            regressions=regressions,
+        )
+    if regressions is not None:
+        raise InputError(
+            "--regressions writes programs of a search", hint="memmodel diff A B --search 4 --regressions DIR"
         )
     from memmodel.compare.judge import Sides
     from memmodel.engine import Options

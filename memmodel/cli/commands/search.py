@@ -103,6 +103,7 @@ def search_differences(
     memory: str | None = None,
     show: int = 10,
     form: str = "text",
+    regressions: str | None = None,
 ) -> Exit:
     """What `memmodel diff FIRST SECOND --search SIZE` does. Exit code 1: they differ; 3: stopped before the bound."""
     from memmodel.search.tasks import DifferenceTask, of_revision
@@ -121,8 +122,36 @@ def search_differences(
             say(f"{record['allows']} allows, {record['forbids']} forbids, {_what(record)}:")
             say(record["text"])
         _bound(progress, task, f"{task.first} and {second} differ", "no difference")
+    if regressions is not None:
+        _write_regressions(regressions, task.old or task.first, second, progress, form)
     _ended(progress, searching.resume)
     return _code(progress)
+
+
+def _write_regressions(folder: str, first: str | Model, second: str, progress: Progress, form: str) -> None:
+    """Write the tests that explain the differences, and say what they show."""
+    from memmodel import api
+    from memmodel.mutate.regressions import regressions
+
+    name = first if isinstance(first, str) else first.name
+    found = regressions(api.load(first), api.load(second), (name, second), progress.results)
+    os.makedirs(folder, exist_ok=True)
+    for test in found.tests:
+        write_text(os.path.join(folder, f"{test.name}.litmus"), test.text)
+    out = sys.stderr if form == "json" else None
+    for test in found.tests:
+        say(f"{os.path.join(folder, test.name)}.litmus: {' -> '.join(test.words)}; {second} {test.direction}", out)
+        for rule in test.shows or ("several changes together",):
+            say(f"  {rule}", out)
+    for rule in found.unseen:
+        say(f"no program that was found shows {rule}", out)
+    if found.unsaid:
+        say(f"{found.unsaid} of the programs differ in what no Expect line can say", out)
+    if found.tests:
+        models = [word for word in (name, second) if " " not in word]
+        commands = " and ".join(f"memmodel suite {folder} --model {word}" for word in models)
+        number = "1 test explains" if len(found.tests) == 1 else f"{len(found.tests)} tests explain"
+        say(f"{number} the difference: {commands}", out)
 
 
 def _markdown(progress: Progress, task: DifferenceTask, show: int) -> str:
