@@ -314,7 +314,7 @@ def fault(one: Input) -> str:
     WORST[one.argv[0]] = max(WORST.get(one.argv[0], 0.0), seconds)
     if code not in CODES:
         return f"exit code {code}: {(err or out)[-400:]}"
-    for sign in ("Traceback", "internal error", "\x1b", "\u202e", "\x85"):
+    for sign in ("Traceback", "internal error:", "internal error in ", "\x1b", "\u202e", "\x85"):
         if sign in err or (
             sign in out and one.argv[0] not in ("fmt", "ptx", "fix", "weaken") and "--fix" not in one.argv
         ):

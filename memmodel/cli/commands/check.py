@@ -111,7 +111,7 @@ def check(
 @include_option
 @guarded
 def outcomes(file: str, model: str, judging: Judging, json_out: str | None, include: tuple[str, ...]) -> Exit:
-    """List all final states, and which of them satisfy the condition."""
+    """List all final states, and which satisfy the condition."""
     from memmodel import api
     from memmodel.cli.models import hear
     from memmodel.limits import whole

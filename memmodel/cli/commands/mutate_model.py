@@ -60,7 +60,7 @@ def mutate_model(
     json_out: str | None,
     include: tuple[str, ...],
 ) -> Exit:
-    """EditKind one rule of a model at a time, and say which test notices.
+    """Edit one rule of a model at a time: which tests notice?
 
     An edit drops an operand, an exception, a filter, an operator, an axiom or a flag, or puts a name in the place of
     its sibling. It is told apart by the smallest test whose Expect line is no longer met. What no test tells apart is

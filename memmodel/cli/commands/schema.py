@@ -38,7 +38,7 @@ NAMES = {
 )
 @guarded
 def schema(name: str | None) -> Exit:
-    """Print the JSON Schema of an output; without a name, list them."""
+    """Print the JSON Schema of an output, or list them."""
     if name is None:
         for known, what in NAMES.items():
             say(f"{known:<12} {what}")

@@ -125,7 +125,11 @@ EXPLAINED = (
     (r"\.cas\.", ("false alarm",), "a cas that succeeds in no execution is taken to write"),
     (r"^\.tensor.*(?s:.*)\bbar", ("false alarm",), "a barrier of the kernel waits for warps that have no thread"),
     (LANES, ("other", "false alarm"), "the thread is lane 0, and a mask that leaves it out is undefined"),
-    (r"\bmapa\b", ("false alarm",), "an address that is no shared one has no rank, and nothing asks for it"),
+    (
+        r"\b(?:mapa|getctarank)\b",
+        ("false alarm",),
+        "an address that is no shared one has no rank, and nothing asks for it",
+    ),
     (r"%idesc", ("false alarm", "other"), "an instruction descriptor that nothing writes describes no shape"),
     (r"cluster\.wait", ("other",), "a wait at the cluster barrier without an arrive is undefined there, a hang here"),
 )
@@ -246,6 +250,8 @@ def run(
         for number, name in tests(count, seed, kind):
             if time.monotonic() - began > seconds:
                 break
+            if sum(figures.answers.values()) % 500 == 499:
+                say(f"so far: {dict(figures.answers.most_common())}")
             text = KINDS[name](number)
             compared = judged(text, folder)
             figures.add(name, text, compared)
