@@ -18,12 +18,13 @@ from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
 from memmodel.kernel.executions.consistent import execution_of
 from memmodel.kernel.executions.others import OtherReads
-from memmodel.kernel.executions.schedules import ALL, atomics, complete, schedules
+from memmodel.kernel.executions.schedules import ALL, atomics, complete, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.judging import RunJudge, problems
+from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.order.verdict import KernelReading
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
@@ -106,11 +107,17 @@ class OtherExecutions:
         matter = set(choices.chosen)  # grows while schedules are drawn
         all_ = complete(first, matter, wanted)
         bound = max(ALL, wanted) if all_ else wanted
-        upcoming = islice(schedules(case.entry, choices.base, first, matter, wanted), bound)
+        storing: list[LaunchTrace] = []
+
+        def drawn() -> Iterator[Schedule]:
+            yield from islice(schedules(case.entry, choices.base, first, matter, wanted), bound)
+            for trace in storing:
+                yield from with_stores(case.entry, choices.base, trace, matter, wanted)
+
         other_reads = OtherReads(case.entry, self.waits.polls.again)
         _note(other_reads, choices.base, representative, choices.chosen)
         known = set(first.choices)
-        for number, schedule in enumerate(upcoming, 1):
+        for number, schedule in enumerate(drawn(), 1):
             if case.effort.spent or report.enough:
                 all_ = False
                 break
@@ -124,6 +131,9 @@ class OtherExecutions:
             matter |= choices.chosen
             same = atomics(outcome, matter) == atomics(first, matter)
             all_ &= not outcome.infeasible and set(outcome.choices) <= known and same
+            if all_ and stores_matter(outcome, matter):
+                storing.append(outcome)
+                all_ = False
             _note(other_reads, schedule, self.judged(outcome, choices.chosen), choices.chosen)
         report.verdict.exhaustive = all_ and report.waits_are_sure
         self._with_other_reads(other_reads, choices.chosen)

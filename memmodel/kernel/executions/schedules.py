@@ -50,8 +50,7 @@ def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[in
     yield replace(base, backwards=True)
     for late in _unseen_writers(entry, run, real):
         yield replace(base, late=late, starves=True)
-    taken = sorted(number for kind, number in run.choices if kind is ChoiceKind.ATOMIC and number in real)
-    for number in sorted(taken, key=lambda at: not comes_back(entry, at))[:POLLED]:
+    for number in _taken(entry, run, real):
         yield replace(base, holding=frozenset([number]), starves=True)
     looks = [FIRST, LAST, *map(str, range(wanted))]
     looks = looks if any(kind is ChoiceKind.LOAD and number in real for kind, number in run.choices) else [""]
@@ -67,6 +66,23 @@ def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[in
         order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
         split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
         yield replace(base, order=order, split=split, looks=looking, looked=looked)
+
+
+def with_stores(
+    entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int], wanted: int
+) -> Iterator[Schedule]:
+    """Schedules where only another schedule than the first makes stores to the places of atomic operations, so that the
+    orders of these operations are not all: others come between an operation and the store.
+    """
+    for number in _taken(entry, run, real):
+        yield replace(base, holding=frozenset([number]), starves=True, backwards=True)
+    yield from islice(schedules(entry, base, run, real, wanted), wanted)
+
+
+def _taken(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> list[int]:
+    """Atomic operations after which a thread may be held back, those in loops first."""
+    taken = sorted(number for kind, number in run.choices if kind is ChoiceKind.ATOMIC and number in real)
+    return sorted(taken, key=lambda at: not comes_back(entry, at))[:POLLED]
 
 
 def _unseen_writers(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> Iterator[tuple[tuple[int, int], ...]]:

@@ -335,3 +335,26 @@ DONE:"""
 def test_a_loop_that_tests_a_phase_may_give_up(most: int) -> None:
     assert rules(judged(TESTS.format(most=most, otherwise=""))) == {"data-race"}
     assert judged(TESTS.format(most=most, otherwise="bra DONE;")).word == "undecided"
+
+
+TRIED = """
+@!%p0 bra OTHERS;
+atom.relaxed.gpu.global.cas.b32 %r5, [%d0], 0, 1;
+setp.ne.u32 %p2, %r5, 0;
+@%p2 st.global.u32 [%d0+64], 8;
+bra END;
+OTHERS: setp.eq.u32 %p1, %r0, 32;
+@!%p1 bra END;
+atom.acq_rel.gpu.global.cas.b32 %r5, [%d0], 0, 2;
+setp.eq.u32 %p3, %r5, 0;
+@%p3 ld.global.u32 %r6, [%d0+64];
+@%p3 st.release.gpu.global.u32 [%d0], 0;
+END:"""
+
+
+def test_a_store_that_only_another_schedule_makes() -> None:
+    """Thread 0 comes between the operation of the other thread and its store: two orders of operations are not all."""
+    verdict = judged(TRIED, init="zero")
+    assert (verdict.word, rules(verdict)) == ("findings", {"data-race"})
+    alone = judged(TRIED.replace("@%p3 ld.global.u32 %r6, [%d0+64];", ""), init="zero")
+    assert alone.word == "explored", "it is not known that these are all schedules"
