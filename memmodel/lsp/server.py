@@ -24,9 +24,6 @@ from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.lsp.document import BEGIN, Document, path_of
 from memmodel.lsp.worker import Asking
 
-QUICK = 5.0
-"""Seconds that a hover and its like may take."""
-
 REPAIR, WEAKEN = "memmodel: repair with the smallest change", "memmodel: drop or narrow what is not needed"
 
 
@@ -35,7 +32,8 @@ class ClientOptions:
     """What a client may choose, as its `initializationOptions`.
 
     `check`: tests are judged, not only parsed. `delay`: seconds without an edit before that. `effort`, `seconds` and
-    `memory` (bytes) bound each answer; `repair` are the seconds of a search for repairs.
+    `memory` (bytes) bound each answer; `repair`: seconds of a search for repairs; `quick`: those of a hover and its
+    like.
     """
 
     model: str = DEFAULT_MODEL
@@ -45,6 +43,7 @@ class ClientOptions:
     seconds: float = 10.0
     memory: int = 1 << 30
     repair: float = 20.0
+    quick: float = 5.0
 
     @staticmethod
     def of(settings: object) -> ClientOptions:
@@ -100,7 +99,7 @@ class Server(LanguageServer):
         if document is None:
             return None
         # A client takes questions back all the time: that is no reason to end the process that reads.
-        asked = asyncio.ensure_future(self.reader.ask(name, document, arguments, QUICK))
+        asked = asyncio.ensure_future(self.reader.ask(name, document, arguments, self.settings.quick))
         reply = await asyncio.shield(asked)
         return reply["answer"]
 
@@ -148,7 +147,7 @@ class Watch:
             return
         opened = self.server.opened(self.uri)
         version = opened.version if opened is not None else None
-        asked = await self.server.reader.ask("diagnostics", document, {}, QUICK)
+        asked = await self.server.reader.ask("diagnostics", document, {}, self.server.settings.quick)
         diagnostics = (
             asked["answer"] if asked["answer"] is not None else [_failed(asked.get("error", "this is no text"))]
         )
@@ -163,7 +162,7 @@ class Watch:
             await asyncio.wait_for(self.changed.wait(), settings.delay)
             return
         checking = asyncio.ensure_future(
-            self.server.judge.ask("check", document, self.server.budget(), 2 * settings.seconds + QUICK)
+            self.server.judge.ask("check", document, self.server.budget(), 2 * settings.seconds + settings.quick)
         )
         waiting = asyncio.ensure_future(self.changed.wait())
         try:
@@ -338,7 +337,7 @@ async def _resolve(server: Server, action: types.CodeAction) -> None:
         return
     seconds = server.settings.repair
     arguments = {**server.budget(), "what": "fix" if what == "fix" else "weaken", "seconds": seconds}
-    asked = await server.fixer.ask("repair", document, arguments, 2 * seconds + QUICK)
+    asked = await server.fixer.ask("repair", document, arguments, 2 * seconds + server.settings.quick)
     repair = asked["answer"] or {"edits": [], "title": "", "reason": asked.get("error") or "the text is no test"}
     if not repair["edits"]:
         _say(server, f"memmodel: {repair['reason'] or 'nothing to change'}")

@@ -19,7 +19,8 @@ from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import counted, outside, settle
 
 # Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
-z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
+with outside(lambda: None):  # a context that is half made complains when it is freed
+    z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
 
 FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""

@@ -56,7 +56,8 @@ def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reas
 def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
     waiting = [blocked for blocked in stopped if blocked != thread]
     names = [execution.frame.lowered.test.threads[blocked].name for blocked in waiting]
-    last = execution.frame.traces[thread].records[-1]
+    records = execution.frame.traces[thread].records
+    last = records[-1] if records else None
     if isinstance(last, BarrierRecord) and last.barrier.domain is Domain.COLUMNS:
         return Reason.NO_COLUMNS, "a dealloc before it, or fewer columns"
     own = {_barriers(execution, blocked) for blocked in (thread, *waiting)}

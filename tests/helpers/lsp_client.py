@@ -23,7 +23,7 @@ class Client:
             [sys.executable, "-m", "memmodel", "lsp", "--stdio"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environment,
         )  # fmt: skip
-        self.options = {"delay": 0.05, "seconds": PATIENCE, **options}
+        self.options = {"delay": 0.05, "seconds": PATIENCE, "quick": PATIENCE, **options}
         self.resolves = resolves
         self.answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self.told: queue.Queue[dict[str, Any]] = queue.Queue()

@@ -371,3 +371,9 @@ def test_an_explanation_is_about_the_accesses_that_the_condition_depends_on(cond
     else:
         ends = [at.text for at in (explained.stories[0].first, explained.stories[0].second) if at is not None]
     assert ends and all("s[1]" in text for text in ends)
+
+
+def test_a_thread_may_wait_before_it_has_done_anything() -> None:
+    test = "PTX t\n.shared .u32 x = 0;\nthread P0 @ cta 0, gpu 0 {\n    barrier.cluster.wait;\n}\nexists true\n"
+    found = api.explain(test, ask="exists hang")
+    assert found.stuck is not None and found.stuck.waiting[0].reason is Reason.COUNT
