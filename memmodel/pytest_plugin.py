@@ -1,4 +1,4 @@
-"""A plugin for pytest: litmus tests as test items, a fixture, and nothing at all without `--memmodel`.
+"""A plugin for pytest: litmus tests as test items with `--memmodel`, and fixtures for tests and for kernels.
 
 In: pytest's command line. Out: an item for each question of each `.litmus` file and each model that its Expect line
 names, and one for each property of a cat file. Settled here (docs/regression.md): the model file that `--memmodel`
@@ -9,7 +9,7 @@ to be as expected loads nothing of what judges.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,16 @@ import pytest
 if TYPE_CHECKING:
     from memmodel.cache.verdicts import Posed, Verdicts
     from memmodel.engine import Options
+    from memmodel.pytest_kernels import KernelChecks
     from memmodel.testing import Asserting
 
 _ENGINES = ("auto", "z3", "enumerate")
 
+_CHECKS = pytest.StashKey[list["KernelChecks"]]()
+_KERNEL_MARK = (
+    "memmodel_findings(*rules, kernel=None, accept=()): the rules that the kernels of a test break, or those of one "
+    "kernel; accept: words of verdicts that do as well as clean"
+)
 _MARKS = (
     "memmodel: a verdict of memmodel on a litmus test, or on a property of a model",
     "model(name): the model under which a litmus test is judged",
@@ -63,10 +69,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _KERNEL_MARK)
     if config.getoption("--memmodel"):
         for mark in _MARKS:
             config.addinivalue_line("markers", mark)
         config.pluginmanager.register(LitmusRun(config), "memmodel-collection")
+
+
+@pytest.fixture
+def memmodel_kernels(request: pytest.FixtureRequest) -> Iterator[KernelChecks]:
+    """Judges the kernels that a test launches through Triton, or hands over with `check` and `check_ptx`.
+
+    Each specialization is an item of the report. The marker `memmodel_findings` says what is expected to be found.
+    """
+    from memmodel.pytest_kernels import KernelChecks
+
+    checks = KernelChecks(request.node)
+    with checks.watching():
+        yield checks
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that has judged kernels fails by what is found in them."""
+    outcome = yield
+    checks = getattr(item, "funcargs", {}).get("memmodel_kernels")
+    if checks is not None:
+        item.stash[_CHECKS].append(checks)
+        checks.settle()
+        problem = checks.report(item)
+        if problem is not None:
+            pytest.fail(problem, pytrace=False)
+    return outcome
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """The kernels of a test follow it in the report."""
+    checks: list[KernelChecks] = []
+    item.stash[_CHECKS] = checks
+    outcome = yield
+    for judged in checks:
+        from memmodel.pytest_kernels import log_kernels
+
+        log_kernels(item, judged)
+    return outcome
 
 
 @pytest.fixture(scope="session")

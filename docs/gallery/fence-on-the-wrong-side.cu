@@ -1,4 +1,4 @@
-// The proxy fence stands in the thread that issues the copy, after the barrier, and covers only its own stores.
+// The proxy fence stands before the stores that it should cover, and not behind them.
 #include "steps.cuh"
 
 extern "C" __global__ void kernel(float* out, const float* in) {
