@@ -23,6 +23,7 @@ Extents = int | Sequence[int]
 APART, KEPT = 1 << 32, 4096
 """Distance between arrays that share no memory; the first keeps its place within so many bytes (its alignment)."""
 
+ADDRESS_BYTES = 8
 WIDE = ("u64", "b64", "s64")
 """Types of parameters that hold an address."""
 
@@ -106,6 +107,11 @@ def _kind(param: ModuleVariable) -> str:
     if param.pointer:
         return "pointer"
     return f"{param.size} bytes" if param.type == "b8" and param.size != 1 else param.type
+
+
+def _holds_address(param: ModuleVariable) -> bool:
+    """True for a parameter of eight bytes, whatever its type: a structure may be nothing but a pointer."""
+    return param.type in WIDE or (param.type == "b8" and param.size == ADDRESS_BYTES)
 
 
 def _arrays(value: object) -> list[object]:
@@ -212,8 +218,8 @@ class _Places:
         if isinstance(value, bytes | bytearray | ctypes.Structure):
             return {"type": "bytes", "hex": bytes(value).hex()}, []
         facts = self.facts(value)
-        if facts is not None and (facts.shape or param.type in WIDE):
-            if param.type not in WIDE:
+        if facts is not None and (facts.shape or _holds_address(param)):
+            if not _holds_address(param):
                 raise InputError(f"{name}: an array is handed to a parameter of type {_kind(param)}", param.span)
             return {"type": "u64", "value": self.address(value, facts)}, []
         return self._scalar(param, name, value), []

@@ -186,6 +186,12 @@ def test_strides_say_what_an_array_covers(
     assert (facts.bytes, facts.below) == (size, below)
 
 
+def test_a_structure_of_eight_bytes_may_be_a_pointer() -> None:
+    """The tensors of CuTe DSL whose shape is known are such structures."""
+    launch = launched(signature(".align 8 .b8").replace("p0", "p0[8]"), F((64,)))
+    assert launch.params[0].value == launch.buffers[0].address
+
+
 def test_numbers_get_the_width_of_their_parameter() -> None:
     launch = launched(
         signature(".u32", ".u64", ".f32", ".u8", ".u32", ".f64"), -1, 1 << 40, 1, True, ctypes.c_int(5), 0.5
