@@ -18,8 +18,8 @@ import pytest
 if TYPE_CHECKING:
     from memmodel.cache.verdicts import Posed, Verdicts
     from memmodel.engine import Options
-    from memmodel.pytest_kernels import KernelChecks
     from memmodel.testing import Asserting
+    from memmodel.triton.pytest_kernels import KernelChecks
 
 _ENGINES = ("auto", "z3", "enumerate")
 
@@ -82,7 +82,7 @@ def memmodel_kernels(request: pytest.FixtureRequest) -> Iterator[KernelChecks]:
 
     Each specialization is an item of the report. The marker `memmodel_findings` says what is expected to be found.
     """
-    from memmodel.pytest_kernels import KernelChecks
+    from memmodel.triton.pytest_kernels import KernelChecks
 
     checks = KernelChecks(request.node)
     with checks.watching():
@@ -110,7 +110,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     item.stash[_CHECKS] = checks
     outcome = yield
     for judged in checks:
-        from memmodel.pytest_kernels import log_kernels
+        from memmodel.triton.pytest_kernels import log_kernels
 
         log_kernels(item, judged)
     return outcome

@@ -50,19 +50,43 @@ def assert_clean(
 ) -> KernelVerdict:
     """One launch of a kernel is clean.
 
-    `compiled`: PTX, the path of a file with it, or what has it as `asm["ptx"]`. `args`, `grid`, `options`: as in
+    `compiled`: PTX, the path of a file with it, or what has it as `asm["ptx"]`. A kernel that Triton has compiled takes
+    the arguments of its function, constants included. `args`, `grid`, `options`: as in
     `check_ptx`. `accept`: words that do as well, such as `explored`: clean for the schedules that were looked at.
     """
     __tracebackhide__ = True
     from memmodel.kernel.check import check_ptx
     from memmodel.kernel.output.text import explain_kernel
 
+    if hasattr(compiled, "metadata") and hasattr(compiled, "src"):
+        return _triton_clean(compiled, args, grid, accept, options)
     asm = getattr(compiled, "asm", None)
     text = compiled if asm is None else asm["ptx"]
     verdict = check_ptx(text, grid=grid, args=args, **options)
     if verdict.word not in ("clean", *accept):
         raise AssertionError(f"expected: {' or '.join(('clean', *accept))}\n\n{explain_kernel(verdict)}")
     return verdict
+
+
+def _triton_clean(
+    kernel: Any,
+    args: Sequence[object] | Mapping[str, object],
+    grid: Extents,
+    accept: Sequence[str],
+    options: Mapping[str, Any],
+) -> KernelVerdict:
+    """As `assert_clean`, of a kernel that Triton has compiled."""
+    __tracebackhide__ = True
+    from memmodel.triton.calls import call_of
+    from memmodel.triton.judging import TritonJudge, TritonResults
+
+    names = kernel.src.fn.arg_names
+    bound = args if isinstance(args, Mapping) else dict(zip(names, args, strict=False))
+    sizes = (grid,) if isinstance(grid, int) else tuple(grid)
+    result = TritonJudge(kept=False, **options).result(call_of(kernel, sizes, bound))
+    TritonResults((result,)).assert_clean(*accept)
+    assert result.verdict is not None
+    return result.verdict
 
 
 class Asserting:

@@ -257,10 +257,13 @@ class TakeRegisters:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What an execution that comes here with `when` non-zero takes for granted; the verdict says so."""
+    """What an execution that comes here with `when` non-zero takes for granted; the verdict says so. `needs`: what it
+    takes to drop it.
+    """
 
     text: str
     when: Expr
+    needs: str = "an operand that the PTX ISA defines"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import triton.language as tl  # noqa: E402
 
 import memmodel.triton  # noqa: E402
 from memmodel import FakeArray as F  # noqa: E402
+from memmodel.triton.compiling import _target  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +137,17 @@ def test_launches_under_its_own_hooks() -> None:
         triton.runtime.driver.set_active(before)
     assert sorted(result.word for result in launches.results) == ["clean", "findings"], launches.results
     assert total.launch_metadata is None
+
+
+def test_a_compiled_kernel_is_asserted_to_be_clean() -> None:
+    from memmodel.testing import assert_clean
+
+    x, out = F((1000,)), F((1,))
+    with _target(("cuda", 90)):
+        good, bad = (total.warmup(x, out, 1000, BLOCK=256, ATOMIC=atomic, grid=(4,)) for atomic in (True, False))
+    assert assert_clean(good, (x, out, 1000, 256, True), (4,)).word == "clean"
+    with pytest.raises(AssertionError, match="data-race"):
+        assert_clean(bad, {"x_ptr": x, "out": out, "n": 1000}, 4)
 
 
 def test_the_pages_show_what_the_example_prints() -> None:

@@ -17,9 +17,16 @@ from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.addresses import cta_places
 from memmodel.program.expressions import Const
 from memmodel.program.ops import AtBarrier, Op
+from memmodel.program.warp_ops import Note, WarpOp
 from memmodel.ptx.vocabulary import Place, Scope, Sem
 
 _PAGE = "Parallel Synchronization and Communication Instructions: griddepcontrol"
+
+
+UNWATCHED = (
+    "what stands before this wait touches nothing that the launch before writes, and it writes what is read here"
+)
+"""What a verdict on a launch takes for granted that waits for the one before it."""
 
 
 def launch(call: Call) -> tuple[Op, ...]:
@@ -36,8 +43,13 @@ def wait(call: Call) -> tuple[Op, ...]:
     return (AtBarrier(Barrier(Half.WAIT, Domain.GRID), (Const(place.grid - 1),), None),)
 
 
+def alone(call: Call) -> tuple[Op | WarpOp, ...]:
+    """The same in a module: a launch is one grid. A wait for the one before it says that this one is not looked at."""
+    return (Note(UNWATCHED, Const(1), "a litmus test of both grids"),)
+
+
 def nothing(call: Call) -> tuple[Op, ...]:
-    """The same in a module: a launch is one grid, which no other one depends on."""
+    """The same in a module: no other grid is there that may begin."""
     return ()
 
 
@@ -104,6 +116,6 @@ ROWS = (
         "a wait for the ends of all threads of the grid before: what these did is seen, asynchronously or through any "
         "proxy but the tensormap proxy (and the read-only path). Without a grid before in the test, none",
         _PAGE,
-        lower_module=nothing,
+        lower_module=alone,
     ),
 )

@@ -90,9 +90,6 @@ from memmodel.program.warp_ops import (
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Space, Window
 
-WITHIN_THE_ISA = "an operand that the PTX ISA defines"
-"""What it takes to drop the assumption that an operand outside of its range means what compilers mean by it."""
-
 TEMPORARY_BITS = 128
 """Registers that only the steps of one instruction use hold every number that instructions have."""
 
@@ -339,7 +336,7 @@ class Interpreter:
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             values = holds(warp)
             if any(values[lane] for lane in lanes):
-                machine.run.assumed.setdefault(f"line {instruction.line}: {op.text}", WITHIN_THE_ISA)
+                machine.run.assumed.setdefault(f"line {instruction.line}: {op.text}", op.needs)
             return True
 
         return run

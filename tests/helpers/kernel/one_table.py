@@ -21,11 +21,11 @@ from memmodel.isa.lower import lower_test
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.row import Need, Spelling
 from memmodel.isa.table import HEADS
-from memmodel.kernel.check.conductor import entry_of
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.run import Scheduler
+from memmodel.kernel.question.entries import entry_of
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.litmus.parse import parse_litmus
