@@ -154,7 +154,14 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         Assign("0", coordinate(64)),
     ],
     "griddepcontrol.launch_dependents;": [],
-    "griddepcontrol.wait;": [],
+    "griddepcontrol.wait;": [
+        Note(
+            "what stands before this wait touches nothing that the launch before writes, "
+            "and it writes what is read here",
+            Const(1),
+            "a litmus test of both grids",
+        ),
+    ],
     "setmaxnreg.inc.sync.aligned.u32 232;": [TakeRegisters(232, more=True)],
     "nanosleep.u32 20;": [],
 }  # fmt: skip
