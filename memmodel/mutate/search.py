@@ -11,13 +11,14 @@ from memmodel.cat.syntax import Model
 from memmodel.mutate.edits import edited
 from memmodel.mutate.outcome import EditResult, Fate
 from memmodel.search.tasks import of_revision
-from memmodel.search.vocabulary import vocabulary
+from memmodel.search.vocabulary import Vocabulary
 from memmodel.search.work import run, workers
 
 
-def searched(result: EditResult, model: Model, name: str, size: int, jobs: int, seconds: float) -> EditResult:
+def searched(
+    result: EditResult, model: Model, name: str, size: int, words: Vocabulary, jobs: int, seconds: float
+) -> EditResult:
     """The result after a search among all programs of up to `size` instructions, in so many seconds."""
-    words = vocabulary(["core"])
     task = of_revision(edited(model, result.edit), name, words, size, False)
     progress = run(task, workers(jobs, None), seconds=min(seconds, 1e9), enough=bool)
     if progress.results:

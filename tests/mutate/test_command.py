@@ -140,3 +140,16 @@ def test_a_listing_judges_nothing(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "small.cat:4:9 Typed: without `[W]`" in result.output
     assert result.output.splitlines()[-1].startswith("small: ")
+
+
+def test_a_search_finds_a_program_where_no_test_does(tmp_path: Path) -> None:
+    model, _ = written(tmp_path, never="")
+    test = str(tmp_path / "LB.litmus")
+    words = ["--only", "Coherent", "--search", "2", "--vocabulary", "ld.weak,st.weak", "--jobs", "1", "--json", "-"]
+    edits = {edit["what"]: edit for edit in json.loads(run(model, test, *words).stdout)["edits"]}
+    found = edits["without `fr`"]
+    assert found["fate"] == "a program differs"
+    assert found["how"] == "2 instructions"
+    assert "exists (P0:r1 == 0 /\\ x == 1)" in found["program"]
+    assert edits["`loc` -> `vloc`"]["fate"] == "survives"
+    assert edits["`loc` -> `vloc`"]["how"].startswith("no difference up to 2 instructions")

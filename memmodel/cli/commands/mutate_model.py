@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from memmodel.cat.syntax import Model
     from memmodel.mutate.outcome import EditResult, Strength
+    from memmodel.search.vocabulary import Vocabulary
 
 
 @click.command("mutate-model")
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 @click.option("--each", type=Seconds(0.5, 1e6), default=20.0, show_default=True, help="Seconds of an engine's answer.")
 @click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
 @click.option("--search", type=click.IntRange(1, 12), metavar="N", help="Search programs for what no test tells apart.")
+@click.option(
+    "--vocabulary", "words", metavar="LIST", default="core", show_default=True, help="Instructions of a search."
+)
 @json_option
 @include_option
 @guarded
@@ -57,6 +61,7 @@ def mutate_model(
     each: float,
     resume: str | None,
     search: int | None,
+    words: str,
     json_out: str | None,
     include: tuple[str, ...],
 ) -> Exit:
@@ -74,9 +79,11 @@ def mutate_model(
     from memmodel.mutate.run import strength
     from memmodel.mutate.text import lines, record
     from memmodel.mutate.work import EditJudging
+    from memmodel.search.vocabulary import vocabulary
     from memmodel.workers import cores
 
     allow_includes(include)
+    tried = vocabulary([word.strip() for word in words.split(",") if word.strip()])
     known = loaded(model)
     edits = [edit for edit in edits_of(known.model) if not only or edit.rule in only]
     _known_rules(only, [edit.rule for edit in edits_of(known.model)])
@@ -99,7 +106,7 @@ def mutate_model(
             progress=report,
         )
     if search is not None:
-        result = replace(result, results=_searched(result, known.model, model, search, jobs or cores(), until))
+        result = replace(result, results=_searched(result, known.model, model, search, tried, jobs or cores(), until))
     if json_out is not None:
         write_json(json_out, record(result).json_values())
     if json_out != STANDARD_OUTPUT:
@@ -152,7 +159,9 @@ def _tests(tests: Sequence[str], expected: str | None) -> tuple[list[str], str |
     return [path for path, _ in speaking], expected
 
 
-def _searched(result: Strength, model: Model, name: str, size: int, jobs: int, until: float) -> list[EditResult]:
+def _searched(
+    result: Strength, model: Model, name: str, size: int, words: Vocabulary, jobs: int, until: float
+) -> list[EditResult]:
     """The results, with a search for each edit that no test tells apart."""
     from memmodel.mutate.outcome import Fate
     from memmodel.mutate.search import searched
@@ -161,7 +170,7 @@ def _searched(result: Strength, model: Model, name: str, size: int, jobs: int, u
     known = {}
     for number, survivor in enumerate(survivors):
         share = (until - monotonic()) / (len(survivors) - number)
-        known[id(survivor)] = searched(survivor, model, name, size, jobs, share)
+        known[id(survivor)] = searched(survivor, model, name, size, words, jobs, share)
     return [known.get(id(each), each) for each in result.results]
 
 

@@ -175,6 +175,8 @@ class Differences:
             return self._closures(bounds, node, other, either)
         if len(node.operands) == 2 and other in node.operands:
             rest = node.operands[1] if node.operands[0] == other else node.operands[0]
+            if node.op in COMMUTING and rest == other:
+                return self.algebra.empty(node.is_set)
             if node.op == "|":
                 return bounds.value(rest)
             if node.op == "\\" and node.operands[0] == other:
