@@ -192,6 +192,35 @@ class Logic:
                 self.require(-before, -variable)
             before = so_far
 
+    def replaced(self, formula: int, values: dict[int, int]) -> int:
+        """A formula with formulas in place of variables. `values`: of variables; what is worked out is added to it."""
+        children = self._children
+        values[TRUE] = TRUE
+        stack = [abs(formula)]
+        while stack:
+            node = stack[-1]
+            below = children[node]
+            if node in values or below is None:
+                values.setdefault(node, node)
+                stack.pop()
+                continue
+            missing = [abs(child) for child in below if abs(child) not in values]
+            if missing:
+                stack += missing
+                continue
+            values[node] = self.conj(values[child] if child > 0 else -values[-child] for child in below)
+            stack.pop()
+        return values[formula] if formula > 0 else -values[-formula]
+
+    def conjuncts(self, formula: int) -> tuple[int, ...]:
+        """What a formula is the conjunction of."""
+        below = self._children[formula] if formula > 0 else None
+        return (formula,) if below is None else below
+
+    def variables(self) -> list[tuple[int, str]]:
+        """Every variable with its name."""
+        return list(self._names.items())
+
     # ---- reading a valuation -------------------------------------------------------------------------------------
 
     def value(self, formula: int, known: dict[int, bool], variable: Callable[[int], bool]) -> bool:

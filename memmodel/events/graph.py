@@ -196,7 +196,7 @@ class EventGraph:
     exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its
     visit, the part that responds and the formula of its success. `cut`: loops that go round more often than the bound;
     `beyond`: what is not modelled. `footprints`: memory is cut at their ends, and at the ends of their scalars, when
-    the formula holds.
+    the formula holds. `chosen`: for a thread and a register of `Program.choices`, the variable that says that it is 1.
     """
 
     lowered: LoweredTest
@@ -217,6 +217,7 @@ class EventGraph:
     requests: dict[int, tuple[int, int]] = field(default_factory=dict)
     footprints: dict[Edges, int] = field(default_factory=dict)
     copies: list[Copied] = field(default_factory=list)
+    chosen: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended, self.exited, self.faulted = ([FALSE] * len(self.lowered.programs) for _ in range(3))

@@ -16,7 +16,7 @@ from memmodel.events.builder import Builder, CurrentStep, State
 from memmodel.events.graph import CommitMark, EventGraph, NotFollowed, StuckAt
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.loops import Loop, Loops
-from memmodel.events.values import ZERO, Deps, Value, constant, guard_deps, merge_deps, select
+from memmodel.events.values import ZERO, Cases, Deps, Value, constant, guard_deps, merge_deps, select
 from memmodel.litmus.syntax import Thread
 from memmodel.program.lowered import LoweredTest, Program, Step
 from memmodel.program.ops import (
@@ -72,7 +72,8 @@ class Walk:
     def _thread(self, number: int, thread: Thread, program: Program) -> dict[str, Value]:
         loops = self._loops[number]
         self._heads: dict[Loop, int] = {}
-        start = State(TRUE, {name: constant(value) for name, value in program.initial.items()}, {})
+        registers = {name: constant(value) for name, value in program.initial.items()} | self._chosen(number, program)
+        start = State(TRUE, registers, {})
         waiting: dict[tuple[int, ...], list[tuple[int, State]]] = {}
         order: list[tuple[int, ...]] = []
 
@@ -108,6 +109,16 @@ class Walk:
                 self._leave(loops, state, pc + 1)
                 arrive(pc + 1, state)
         return {}
+
+    def _chosen(self, number: int, program: Program) -> dict[str, Value]:
+        """The registers of which one of each group is 1."""
+        registers: dict[str, Value] = {}
+        for group in program.choices:
+            variables = [self._logic.var(name) for name in group]
+            self._logic.exactly_one(variables)
+            self._graph.chosen.update({(number, name): it for name, it in zip(group, variables, strict=True)})
+            registers |= {name: Value(Cases({1: it, 0: -it})) for name, it in zip(group, variables, strict=True)}
+        return registers
 
     def _final(self, number: int, at_end: dict[str, Value]) -> dict[str, Value]:
         """The registers of a thread at its end, or at the bad address where it stops."""

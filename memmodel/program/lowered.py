@@ -25,11 +25,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`labels` maps a label to the index of the step it stands before (len(steps): the end). `initial`: registers."""
+    """`labels` maps a label to the index of the step it stands before (len(steps): the end). `initial`: registers.
+
+    `choices`: groups of registers, one of each group is 1 at the start and the others are 0, and nothing says which. A
+    search has them, for a program that stands for many; only `events` can run it.
+    """
 
     steps: tuple[Step, ...]
     labels: Mapping[str, int]
     initial: Mapping[str, int]
+    choices: tuple[tuple[str, ...], ...] = ()
 
     def ops(self, index: int) -> list[Op]:
         """The ops of instruction number `index`."""

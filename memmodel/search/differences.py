@@ -69,7 +69,7 @@ class ModelPair:
             chosen = self._minimal(ready, left, self._differ)
             if chosen is not None:
                 specimen = ready.specimen(chosen)
-                yield self._shown(specimen, specimen.condition(ready.key(worlds, chosen)), mine, None, left.bit_count())
+                yield self.shown(specimen, specimen.condition(ready.key(worlds, chosen)), mine, None, left.bit_count())
 
     def _findings(self, ready: Ready, verdicts: Judgements) -> Iterator[Difference]:
         for mine, other in ((0, 1), (1, 0)):
@@ -78,7 +78,7 @@ class ModelPair:
                 left = ready.without_needless_fences(worlds)
                 chosen = self._minimal(ready, left, self._flags_differ)
                 if chosen is not None:
-                    yield self._shown(ready.specimen(chosen), "true", mine, flag, left.bit_count())
+                    yield self.shown(ready.specimen(chosen), "true", mine, flag, left.bit_count())
 
     def _minimal(self, ready: Ready, worlds: int, differ: Callable[[Specimen], bool]) -> tuple[int, ...] | None:
         """The plainest of these programs in which no smaller one differs."""
@@ -97,7 +97,7 @@ class ModelPair:
     def _flags_differ(self, specimen: Specimen) -> bool:
         return specimen.flags(self.models[0]) & set(self.flags) != specimen.flags(self.models[1]) & set(self.flags)
 
-    def _shown(self, specimen: Specimen, condition: str, mine: int, flag: str | None, spellings: int) -> Difference:
+    def shown(self, specimen: Specimen, condition: str, mine: int, flag: str | None, spellings: int) -> Difference:
         """A difference as a litmus test, confirmed by both engines."""
         allows, forbids = self.names[mine], self.names[1 - mine]
         question = f"exists ({condition})" if flag is None else "exists race" if "race" in flag else "exists (true)"

@@ -46,7 +46,7 @@ def sketches(vocabulary: Vocabulary, size: int) -> Iterator[Sketch]:
     accesses = vocabulary.accesses
     if vocabulary.most is not None and size > vocabulary.most:
         return
-    for lengths in _partitions(size, vocabulary.threads):
+    for lengths in partitions(size, vocabulary.threads):
         for names in product(range(len(accesses)), repeat=size):
             if not _sorted(lengths, names):
                 continue
@@ -57,7 +57,7 @@ def sketches(vocabulary: Vocabulary, size: int) -> Iterator[Sketch]:
                     yield from _seated(Sketch(threads), vocabulary)
 
 
-def _partitions(size: int, most: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
+def partitions(size: int, most: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
     """Lengths of threads, the longest first."""
     if size == 0:
         yield ()
@@ -65,7 +65,7 @@ def _partitions(size: int, most: int, largest: int | None = None) -> Iterator[tu
     if most == 0:
         return
     for first in range(min(size, largest or size), 0, -1):
-        for rest in _partitions(size - first, most - 1, first):
+        for rest in partitions(size - first, most - 1, first):
             yield (first, *rest)
 
 

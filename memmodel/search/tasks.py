@@ -16,10 +16,10 @@ from memmodel.search.properties import PropertyCheck, checks_to_show, load_prope
 from memmodel.search.sketches import Sketch
 from memmodel.search.synthesis import Synthesis
 from memmodel.search.vocabulary import Vocabulary
-from memmodel.search.work import HereAndNow, Record, run
+from memmodel.search.work import HereAndNow, Record, SketchTask, run
 
 
-def _models_key(*models: str | Model) -> str:
+def models_key(*models: str | Model) -> str:
     """The text of models, so that a kept result does not outlive a change."""
     import hashlib
 
@@ -31,7 +31,7 @@ def _models_key(*models: str | Model) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferenceTask:
+class DifferenceTask(SketchTask):
     """Finds programs on which two models differ. `old`: the first model, if it is of a revision; `text`: its digest."""
 
     first: str
@@ -44,7 +44,7 @@ class DifferenceTask:
 
     def key(self) -> str:
         return (
-            f"diff {self.first} {self.second} {_models_key(self.old or self.first, self.second)} {self.most} "
+            f"diff {self.first} {self.second} {models_key(self.old or self.first, self.second)} {self.most} "
             f"{self.outcomes} {self.vocabulary.text()}"
         )
 
@@ -58,7 +58,7 @@ class DifferenceTask:
 
 
 @dataclass(frozen=True, slots=True)
-class SynthesisTask:
+class SynthesisTask(SketchTask):
     """Finds outcomes that a model forbids and every relaxation of the program allows."""
 
     model: str
@@ -66,14 +66,14 @@ class SynthesisTask:
     most: int
 
     def key(self) -> str:
-        return f"synth {self.model} {_models_key(self.model)} {self.most} {self.vocabulary.text()}"
+        return f"synth {self.model} {models_key(self.model)} {self.most} {self.vocabulary.text()}"
 
     def judge(self, sketch: Sketch) -> list[Record]:
         return [asdict(forbidden) for forbidden in _synthesis(self.model).of(sketch, self.vocabulary, self.most)]
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyTask:
+class PropertyTask(SketchTask):
     """Finds programs on which a property fails, or examples of a property that says that something is possible."""
 
     property: str
@@ -82,7 +82,7 @@ class PropertyTask:
     most: int
 
     def key(self) -> str:
-        return f"verify {self.property} {self.model} {_models_key(self.model)} {self.most} {self.vocabulary.text()}"
+        return f"verify {self.property} {self.model} {models_key(self.model)} {self.most} {self.vocabulary.text()}"
 
     def judge(self, sketch: Sketch) -> list[Record]:
         return [
@@ -97,7 +97,7 @@ _COMPARISONS: dict[tuple[str, str, str, bool], ModelPair] = {}
 
 def of_revision(old: Model, second: str, vocabulary: Vocabulary, most: int, outcomes: bool) -> DifferenceTask:
     """The task that compares a model with what it was at a revision."""
-    return DifferenceTask(old.name, second, vocabulary, most, outcomes, old, _models_key(old))
+    return DifferenceTask(old.name, second, vocabulary, most, outcomes, old, models_key(old))
 
 
 @lru_cache(maxsize=4)

@@ -122,9 +122,10 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
             text = form.text
             if spot.use is not None:
                 ingredient, places = used(spot.use, vocabulary)
-                text, places = _reaching(
-                    it, thread, text, list(zip(ingredient.places, spot.use[1], strict=True)), places
-                )
+                homes = dict(it.homes)
+                where = list(zip(ingredient.places, spot.use[1], strict=True))
+                away = [homes[place] if it.is_far(thread, place) else None for place in where]
+                text, places = reaching(text, places, away)
                 value += "w" in ingredient.does or "u" in ingredient.does
                 last = before(body, at, vocabulary)
                 if form.data and last is None:
@@ -139,19 +140,13 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
     return threads
 
 
-def _reaching(
-    it: Draft, thread: int, text: str, where: Sequence[tuple[str, int]], names: list[str]
-) -> tuple[str, list[str]]:
-    """The text and the names of places, with those of other CTAs named so."""
-    far = [it.is_far(thread, place) for place in where]
-    if any(far):
+def reaching(text: str, names: Sequence[str], ctas: Sequence[int | None]) -> tuple[str, list[str]]:
+    """The text and the names of places, with those of another CTA (None: its own) named so."""
+    if any(cta is not None for cta in ctas):
         text = text.replace(".shared::cta", ".shared::cluster").replace(
             "expect_tx.relaxed.cta", "expect_tx.relaxed.cluster"
         )
-    homes = dict(it.homes)
-    return text, [
-        f"{name}@cta{homes[place]}" if away else name for name, place, away in zip(names, where, far, strict=True)
-    ]
+    return text, [name if cta is None else f"{name}@cta{cta}" for name, cta in zip(names, ctas, strict=True)]
 
 
 def value_of(ingredient: Ingredient, number: int) -> int:
@@ -204,6 +199,27 @@ def places_of(seats: Seats, vocabulary: Vocabulary) -> list[Place]:
     return places
 
 
+def declared(
+    places: Sequence[tuple[str, str, int]], seen: Sequence[tuple[Ingredient, list[str]]], vocabulary: Vocabulary
+) -> list[str]:
+    """The declarations of a program. `places`: class, name, and arrivals of an object; `seen`: what names them."""
+    lines = []
+    tiles = 0
+    for kind, name, count in places:
+        initial = _INITIAL + tiles if tiles else 0
+        if kind == TENSOR:
+            initial = 10 if vocabulary.wide else 0
+        tiles += kind in (TILE, SHARED)
+        pattern = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
+        lines.append(pattern.format(name=name, initial=initial, count=max(count, 1)))
+    lines += dict.fromkeys(
+        f"{names[0]}_alias aliases {names[0]};" for ingredient, names in seen if ingredient.name == "ld.alias"
+    )
+    if any(ingredient.name in ("tcgen05.mma", "wgmma") for ingredient, _ in seen):
+        lines.append(".shared .align 16 .u32 one[4] = {1};")
+    return lines
+
+
 def write(
     it: Draft,
     vocabulary: Vocabulary,
@@ -216,20 +232,8 @@ def write(
 ) -> str:
     """The litmus test of one program. `condition`: its last line."""
     lines = [f"PTX {name}", *([header] if header else []), ""]
-    tiles = 0
-    for (kind, place), count in used_places(it, vocabulary).items():
-        initial = _INITIAL + tiles if tiles else 0
-        if kind == TENSOR:
-            initial = 10 if vocabulary.wide else 0
-        tiles += kind in (TILE, SHARED)
-        declared = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
-        lines.append(declared.format(name=NAMES[kind][place], initial=initial, count=max(count, 1)))
-    seen = [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None]
-    lines += dict.fromkeys(
-        f"{names[0]}_alias aliases {names[0]};" for ingredient, names in seen if ingredient.name == "ld.alias"
-    )
-    if any(ingredient.name in ("tcgen05.mma", "wgmma") for ingredient, _ in seen):
-        lines.append(".shared .align 16 .u32 one[4] = {1};")
+    places = [(kind, NAMES[kind][place], count) for (kind, place), count in used_places(it, vocabulary).items()]
+    lines += declared(places, [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None], vocabulary)
     for number, (body, at) in enumerate(
         zip(lines_of(it, vocabulary, choice), places_of(seats, vocabulary), strict=True)
     ):

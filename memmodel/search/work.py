@@ -26,7 +26,6 @@ from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.vocabulary import Vocabulary
 from memmodel.workers import abandon, settle
 
-_CHUNK = 16
 NO_END = Budget(sys.maxsize, 1e9)
 """The budget of work that is not bounded in time."""
 _AHEAD = 4
@@ -37,7 +36,7 @@ Record = dict[str, Any]
 
 
 class Task(Protocol):
-    """What is asked of every sketch. It travels to workers as it is."""
+    """What is asked of every part of a search, such as a sketch. It travels to workers as it is."""
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -47,11 +46,35 @@ class Task(Protocol):
     def most(self) -> int:
         """The instructions of the largest ones."""
 
+    @property
+    def chunk(self) -> int:
+        """So many parts are judged together."""
+
+    @property
+    def first_only(self) -> bool:
+        """True if the search ends with the first result."""
+
     def key(self) -> str:
         """All that the results depend on."""
 
-    def judge(self, sketch: Sketch) -> list[Record]:
-        """The results of one sketch."""
+    def parts(self, size: int) -> list[Any]:
+        """What is judged for programs of so many instructions."""
+
+    def judge(self, part: Any) -> list[Record]:
+        """The results of one part."""
+
+
+class SketchTask:
+    """What is asked of every sketch."""
+
+    __slots__ = ()
+    vocabulary: Vocabulary
+    chunk = 16
+    first_only = False
+
+    def parts(self, size: int) -> list[Sketch]:
+        """The sketches of so many instructions."""
+        return list(sketches(self.vocabulary, size))
 
 
 @dataclass(slots=True)
@@ -75,18 +98,18 @@ class SearchWorkers(Protocol):
 
     count: int
 
-    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Any: ...
+    def submit(self, task: Task, chunk: Sequence[Any]) -> Any: ...
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]: ...
 
     def close(self) -> None: ...
 
 
-def judge_chunk(task: Task, chunk: Sequence[Sketch], budget: Budget = NO_END) -> list[Record]:
+def judge_chunk(task: Task, chunk: Sequence[Any], budget: Budget = NO_END) -> list[Record]:
     """What a worker does. Raises BudgetSpent."""
     try:
         with Limits(budget):
-            return [record for sketch in chunk for record in task.judge(sketch)]
+            return [record for part in chunk for record in task.judge(part)]
     except BudgetSpent as spent:
         raise BudgetSpent(str(spent)) from None  # one that travels between processes
     except MemoryError:
@@ -98,7 +121,7 @@ class HereAndNow:
 
     count = 1
 
-    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
+    def submit(self, task: Task, chunk: Sequence[Any]) -> Future[list[Record]]:
         future: Future[list[Record]] = Future()
         future.set_result(judge_chunk(task, chunk))
         return future
@@ -119,7 +142,7 @@ class Processes:
         self._budget = replace(NO_END, memory=whole // (count + 1), whole=Budget(memory=whole))  # one share is our own
         self._pool = ProcessPoolExecutor(count, initializer=settle, initargs=(_nothing,))
 
-    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
+    def submit(self, task: Task, chunk: Sequence[Any]) -> Future[list[Record]]:
         return self._pool.submit(judge_chunk, task, chunk, self._budget)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
@@ -154,7 +177,7 @@ class DaskCluster:
         self._client.wait_for_workers(workers, timeout=60)
         self.count = max(self.count, workers)
 
-    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Any:
+    def submit(self, task: Task, chunk: Sequence[Any]) -> Any:
         return self._client.submit(judge_chunk, task, chunk, pure=False, retries=3)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
@@ -249,9 +272,12 @@ def run(
         with Limits(budget):
             for size in range(1, task.most + 1):
                 _size(task, where, kept, progress, size, started + budget.seconds, report)
-                progress.bound = size
                 progress.seconds[size] = monotonic() - started
-                if enough([record for those in kept.done.values() for record in those]):
+                results = [record for those in kept.done.values() for record in those]
+                if results and task.first_only:
+                    break
+                progress.bound = size
+                if enough(results):
                     break
     except BudgetSpent as spent:
         late = monotonic() - started >= budget.seconds
@@ -278,9 +304,9 @@ def _size(
     report: Callable[[int, int, int], None],
 ) -> None:
     """All sketches of one size. Raises BudgetSpent."""
-    every = list(sketches(task.vocabulary, size))
+    every = task.parts(size)
     progress.sketches += len(every)
-    chunks = [(number, every[at : at + _CHUNK]) for number, at in enumerate(range(0, len(every), _CHUNK))]
+    chunks = [(number, every[at : at + task.chunk]) for number, at in enumerate(range(0, len(every), task.chunk))]
     todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])
     running: dict[Any, int] = {}
 
@@ -295,6 +321,9 @@ def _size(
             raise BudgetSpent
         for future in where.first(set(running), min(1.0, left)):
             number = running.pop(future)
-            kept.add(size, number, future.result())
+            results = future.result()
+            kept.add(size, number, results)
             report(size, sum(key[0] == size for key in kept.done), len(chunks))
+            if results and task.first_only:
+                return
         fill()

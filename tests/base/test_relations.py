@@ -10,11 +10,11 @@ from itertools import product
 
 import networkx as nx
 from helpers.examples import examples
-from helpers.full_encoding import FormulaAlgebra
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.encode.algebra import FormulaAlgebra
 from memmodel.encode.relations import Rel, Row, closure, cyclic, no_pairs
 from memmodel.enumeration.matrix import Shape
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import pytest
 from helpers.examples import examples
 from helpers.expressions import MOST_EVENTS, bodies, execution_of, executions, model_texts, parsed, restricted
-from helpers.full_encoding import FormulaAlgebra
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
 from memmodel.cat.syntax import Model, Name
 from memmodel.concrete.execution import Execution
+from memmodel.encode.algebra import FormulaAlgebra
 from memmodel.enumeration.code import ModelCode
 from memmodel.enumeration.matrix import Shape
 from memmodel.errors import InputError

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import permutations
 from pathlib import Path
 
 import pytest
-from helpers.places import ROOT
 
 from memmodel.cli import main
 from memmodel.search.sketches import Sketch, renamed, sketches
@@ -120,15 +118,3 @@ def test_every_placement_once() -> None:
     assert len({repr(placed(it, words)) for it in made}) == len(made)
     far = [it for it in made if it.seats and {cta for _, cta in it.homes} < {cta for _, _, cta in it.seats}]
     assert far, "some place is in another CTA than one of its users"
-
-
-# ---- the other way ---------------------------------------------------------------------------------------------------
-
-
-def test_z3_choosing_the_program_finds_as_many() -> None:
-    spec = importlib.util.spec_from_file_location("choose", ROOT / "benchmarks" / "choose.py")
-    assert spec and spec.loader
-    choose = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(choose)
-    found, whole = choose.chosen("sc", "ptx-6.0", 3, False, 60.0)
-    assert whole and len(found) == choose.grown("sc", "ptx-6.0", 3, False)

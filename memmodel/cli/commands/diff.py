@@ -52,6 +52,13 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="With --search: write the fewest programs that show every change, as tests with the answers of both models.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["listing", "solving"]),
+    default="listing",
+    show_default=True,
+    help="How programs are found: all of them are listed and judged, or Z3 is asked for a smallest one.",
+)
 @searching_options
 @show_option
 @guarded
@@ -66,6 +73,7 @@ def diff(
     include: tuple[str, ...],
     search: int | None,
     regressions: str | None,
+    by: str,
     searching: Searching,
     show: int,
 ) -> Exit:
@@ -81,6 +89,7 @@ def diff(
             search,
             searching,
             outcomes=outcomes,
+            by=by,
             jobs=jobs or 0,
             seconds=judging.timeout,
             memory=judging.memory,

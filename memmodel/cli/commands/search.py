@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from memmodel.cat.syntax import Model
+    from memmodel.search.solving.task import SolvingTask
     from memmodel.search.tasks import DifferenceTask
     from memmodel.search.vocabulary import Vocabulary
     from memmodel.search.work import Progress, Record, Task
@@ -98,6 +99,7 @@ def search_differences(
     searching: Searching,
     *,
     outcomes: bool = False,
+    by: str = "listing",
     jobs: int = 0,
     seconds: float | None = None,
     memory: str | None = None,
@@ -109,7 +111,13 @@ def search_differences(
     from memmodel.search.tasks import DifferenceTask, of_revision
 
     words = searching.vocabulary()
-    if isinstance(first, str):
+    task: DifferenceTask | SolvingTask
+    if by == "solving":
+        from memmodel.search.solving.task import SolvingTask
+
+        name, old = (first, None) if isinstance(first, str) else (first.name, first)
+        task = SolvingTask(name, second, words, size, outcomes, old)
+    elif isinstance(first, str):
         task = DifferenceTask(first, second, words, size, outcomes)
     else:
         task = of_revision(first, second, words, size, outcomes)
@@ -154,7 +162,7 @@ def _write_regressions(folder: str, first: str | Model, second: str, progress: P
         say(f"{number} the difference: {commands}", out)
 
 
-def _markdown(progress: Progress, task: DifferenceTask, show: int) -> str:
+def _markdown(progress: Progress, task: DifferenceTask | SolvingTask, show: int) -> str:
     """Differences as a comment on a change."""
     number, lines = len(progress.results), list[str]()
     verb = f"differ on {number} shape{'s' if number > 1 else ''}" if number else "do not differ"
@@ -371,6 +379,10 @@ def _explain(name: str, model: str, record: Record, draw: str | None) -> None:
 def _bound(progress: Progress, task: Task, positive: str, negative: str) -> None:
     """The last line: how many results there are, and how far the search came."""
     number = len(progress.results)
+    if number and task.first_only:
+        smallest = progress.results[0]["size"]
+        say(f"{positive}: the smallest programs have {smallest} instructions ({task.vocabulary.text()})")
+        return
     result = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
     say(f"{result}, {_reach(progress, task)}")
 

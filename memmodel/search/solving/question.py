@@ -1,0 +1,198 @@
+"""One question: of all programs of a layout and all their executions, which one do two models judge differently?
+
+In: ModelPair, Vocabulary, ThreadLayout. Out: `Difference`s. Z3 chooses the program together with the execution. What
+it finds is a candidate: another execution may have the same outcome. So the program is judged by itself, under both
+models, by the engines; if they say that the models agree on it, it is excluded, and the search goes on.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memmodel.answer import Budget
+from memmodel.base.logic import FALSE
+from memmodel.cat.evaluate.evaluator import Evaluator
+from memmodel.cat.evaluate.graph import ExpressionGraph
+from memmodel.cat.syntax import Check
+from memmodel.encode.algebra import FormulaValue
+from memmodel.errors import BudgetSpent
+from memmodel.search.differences import Difference, ModelPair
+from memmodel.search.programs import Specimen
+from memmodel.search.solving.folded import Folded, LaneAlgebra
+from memmodel.search.solving.layouts import ThreadLayout
+from memmodel.search.solving.orders import HiddenOrders
+from memmodel.search.solving.superposed import Superposed
+from memmodel.search.solving.wellformed import constrain
+from memmodel.search.text import Draft, Spot
+from memmodel.search.vocabulary import PLACED, Vocabulary
+from memmodel.solve.solver import Found, Solver
+
+DEEPER = 3
+"""A `let rec` is unfolded so often more than a layout has slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What would be a difference: the model with the number `mine` has it, the other has not. `flag` None: an outcome.
+
+    `formula`: that an execution is such; `other`: that the other model has it.
+    """
+
+    mine: int
+    flag: str | None
+    formula: int
+    other: int
+
+
+class ProgramQuestion:
+    """All programs of a layout, as one set of formulas.
+
+    `allowed`: for each model, that it allows the execution; `ends`: that all threads end. `rounds`: candidates that
+    were looked at; `refined`: those that another order refuted.
+    """
+
+    def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout, seconds: float = 1e9) -> None:
+        self.pair = pair
+        self.program = Superposed(vocabulary, layout)
+        self.folded = Folded(self.program)
+        self.logic = self.folded.logic
+        constrain(self.folded)
+        self.rounds = 0
+        self.allowed: list[int] = []
+        self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
+        self.goals = [goal for goal in self._goals() if goal.formula != FALSE]
+        self.solver = Solver(self.logic, Budget(sys.maxsize, seconds), time.monotonic())
+        self.ends = self.folded.graph.complete()
+        self.orders = HiddenOrders(self.folded)
+        self.refined = 0
+        self._last = self.logic.size
+
+    def _running(self) -> list[int]:
+        return [self.folded.runs.get(lane, FALSE) for lane in range(self.folded.count)]
+
+    def _goals(self) -> Iterator[Goal]:
+        """What may differ, in the order in which it is looked for."""
+        graph, logic = ExpressionGraph(), self.logic
+        evaluator: Evaluator[FormulaValue] = Evaluator(graph, self._algebra)
+        allowed, raised = self.allowed, []
+        for model in self.pair.models:
+            defined = graph.define(model.definitions)
+
+            def holds(check: Check, defined: list[int] = defined) -> int:
+                fails = self._algebra.fails(check.test, evaluator.value(graph.node(check.body, defined)))
+                return fails if check.negated else -fails
+
+            allowed.append(logic.conj(holds(check) for check in model.axioms))
+            raised.append({check.name: holds(check) for check in model.flags if check.name in self.pair.flags})
+        for mine, other in ((0, 1), (1, 0)):
+            yield Goal(mine, None, logic.both(allowed[mine], -allowed[other]), allowed[other])
+        for flag in self.pair.flags:
+            shows = [logic.both(allowed[number], raised[number][flag]) for number in (0, 1)]
+            for mine, other in ((0, 1), (1, 0)):
+                yield Goal(mine, flag, logic.both(shows[mine], -shows[other]), shows[other])
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def differences(self) -> list[Difference]:
+        """The differences of the first program that has some; none: the layout has no such program. Raises BudgetSpent.
+
+        Findings are compared where no outcome differs.
+        """
+        for goals in ([it for it in self.goals if it.flag is None], [it for it in self.goals if it.flag is not None]):
+            while goals:
+                result = self.solver.check([self.ends, self.logic.disj(goal.formula for goal in goals)])
+                if result is Found.UNKNOWN:
+                    raise BudgetSpent(self.solver.reason)
+                if result is Found.UNSAT:
+                    break
+                self.rounds += 1
+                goal = next(goal for goal in goals if self.solver.holds(goal.formula))
+                if goal.flag is None and self._other_order(goal):
+                    continue
+                specimen, literals = self.candidate()
+                if goal.flag is None or not self._shows_it_too(goal, literals):
+                    differences = list(self._judged(specimen))
+                    if differences:
+                        return differences
+                self.logic.require(*(-literal for literal in literals))
+        self._is_settled()
+        return []
+
+    def _shows_it_too(self, goal: Goal, program: list[int]) -> bool:
+        """True if the other model has the finding in another execution of the program."""
+        result = self.solver.check([*program, self.ends, goal.other])
+        if result is Found.UNKNOWN:
+            raise BudgetSpent(self.solver.reason)
+        return result is Found.SAT
+
+    def _other_order(self, goal: Goal) -> bool:
+        """True if the other model allows the candidate with another order of its writes and fences.
+
+        Then no program whose outcome it allows with this order of the slots is a candidate any more.
+        """
+        holds, orders = self.solver.holds, self.orders
+        fixed = [
+            variable if holds(variable) else -variable
+            for variable, name in self.logic.variables()
+            if variable not in orders.variables and not name.startswith("ladder") and variable <= self._last
+        ]
+        kept = self.solver.valuation()
+        result = self.solver.check([*fixed, self.ends, goal.other])
+        if result is Found.UNKNOWN:
+            raise BudgetSpent(self.solver.reason)
+        if result is Found.UNSAT:
+            self.solver.restore(kept)
+            return False
+        values, possible = orders.as_in(holds)
+        self.logic.require(-goal.formula, -possible, -self.logic.replaced(goal.other, values))
+        self.refined += 1
+        return True
+
+    def _is_settled(self) -> None:
+        """A `let rec` that is deeper than it was unfolded would have been cut short."""
+        if self._algebra.unsettled == FALSE:
+            return
+        result = self.solver.check([self.ends, self._algebra.unsettled])
+        if result is not Found.UNSAT:
+            raise BudgetSpent("a `let rec` of a model goes deeper than the search unfolds it")
+
+    def _judged(self, specimen: Specimen) -> Iterator[Difference]:
+        """How the models differ on one program, by the engines."""
+        outcomes = [specimen.outcomes(model) for model in self.pair.models]
+        for mine, other in ((0, 1), (1, 0)):
+            only = outcomes[mine] - outcomes[other]
+            if only:
+                condition = " /\\ ".join(f"{name} == {value}" for name, value in min(only)) or "true"
+                yield self.pair.shown(specimen, condition, mine, None, 1)
+        if self.pair.flags:
+            flags = [specimen.flags(model) & set(self.pair.flags) for model in self.pair.models]
+            for mine, other in ((0, 1), (1, 0)):
+                for flag in sorted(flags[mine] - flags[other]):
+                    yield self.pair.shown(specimen, "true", mine, flag, 1)
+
+    # ---- candidates --------------------------------------------------------------------------------------------------
+
+    def candidate(self) -> tuple[Specimen, list[int]]:
+        """The program of the solver's answer, and what it consists of."""
+        holds, words = self.solver.holds, self.program.vocabulary
+        threads: list[list[Spot]] = [[] for _ in self.program.layout.lengths]
+        literals: list[int] = []
+        homes: dict[tuple[str, int], int] = {}
+        accesses = [0] * len(threads)
+        for slot, options in enumerate(self.program.options):
+            number = next(n for n in range(len(options)) if holds(self.folded.holds(slot, n)))
+            option = options[number]
+            form = next(n for n in range(len(option.forms)) if holds(self.folded.form(slot, number, n)))
+            literals.append(self.folded.form(slot, number, form))
+            thread = self.program.slots[slot].thread
+            use = None if option.access is None else (option.access, tuple(site.number for site in option.sites))
+            index = accesses[thread] - (use is None)
+            accesses[thread] += use is not None
+            threads[thread].append(Spot(slot, index, use, (option.forms[form],)))
+            homes |= {(s.kind, s.number): s.cta for s in option.sites if s.kind in PLACED and s.cta is not None}
+        seats = self.program.layout.seats
+        draft = Draft(tuple(map(tuple, threads)), seats, tuple(sorted(homes.items())))
+        return Specimen(draft, words, (0,) * self.program.layout.number, seats), literals

@@ -1,0 +1,212 @@
+"""The search by solving: its formulas say of each program what the engines say, and it finds what listing finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from memmodel.base.resources import axioms_dir
+from memmodel.cli.app import app
+from memmodel.search.differences import ModelPair
+from memmodel.search.programs import Specimen
+from memmodel.search.solving.layouts import ThreadLayout, layouts
+from memmodel.search.solving.question import ProgramQuestion
+from memmodel.search.solving.task import SolvingTask
+from memmodel.search.tasks import DifferenceTask
+from memmodel.search.vocabulary import Vocabulary, vocabulary
+from memmodel.search.work import HereAndNow, run
+
+ONE_CTA = ((0, 0, 0), (0, 0, 0))
+TWO_CTAS = ((0, 0, 0), (0, 1, 1))
+
+
+def edited(directory: Path, rule: str) -> str:
+    """The default model with one rule changed."""
+    path = directory / "edited.cat"
+    path.write_text(f'"edited"\ninclude "{axioms_dir() / "ptx-9.4.cat"}"\n{rule}\n')
+    return str(path)
+
+
+# ---- one program at a time -----------------------------------------------------------------------------------------
+
+
+def random_programs(question: ProgramQuestion, count: int, choose: random.Random) -> Iterator[list[int]]:
+    """Programs of a layout, as the variables that hold."""
+    folded, solver = question.folded, question.solver
+    for _ in range(count):
+        wanted: list[int] = []
+        for slot, options in enumerate(question.program.options):
+            for number in choose.sample(range(len(options)), len(options)):
+                form = choose.randrange(len(options[number].forms))
+                if solver.check([*wanted, folded.form(slot, number, form)]).value == "sat":
+                    wanted.append(folded.form(slot, number, form))
+                    break
+        assert solver.check(wanted).value == "sat"
+        yield wanted
+
+
+def outcomes(question: ProgramQuestion, program: list[int], model: int) -> set[frozenset[int]]:
+    """What tells the outcomes of a program apart, by the formulas: whom answering reads read from, what tests return,
+    what is left in memory."""
+    folded, solver = question.folded, question.solver
+    shown = [
+        formula
+        for row in folded.base.communication.rf
+        for read, formula in row.items()
+        if (owner := folded.owners[read]) is not None
+        and (it := question.program.options[owner[0]][owner[1]].ingredient) is not None
+        and it.answers
+    ]
+    shown += [formula for cell in folded.base.communication.finals.values() for formula in cell.values()]
+    shown += folded.base.mbarriers.done.values()
+    found: set[frozenset[int]] = set()
+    barred: list[int] = []
+    while solver.check([*program, question.ends, question.allowed[model], *barred]).value == "sat":
+        true = [formula if solver.holds(formula) else -formula for formula in shown]
+        barred.append(-question.logic.conj(true))
+        found.add(frozenset(formula for formula in true if solver.holds(formula)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "lengths", "seats"),
+    [
+        ("ld,st,atom,fence.sc,fence.acq_rel", (3, 2), ONE_CTA),
+        ("ld,st,fence.sc,fence.acq_rel", (3, 3), TWO_CTAS),
+        ("ld.weak,ld.relaxed,st.data", (2, 2), ONE_CTA),
+        ("ld.shared,st.shared,arrive,wait,fence.acq_rel", (2, 2), ONE_CTA),
+        ("ld.weak,st.weak,bar", (2, 2), ONE_CTA),
+    ],
+)
+def test_the_formulas_say_of_a_program_what_the_engines_say(
+    words: str, lengths: tuple[int, ...], seats: tuple[tuple[int, int, int], ...]
+) -> None:
+    pair = ModelPair("sc" if "fence.sc" in words else "ptx-9.4", "ptx-9.3", outcomes=True)
+    question = ProgramQuestion(pair, vocabulary(words.split(",")), ThreadLayout(lengths, seats))
+    for program in random_programs(question, 6, random.Random(3)):
+        assert question.solver.check(program).value == "sat"
+        specimen, literals = question.candidate()
+        assert set(literals) == set(program)
+        for number, model in enumerate(pair.models):
+            engine = specimen.outcomes(model)
+            assert len(outcomes(question, program, number)) == len(engine), specimen.text("exists (true)")
+
+
+def test_programs_are_those_that_are_listed() -> None:
+    """Up to renaming, the programs of the formulas are those of the sketches: here those without a spelling."""
+    words = vocabulary(["ld.weak", "st.weak"], locations=2, spread=("one",))
+    pair = ModelPair("sc", "sc", outcomes=True)
+    made = set()
+    for layout in layouts(words, 4):
+        question = ProgramQuestion(pair, words, layout)
+        while question.solver.check([]).value == "sat":
+            specimen, literals = question.candidate()
+            made.add(bodies(specimen))
+            question.logic.require(*(-literal for literal in literals))
+    from memmodel.search.sketches import canonical, sketches
+
+    listed = {sketch.threads for sketch in sketches(words, 4)}
+    assert listed <= {canonical(threads, words.accesses) for threads in made}
+
+
+def bodies(specimen: Specimen) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]:
+    """The instructions of a program without spellings and fences."""
+    return tuple(tuple(spot.use for spot in body if spot.use is not None) for body in specimen.draft.threads)
+
+
+# ---- both ways -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Edit:
+    """`size`: of the smallest program that shows it; None: none does up to `most`."""
+
+    rule: str
+    words: str
+    size: int | None
+    most: int = 4
+    spread: tuple[str, ...] = ("cta",)
+    outcomes: bool = True
+    threads: int = 3
+    places: int = 2
+    scopes: tuple[str, ...] = ("cta", "gpu")
+
+
+COPIES = "copy.in,wait.acquire,ld.shared.weak"
+OBJECTS = "ld.shared.weak,st.shared.weak,arrive,wait"
+FENCED = "ld.weak,ld.relaxed,st.weak,st.release,fence.acq_rel"
+HANDED_OVER = "ld.weak,ld.acquire,st.weak,st.release"
+
+EDITS = {
+    "scope": Edit("override let in-scope = [strong] ; ext ; [strong]", "ld,st", 3),
+    "composition": Edit("override let thread-causality = po | synchronizes", HANDED_OVER, 4),
+    "fence": Edit("override let acquire-fence = (F & ACQ) \\ UNI", FENCED, 5, 5, scopes=("cta",)),
+    "dependency": Edit("override let dependency = 0", "ld.relaxed,st.data.relaxed", 4),
+    "barrier": Edit("override let barrier-sync = 0", "ld.weak,st.weak,bar", 4),
+    "phase": Edit("override let phase-release = 0", OBJECTS, 4, 4, ("one",), places=1),
+    "implicit": Edit("override let D3-implicit = WGMMA | CLC", COPIES, 3, 3, ("one",), places=1),
+    "far": Edit("override let D6-in-scope = sri", COPIES, 3, 3, ("cta", "cluster"), places=1),
+    "pipelined": Edit("override let D8-pipelined = MMA * CP", "tcgen05.mma,tcgen05.cp", 2, 2, ("one",)),
+    "race": Edit("override let racing = conflict \\ apart", "ld.relaxed,st.relaxed", 2, 2, outcomes=False),
+    "reformulated": Edit("override let observation = (observed ; rmw)* ; observed", "ld,st,atom.relaxed", None, 3),
+    "elsewhere": Edit("override let D8-pipelined = MMA * CP", "ld,st,fence.sc", None, outcomes=False),
+}  # fmt: skip
+
+
+def smallest(task: SolvingTask | DifferenceTask) -> int | None:
+    """The size of the smallest program that the models tell apart."""
+    results = run(task, HereAndNow(), enough=bool).results
+    return min((int(record["size"]) for record in results), default=None)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_solving_finds_what_listing_finds(name: str, tmp_path: Path) -> None:
+    it = EDITS[name]
+    searched: Vocabulary = vocabulary(it.words.split(","), it.scopes, it.threads, it.places, it.spread)
+    model = edited(tmp_path, it.rule)
+    assert smallest(SolvingTask("ptx-9.4", model, searched, it.most, it.outcomes)) == it.size
+    assert smallest(DifferenceTask("ptx-9.4", model, searched, it.most, it.outcomes)) == it.size
+
+
+def test_as_many_programs_are_found() -> None:
+    """Of models that differ in much, too: there other orders of the writes refute most candidates."""
+    words = vocabulary(["ld.weak", "ld.relaxed", "st.weak", "st.relaxed"], ["gpu"], 3, 1, ["one"])
+    pair = ModelPair("sc", "ptx-6.0", outcomes=True)
+    made: set[object] = set()
+    for layout in layouts(words, 3):
+        question = ProgramQuestion(pair, words, layout)
+        while question.differences():
+            specimen, literals = question.candidate()
+            question.logic.require(*(-literal for literal in literals))
+            threads = [tuple((spot.use, spot.forms) for spot in body) for body in specimen.draft.threads]
+            made.add(min(permutations(threads), key=repr))
+    listed = run(DifferenceTask("sc", "ptx-6.0", words, 3, True), HereAndNow()).results
+    assert len(made) == sum(int(record["spellings"]) for record in listed) > 10
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+
+def test_the_command(tmp_path: Path) -> None:
+    model = edited(tmp_path, EDITS["scope"].rule)
+    command = ["diff", "ptx-9.4", model, "--search", "4", "--by", "solving", "--jobs", "1", "--outcomes"]
+    differ = CliRunner().invoke(app, command)
+    assert differ.exit_code == 1, differ.output
+    assert "the smallest programs have 3 instructions" in differ.output
+    same = CliRunner().invoke(app, ["diff", "ptx-9.4", "ptx-9.4", "--search", "2", "--by", "solving", "--jobs", "1"])
+    assert same.exit_code == 0, same.output
+    assert "no difference, up to 2 instructions" in same.output
+
+
+def test_time_that_runs_out_is_no_answer(tmp_path: Path) -> None:
+    model = edited(tmp_path, EDITS["composition"].rule)
+    command = ["diff", "ptx-9.4", model, "--search", "8", "--by", "solving", "--timeout", "1", "--jobs", "1"]
+    result = CliRunner().invoke(app, [*command, "--vocabulary", "ld.weak,st.weak,atom", "--outcomes"])
+    assert result.exit_code == 3, result.output
+    assert "seconds ran out" in result.output
