@@ -37,7 +37,9 @@ class KernelPlaceRecord(JsonRecord):
 
 
 class KernelFindingRecord(JsonRecord):
-    """Something wrong in a launch. `count`: how many pairs of classes are alike; `way`: how far something leads."""
+    """Something wrong in a launch. `count`: how many pairs of classes are alike; `way`: how far something leads;
+    `ignored`: why it does not count, if a comment or a baseline says so.
+    """
 
     rule: str
     kind: str
@@ -49,6 +51,7 @@ class KernelFindingRecord(JsonRecord):
     missing: str
     places: tuple[KernelPlaceRecord, ...]
     way: tuple[KernelPlaceRecord, ...]
+    ignored: str | None = None
 
 
 class KernelReadingRecord(JsonRecord):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.base.resources import JOINED
+from memmodel.cli.commands.kernels import judge_all
 from memmodel.cli.commands.mutations import mutate as mutations
 from memmodel.cli.commands.mutations import show_table
 from memmodel.cli.exits import Exit, guarded, say, write_json
@@ -52,7 +53,13 @@ class WithCompilerOptions(click.Command):
 
 
 @click.command(cls=WithCompilerOptions)
-@click.argument("file", metavar="FILE [-- NVCC OPTIONS]", help="PTX, CUDA C++, or a binary; - is standard input.")
+@click.argument(
+    "files",
+    metavar="FILE… [-- NVCC OPTIONS]",
+    nargs=-1,
+    required=True,
+    help="PTX, CUDA C++, binaries; - is standard input.",
+)
 @click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers; all, or in part.")
 @click.option("--grid", metavar="X,Y,Z", help="CTAs of the launch.")
 @click.option("--block", metavar="X,Y,Z", help="Threads of a CTA.")
@@ -65,7 +72,9 @@ class WithCompilerOptions(click.Command):
     metavar="NAME=VALUE",
     help="A parameter, by name or number: a number; of a pointer the bytes of its buffer, zero, iota. May be repeated.",
 )
-@click.option("--entry", metavar="NAME", help="Default: what the launch says.")
+@click.option(
+    "--entry", "entries", multiple=True, metavar="NAME", help="Default: what the launch says. May be repeated."
+)
 @one_model_option
 @click.option(
     "--assume", metavar="READING,...", help="Judge with these readings at once, such as D3-implicit,D4ab-no-fences."
@@ -90,7 +99,14 @@ class WithCompilerOptions(click.Command):
 @click.option("--unwritten", is_flag=True, help="Find reads of shared memory that nothing in the launch writes.")
 @click.option("--mutate", is_flag=True, help="Remove or weaken every synchronization in turn; is that noticed?")
 @click.option("--fix", is_flag=True, help="Which small changes of the text end all findings? Printed as diffs.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes for --mutate.")
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Processes: for several kernels, for --mutate.",
+)
 @json_option
 @click.option("--sarif", "sarif_out", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
 @click.option("--litmus", metavar="DIR", help="Write a litmus test that shows it for each finding.")
@@ -99,18 +115,21 @@ class WithCompilerOptions(click.Command):
 @timeout_option
 @memory_option
 @include_option
+@click.option("--short", is_flag=True, help="One line about each kernel: its words and their order stay as they are.")
+@click.option("--baseline", metavar="FILE", help="Findings listed there, with their reasons, do not count.")
+@click.option("--write-baseline", metavar="FILE", help="List all findings there; the reasons are to be filled in.")
 @click.option("--init-launch", is_flag=True, help="Print a launch description to fill in.")
 @click.option("--launch-schema", is_flag=True, help="Print the JSON schema of launch descriptions.")
 @guarded
 def kernel(
-    file: str,
+    files: tuple[str, ...],
     launch: str | None,
     grid: str | None,
     block: str | None,
     cluster: str | None,
     dynamic_shared: int | None,
     values: tuple[str, ...],
-    entry: str | None,
+    entries: tuple[str, ...],
     model: str,
     assume: str | None,
     cta: tuple[str, ...],
@@ -131,6 +150,9 @@ def kernel(
     timeout: float | None,
     memory: str | None,
     include: tuple[str, ...],
+    short: bool,
+    baseline: str | None,
+    write_baseline: str | None,
     init_launch: bool,
     launch_schema: bool,
 ) -> Exit:
@@ -144,13 +166,19 @@ def kernel(
     from memmodel.kernel.check import check_kernel
     from memmodel.limits import whole
 
-    compiler = tuple(click.get_current_context().meta.get(COMPILER, ()))
+    context = click.get_current_context()
+    compiler = tuple(context.meta.get(COMPILER, ()))
+    if len(files) > 1 or len(entries) > 1:
+        return judge_all(context, files, entries, jobs, compiler)
+    file, entry = files[0], next(iter(entries), None)
     if launch_schema or init_launch:
         return _printed(file, entry, compiler, schema=launch_schema)
     words = _words(grid, block, cluster, dynamic_shared, values)
     cat.settle(include, kept=True)
     if assume is not None:
         model = JOINED.join((model, *assume.split(",")))
+    if (fix or mutate) and (short or baseline or write_baseline):
+        raise InputError("--short and baselines do not go with --fix and --mutate")
     if fix and (mutate or readings or litmus or any_grid or any_trips):
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:
@@ -164,6 +192,7 @@ def kernel(
         return code
     cost = parse_budget(budget, timeout or SECONDS, memory)
     looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
+    out.short = file if short else ""
     with whole(cost):
         if fix:
             repairs = _repairs(
@@ -174,6 +203,7 @@ def kernel(
             file, launch, entry=entry, words=words, compiler=compiler, model=model, ctas=looked_at, readings=readings,
             schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
             any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, told=out.verdict,
+            baseline=baseline, write_baseline=write_baseline,
         )  # fmt: skip
         return out.rest(verdict)
 
@@ -243,23 +273,27 @@ class _Output:
         self._json, self._sarif, self._statistics = json_out, sarif_out, statistics
         self._text = "-" not in (json_out, sarif_out)
         self._notes = 0
+        self.short = ""
+        """The file, if only one line is printed about its kernel."""
 
     def verdict(self, verdict: KernelVerdict) -> None:
         """A verdict on the launch stands."""
         from memmodel.kernel.output.text import lines
 
         self._notes = len(verdict.notes)
-        if self._text:
+        if self._text and not self.short:
             say("\n".join(lines(verdict, statistics=self._statistics)))
         self._write(verdict, None)
 
     def rest(self, verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> Exit:
         """What is said beyond the verdict; the exit code."""
-        from memmodel.kernel.output.text import beyond, repair_lines
+        from memmodel.kernel.output.text import beyond, repair_lines, short
 
         more = [f"note: {note}" for note in verdict.notes[self._notes :]] + beyond(verdict)
         more += [] if repairs is None else repair_lines(repairs)
-        if self._text and more:
+        if self._text and self.short:
+            say(short(verdict, self.short))
+        elif self._text and more:
             say("\n".join(more))
         self._write(verdict, repairs, last=True)
         if repairs is not None and repairs.signal is not None:

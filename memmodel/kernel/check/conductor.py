@@ -7,6 +7,7 @@ files.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.choices import open_choices
 from memmodel.kernel.check.executions import OtherExecutions
 from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
+from memmodel.kernel.check.ignoring import baseline_of, ignored
 from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
@@ -36,6 +38,7 @@ from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
 from memmodel.limits import Limits, available
+from memmodel.output import write_text
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 
@@ -57,6 +60,8 @@ def check_kernel(
     any_trips: bool = False,
     unwritten: bool = False,
     told: Callable[[KernelVerdict], None] | None = None,
+    baseline: str | None = None,
+    write_baseline: str | None = None,
 ) -> KernelVerdict:
     """Judge one launch of a kernel, in a file or in a module that was read.
 
@@ -68,7 +73,8 @@ def check_kernel(
     `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
     the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
     verdict holds for any grid and any trip count. `unwritten`: find
-    reads of shared memory that nothing writes. `told`: is given the verdict before that.
+    reads of shared memory that nothing writes. `told`: is given the verdict before that. `baseline`:
+    a file with findings that do not count; `write_baseline`: where to write one with all that are left.
     """
     loaded = load_model(model)
     asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
@@ -78,7 +84,18 @@ def check_kernel(
         any_grid=any_grid, any_trips=any_trips, unwritten=unwritten,
     )  # fmt: skip
     case = KernelCase(module, asked.entry, read, loaded, options)
-    kernel = judged(case, budget, told)
+    known = ignored(asked.entry, baseline)
+
+    def tell(verdict: KernelVerdict) -> None:
+        known.apply(verdict)
+        if told is not None:
+            told(verdict)
+
+    kernel = judged(case, budget, tell)
+    known.apply(kernel.verdict)
+    kernel.verdict.notes += [*known.notes(), *known.stale(kernel.verdict)]
+    if write_baseline is not None:
+        write_text(write_baseline, json.dumps(baseline_of(kernel.verdict, known), indent=1) + "\n")
     kernel.verdict.notes += beyond_the_module(module)
     if litmus is not None:
         from memmodel.kernel.export.litmus import write_tests  # loads the engines of litmus tests

@@ -50,8 +50,8 @@ class FindingPlace:
 class KernelFinding:
     """Something wrong, with its places. `count`: pairs of classes that are alike.
 
-    `reason`, `missing`: what would order them; `way`: how far the order leads. `events`, `steps`: the numbers of sides
-    and way in the graph that was judged.
+    `ignored`: why it does not count, if a comment or a baseline says so. `reason`, `missing`: what would order them;
+    `way`: how far the order leads. `events`, `steps`: the numbers of sides and way in the graph that was judged.
     """
 
     rule: str
@@ -65,6 +65,7 @@ class KernelFinding:
     way: tuple[FindingPlace, ...] = ()
     events: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
+    ignored: str = ""
 
     @property
     def key(self) -> FindingKey:
@@ -156,7 +157,7 @@ class KernelVerdict:
     @property
     def serious(self) -> list[KernelFinding]:
         """The findings that change the verdict."""
-        return [finding for finding in self.findings if not finding.harmless]
+        return [finding for finding in self.findings if not finding.harmless and not finding.ignored]
 
     @property
     def equal_stores(self) -> frozenset[int]:

@@ -85,6 +85,7 @@ def finding(reported: KernelFinding) -> KernelFindingRecord:
         missing=reported.missing,
         places=tuple(map(_side, reported.sides)),
         way=tuple(map(_side, reported.way)),
+        ignored=reported.ignored or None,
     )
 
 

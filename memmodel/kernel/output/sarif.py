@@ -75,6 +75,7 @@ def _result(verdict: KernelVerdict, finding: KernelFinding) -> dict[str, Any]:
         "locations": sides[:1],
         "relatedLocations": [{"id": number, **place} for number, place in enumerate([*sides[1:], *related], 1)],
         "partialFingerprints": {"finding/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
+        **({"suppressions": [{"kind": "external", "justification": finding.ignored}]} if finding.ignored else {}),
     }
 
 

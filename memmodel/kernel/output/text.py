@@ -24,11 +24,14 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     text = [headline(verdict)]
     if statistics:
         text += figures(verdict)
-    grouped = sorted(groups(verdict.findings), key=lambda group: group.first.harmless)
+    shown = [finding for finding in verdict.findings if not finding.ignored]
+    grouped = sorted(groups(shown), key=lambda group: group.first.harmless)
     for group in grouped[:SHOWN]:
         text += _finding(group)
     if len(grouped) > SHOWN:
         text.append(f"and {len(grouped) - SHOWN} more findings")
+    for group in groups(finding for finding in verdict.findings if finding.ignored):
+        text.append(f"ignored: {_short(group)}: {group.first.ignored}")
     if verdict.choices:
         number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
         text.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
@@ -104,6 +107,22 @@ def headline(verdict: KernelVerdict) -> str:
     }  # fmt: skip
     word = words.get(verdict.word, verdict.word)
     return f"{word}: {short_name(verdict.entry)}, grid {grid}, block {block}, {which}, under {verdict.model}"
+
+
+def short(verdict: KernelVerdict, file: str) -> str:
+    """One line about a kernel. Its words and their order are a promise (docs/kernels.md): the word of the verdict, the
+    entry, the file, and for each group of findings that count, sorted, its rule and the lines of its places.
+    """
+    found = {
+        f"{group.first.rule}@{'+'.join(_brief(side) for side in group.first.sides)}"
+        for group in groups(verdict.serious)
+    }
+    return " ".join([verdict.word, verdict.entry, file, *sorted(found)])
+
+
+def _brief(side: FindingPlace) -> str:
+    own = next(iter(places(side.instruction.location)), None)
+    return f"{own.file}:{own.line}" if own is not None else f"line:{side.instruction.line}"
 
 
 def short_name(entry: str) -> str:

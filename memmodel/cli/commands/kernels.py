@@ -1,0 +1,102 @@
+"""Several kernels at once: each is judged by a process of its own, so that one costs the others nothing.
+
+In: the command as it was typed, files, entries. Out: what each process says, in order; one JSON list, one SARIF log,
+one baseline; the worst exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from memmodel.cli.exits import Exit, complain, give, worst, write_json
+from memmodel.errors import InputError
+from memmodel.source import STANDARD_INPUT
+
+OUTPUTS = ("json_out", "sarif_out", "write_baseline")
+APART = ("files", "entries", "jobs", *OUTPUTS)
+"""Parameters of the command that are not handed on as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRun:
+    """One kernel: what its process said, and its exit code."""
+
+    code: int
+    text: str
+    errors: str
+
+
+def judge_all(
+    context: click.Context, files: Sequence[str], entries: Sequence[str], jobs: int, compiler: Sequence[str]
+) -> Exit:
+    """Judge every entry of every file. Raises InputError."""
+    if STANDARD_INPUT in files:
+        raise InputError("standard input is one kernel, and several are asked for")
+    options = list(_options(context))
+    asked = list(product(files, entries or (None,)))
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        wanted = [name for name in OUTPUTS if context.params[name]]
+        outputs = [[(name, f"{folder}/{name}{number}") for name in wanted] for number in range(len(asked))]
+        judged = [
+            pool.submit(_run, options, file, entry, compiler, paths)
+            for (file, entry), paths in zip(asked, outputs, strict=True)
+        ]
+        codes = []
+        for future in judged:
+            run = future.result()
+            if "-" not in (context.params["json_out"], context.params["sarif_out"]):
+                give(run.text)
+            if run.errors.strip():
+                complain(run.errors.rstrip("\n"))
+            codes.append(Exit(run.code) if run.code in set(Exit) else Exit.INTERNAL)
+        for name in wanted:
+            written = [Path(folder, f"{name}{number}") for number in range(len(asked))]
+            data = [json.loads(path.read_text(encoding="utf-8")) for path in written if path.exists()]
+            write_json(context.params[name], _joined(name, data))
+    return worst(codes)
+
+
+def _run(
+    options: Sequence[str], file: str, entry: str | None, compiler: Sequence[str], outputs: Sequence[tuple[str, str]]
+) -> KernelRun:
+    flags = {"json_out": "--json", "sarif_out": "--sarif", "write_baseline": "--write-baseline"}
+    command = [sys.executable, "-m", "memmodel", "kernel", *options]
+    command += [word for name, path in outputs for word in (flags[name], path)]
+    command += [*(() if entry is None else ("--entry", entry)), file, *(("--", *compiler) if compiler else ())]
+    done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    return KernelRun(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+
+def _options(context: click.Context) -> Iterator[str]:
+    """The options that were typed, as words again."""
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if param.name in APART or not isinstance(param, click.Option) or value in (None, (), False):
+            continue
+        if param.is_flag:
+            yield param.opts[-1]
+        elif param.multiple:
+            yield from (word for part in value for word in (param.opts[0], str(part)))
+        else:
+            yield from (param.opts[0], str(value))
+
+
+def _joined(name: str, data: list[Any]) -> Any:
+    """What several processes wrote, as one."""
+    if name == "json_out":
+        return data
+    if name == "sarif_out":
+        return {**data[0], "runs": [run for log in data for run in log["runs"]]} if data else {}
+    listed = {(item["kernel"], item["rule"], *item["places"]): item for part in data for item in part["findings"]}
+    return {"findings": list(listed.values())}
