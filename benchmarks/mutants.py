@@ -70,7 +70,27 @@ FEW = 40
 
 MEMORY = 8 << 30
 
-ARGUED: dict[str, str] = {}
+ARGUED = {
+    "memmodel/encode/communication.py: sum(map(len, before.values())) > EDGES -> "
+    "(sum(map(len, before.values())) <= EDGES)": "an order is transitive at once or where a candidate shows that it is "
+    "not: the answers are the same",
+    "memmodel/encode/counting.py: logic.either(cases.get(number, FALSE), total) if number > min(cases) else TRUE -> "
+    "(logic.either(cases.get(number, FALSE), total))": "where a number is meant, one of its cases holds",
+    "memmodel/encode/object_phases.py: phase in self.phase[i] -> (phase not in self.phase[i])": "where a search begins",
+    "memmodel/enumeration/answers.py: [WAITS] if findings else [] -> ([WAITS])": "a search ends later, and what it "
+    "finds beyond is in no answer",
+    "memmodel/enumeration/coherence.py: not later -> bool(later)": "whether a whole order is judged here or by the "
+    "search: the same ones are left",
+    "memmodel/events/builder.py: self._depth < _DEEP -> (self._depth <= _DEEP)": "how deep a value is looked up before "
+    "it is left to the solver: a bound for Python's stack",
+    "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
+    "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
+    "write has: none of them is read",
+    "memmodel/kernel/all_sizes/period_insertion.py: event.order or 0 -> ((event.order))": "what meets at a barrier has "
+    "a place among the events of its thread",
+    "memmodel/kernel/order/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event has "
+    "one in each of its pairs: only what a graph costs differs",
+}
 """`FILE: OLD -> NEW` of a survivor: why the program does the same with it."""
 
 TURNED: dict[type[ast.cmpop], tuple[str, ...]] = {
@@ -85,6 +105,8 @@ TURNED: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Is: ("is not",),
     ast.IsNot: ("is",),
 }
+
+BUILT_IN = ("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
 
 EXCHANGED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
@@ -166,12 +188,19 @@ def _expressions(tree: ast.Module) -> Iterator[tuple[ast.expr, str, bool]]:
 
 
 def _is_type(node: ast.expr) -> bool:
-    """True for a union of types outside a call, as in the definition of an alias."""
+    """True for a union of types outside an annotation, as in the definition of an alias."""
     if isinstance(node, ast.BinOp):
-        return _is_type(node.left) and _is_type(node.right)
-    return isinstance(node, ast.Constant) or (
-        isinstance(node, ast.Name) and node.id[:1].isupper() and not node.id.isupper()
-    )
+        return isinstance(node.op, ast.BitOr) and (
+            _is_none(node.left) or _is_none(node.right) or (_is_type(node.left) and _is_type(node.right))
+        )
+    name = node.value if isinstance(node, ast.Subscript) else node
+    if isinstance(name, ast.Constant):
+        return isinstance(name.value, str)
+    return isinstance(name, ast.Name) and (name.id in BUILT_IN or (name.id[:1].isupper() and not name.id.isupper()))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _replacements(node: ast.expr, text_of: object, is_condition: bool) -> Iterator[str]:
@@ -377,7 +406,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         tests, outcomes = Tests(copied(Path(temporary)), folder, options.most), dict[Mutant, str]()
         for room, mutants in chosen.items():
-            tests.record(room)
+            if mutants:
+                tests.record(room)
             outcomes |= _judged(mutants, tests, folder / "outcomes.jsonl")
     return _summary(chosen, outcomes, options.least)
 
@@ -421,7 +451,8 @@ def _summary(chosen: dict[str, list[Mutant]], outcomes: dict[Mutant, str], least
 
 
 def _score(counts: Counter[str]) -> float:
-    return counts["noticed"] / max(counts["noticed"] + counts["survived"], 1)
+    judged = counts["noticed"] + counts["survived"]
+    return counts["noticed"] / judged if judged else 1.0
 
 
 def _row(name: str, counts: Counter[str]) -> str:

@@ -1,14 +1,16 @@
-"""The generated main loops of benchmarks/ are the shipped ones, so that their curve speaks of real tests; and what
-benchmarks/explanations.py finds wrong with explanations: nothing."""
+"""The generated main loops of benchmarks/ are the shipped ones, so that their curve speaks of real tests; what
+benchmarks/explanations.py finds wrong with explanations: nothing; and which changes benchmarks/mutants.py makes."""
 
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.places import ROOT
 
+from benchmarks import mutants
 from memmodel.base.resources import suite_dir
 from memmodel.litmus import parse_litmus
 from memmodel.source import Source
@@ -46,3 +48,39 @@ def test_explanations_hold_when_they_are_looked_up(capsys: pytest.CaptureFixture
     }
     assert "WRONG" not in counts and counts["nevers with axioms"] > 1 and counts["edges looked up"] > 10
     assert counts["left one out: sometimes"] == counts["nevers with axioms"]
+
+
+CHANGED = """class A:
+    def f(self, x: int | None) -> bool:
+        def inner() -> bool:
+            return not x
+        assert x == 1
+        if x is None or x < 2 and inner():
+            return min(x, 3)
+        return [y for y in x if y]
+"""
+
+
+def test_the_changes_of_a_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    (tmp_path / "a.py").write_text(CHANGED)
+    made = {(mutant.line, mutant.function, mutant.old, mutant.new) for mutant in mutants.mutants_of(tmp_path / "a.py")}
+    whole, both = "x is None or x < 2 and inner()", "x < 2 and inner()"
+    assert made == {
+        (4, "A.f.<locals>.inner", "not x", "bool(x)"),
+        (6, "A.f", whole, f"(({both}))"),
+        (6, "A.f", whole, "((x is None))"),
+        (6, "A.f", both, "((inner()))"),
+        (6, "A.f", both, "((x < 2))"),
+        (6, "A.f", "x is None", "(x is not None)"),
+        (6, "A.f", "x < 2", "(x <= 2)"),
+        (6, "A.f", "x < 2", "(x >= 2)"),
+        (7, "A.f", "min(x, 3)", "max(x, 3)"),
+        (8, "A.f", "y", "(not y)"),
+    }
+
+
+def test_what_is_argued_of_a_mutant_is_about_the_text_as_it_is() -> None:
+    files = {name.partition(":")[0] for name in mutants.ARGUED}
+    names = {mutant.name for file in files for mutant in mutants.mutants_of(ROOT / file)}
+    assert set(mutants.ARGUED) <= names

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import cast
+
 import pytest
 from helpers.executions import problem_of
 
@@ -10,9 +13,12 @@ from memmodel.answer import Budget
 from memmodel.base.labels import Fault
 from memmodel.concrete.loops import find_loops
 from memmodel.concrete.meter import BudgetSpent, Meter
-from memmodel.concrete.records import AccessRecord, End, Trace
+from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
+from memmodel.enumeration.domains import Domains, Heard
 from memmodel.enumeration.problem import Problem, prepare
+from memmodel.memory.bytes import Cell, Instance
 from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import Source
 
 
@@ -369,3 +375,28 @@ def test_what_is_behind_parts_of_other_writes_is_not_followed() -> None:
     wide = "ld.relaxed.gpu.u32 %r0, [x]; st.relaxed.gpu.u32 [x], %r0;"
     found = ready(blocks(half, wide), grounded=True)
     assert {1} <= {trace.values[0] for trace in found.complete[1]}
+
+
+class Told:
+    """Domains of which the phases and the pending counts of every object are given."""
+
+    def __init__(self, phases: tuple[int, ...], pending: tuple[int, ...]) -> None:
+        self._phases, self._pending = phases, pending
+
+    def phases(self, object: Cell) -> tuple[int, ...]:
+        return self._phases
+
+    def pending(self, object: Cell) -> tuple[int, ...]:
+        return self._pending
+
+
+@pytest.mark.parametrize("asked", [("phases",), ("pending",), ("phases", "pending")])
+def test_a_thread_runs_again_where_it_would_hear_something_else(asked: tuple[str, ...]) -> None:
+    object, name = Cell(Instance("bar", None, Space.SHARED, 8), 0, 8), RecordName(0, 0, 0)
+    for said in product(((0, 1), (0, 1, 2)), repeat=2):
+        for now in product(((0, 1), (0, 1, 2)), repeat=2):
+            heard = Heard(cast(Domains, Told(*said)))
+            for question in asked:
+                getattr(heard, question)(name, object)
+            changed = [question for question, a, b in zip(("phases", "pending"), said, now, strict=True) if a != b]
+            assert heard.differs(cast(Domains, Told(*now))) is bool(set(changed) & set(asked))

@@ -194,6 +194,7 @@ setp.lt.u32 %p3, %r9, {count};
 @%p3 bra L;
 E:"""
 GIVEN = "ld.param.u32 %r8, [k_param_0];\nsetp.eq.u32 %p4, %r8, 5;\n"
+GUARDED = GIVEN + "@%p4 st.shared.u32 [s], 1;\n"
 
 
 @pytest.mark.parametrize(
@@ -201,6 +202,9 @@ GIVEN = "ld.param.u32 %r8, [k_param_0];\nsetp.eq.u32 %p4, %r8, 5;\n"
     [
         ("", "yes: there is no loop"),
         ("mov.u32 %r9, 0;\nL: add.s32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, 4;\n@%p3 bra L;", "yes: no trip count"),
+        (GUARDED, "yes: there is no loop; whether line 19 is executed depends on a parameter"),
+        (GUARDED * 2, "yes: there is no loop; whether lines 19, 22 are executed depends on a parameter"),
+        (GUARDED * 6, "yes: there is no loop; whether lines 19, 22, 25, 28, 31, … are executed depends on a parameter"),
         (TRIPS.format(step=""), "yes: no trip count"),
         (
             TRIPS.format(step="bar.sync 0;"),

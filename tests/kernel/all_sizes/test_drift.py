@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memmodel.kernel.all_sizes.drift import STILL, Drift, DriftingNumber, Drifts
+from memmodel.program.arith import PREDICATE
 from memmodel.program.arith.integers import COMPARISONS
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.unknowns import Leaf, evaluated, in_register
@@ -119,3 +120,34 @@ def test_comparisons_that_say_the_same(
     for more in range(min(6, drifts.periods()) + 1):
         for made in range(more + 1 if (rate * more).denominator == 1 else 0):
             assert evaluated(function, numbers.values(made, int(rate * more))) == first
+
+
+COMPARED = st.builds(
+    lambda how, number, bound: Apply(how, (number, Const(bound)), TYPES[0]),
+    st.sampled_from(COMPARISONS),
+    st.sampled_from([ROUND, FIXED]),
+    st.integers(0, 20),
+)
+JOINED = st.recursive(
+    COMPARED,
+    lambda parts: st.builds(
+        lambda op, first, second: Apply(op, (first, second), PREDICATE),
+        st.sampled_from(["and", "or", "xor"]),
+        parts,
+        parts,
+    ),
+    max_leaves=4,
+)
+
+
+@given(JOINED, st.integers(0, 20), st.sampled_from([-1, 1, 4]), st.integers(0, 20))
+@examples(200)
+def test_conditions_that_are_joined_say_the_same(expr: Expr, start: int, by: int, fixed: int) -> None:
+    """A condition that decides alone, and one that needs the others."""
+    drifts, numbers, function = Drifts(), Numbers(start, by, 0, fixed), in_register(expr, 1)
+    number = drifts.number(expr, numbers)
+    first = evaluated(function, numbers.values(0, 0))
+    assert number.value in (None, first)
+    if number.drift == STILL:
+        for made in range(min(6, drifts.periods()) + 1):
+            assert evaluated(function, numbers.values(made, 0)) == first

@@ -200,6 +200,15 @@ def test_stages_and_rounds() -> None:
     assert judged(NEIGHBOUR.format(sync="")).findings[0].sides[0].stage == -1
 
 
+def test_stages_of_a_ring_of_objects() -> None:
+    """One arrival too many, on two objects in turn."""
+    init = "mbarrier.init.shared::cta.b64 [bar], 1;\nmbarrier.init.shared::cta.b64 [bar+8], 1;"
+    arrive = "and.b32 %r21, %r20, 1;\nmad.lo.u32 %r21, %r21, 8, %r4;\nmbarrier.arrive.shared::cta.b64 _, [%r21], 2;"
+    loop = f"mov.u32 %r20, 0;\nL:\n{arrive}\nadd.u32 %r20, %r20, 1;\nsetp.lt.u32 %p6, %r20, 4;\n@%p6 bra L;"
+    stages = {side.stage for finding in judged(f"@!%p0 bra E;\n{init}\n{loop}\nE:").findings for side in finding.sides}
+    assert 0 in stages and stages <= {-1, 0, 1}
+
+
 # ---- mutants ---------------------------------------------------------------------------------------------------
 
 

@@ -424,3 +424,12 @@ def test_what_a_red_reads_orders_nothing_after_it(red: str, mine: str) -> None:
     """It may read from the store of another thread in this run; in another one it comes before it."""
     body = OTHER + BETWEEN.format(red=red, mine=mine, theirs="st.release.gpu.shared.u32 [s], 8;")
     assert "data-race" in {finding.rule for finding in judged(body).findings}
+
+
+@pytest.mark.parametrize(("second", "word"), [("u32 [s+4]", "undecided"), ("u32 [s+8]", "clean"), ("u64 [s]", "clean")])
+def test_sums_that_nobody_reads_over_words_that_overlap(second: str, word: str) -> None:
+    where, _, place = second.partition(" ")
+    red = "red.relaxed.gpu.shared.add"
+    verdict = judged(f"{OTHER}\n@%p0 {red}.u64 [s], 1;\n@%p1 {red}.{where} {place}, 1;")
+    assert verdict.word == word
+    assert ("different sizes overlap" in str(verdict.open)) is (word == "undecided")
