@@ -130,6 +130,7 @@ EXPLAINED = (
         ("false alarm",),
         "an address that is no shared one has no rank, and nothing asks for it",
     ),
+    (r"\bwgmma\b", ("false alarm",), "all warps of a warpgroup read what its first one wrote"),
     (r"%idesc", ("false alarm", "other"), "an instruction descriptor that nothing writes describes no shape"),
     (r"cluster\.wait", ("other",), "a wait at the cluster barrier without an arrive is undefined there, a hang here"),
 )

@@ -28,7 +28,7 @@ WORDS = (
 INSERTED = (
     "bar.sync 0;", "fence.proxy.async;", "fence.acq_rel.gpu;", "fence.sc.cta;", "barrier.cluster.arrive;", "exit;",
     "barrier.cluster.wait;", "cp.async.bulk.wait_group.read 0;", "cp.async.wait_all;", "bar.warp.sync 0xffffffff;",
-    "tcgen05.fence::after_thread_sync;", "tcgen05.wait::ld.sync.aligned;", "wgmma.wait_group.sync.aligned 0;",
+    "tcgen05.fence::after_thread_sync;", "tcgen05.wait::ld.sync.aligned;",
     "mov.u32 %zz, 0; ZZ: add.u32 %zz, %zz, 1; setp.lt.u32 %zp, %zz, 2; @%zp bra ZZ;",
 )  # fmt: skip
 
