@@ -13,7 +13,7 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import address_in
 from memmodel.isa.refused import refusing
-from memmodel.isa.row import Row, Since, Together, needed, optional
+from memmodel.isa.row import Row, Since, Slot, Syntax, Together, in_blocks, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -141,13 +141,29 @@ def _region(call: Call, operand: Operand, matrices: int) -> Chunk:
 
 
 _SHAPES = {"ldmatrix": ("m16n16", "m8n16"), "stmatrix": ("m16n8",)}
-_UNPACKED: dict[str, tuple[str, ...]] = {"ldmatrix": ("b8x16",), "stmatrix": ()}
-_PACKED: dict[str, tuple[str, ...]] = {"ldmatrix": ("b6x16_p32", "b4x16_p64"), "stmatrix": ()}
 """Matrices of narrow elements, which litmus tests do not have."""
+_LINES = {
+    "ldmatrix": (
+        "m8n8 num trans? space? b16",
+        "m8n16 num space? b8x16 src_fmt",
+        "m16n16 x1|x2 trans space? b8",
+        "m16n16 x1|x2 trans space? b8x16 src_fmt",
+    ),
+    "stmatrix": ("m8n8 num trans? space? b16", "m16n8 num trans space? b8"),
+}
+"""The syntax lines of their pages, behind .sync.aligned."""
+
+
+def _unpacked(why: tuple[str, str]) -> Slot:
+    return optional("dst_fmt", refused={"b8x16": why}, modules=("b8x16",))
+
+
+def _packed(why: tuple[str, str]) -> Slot:
+    return optional("src_fmt", refused=dict.fromkeys(PACKED_BYTES, why), modules=tuple(PACKED_BYTES))
 
 
 def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, ...]) -> Row:
-    reads, packed = head == "ldmatrix", _PACKED[head]
+    reads = head == "ldmatrix"
     why = ("{head} is modelled for 8x8 matrices of 16-bit elements", "write .m8n8 and .b16")
     return Row(
         (head,),
@@ -157,9 +173,8 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
             needed("num", "x1", "x2", "x4", what="number of matrices"),
             optional("trans"),
             optional("space", "shared", "shared::cta"),
-            optional("dst_fmt", refused={"b8x16": why}, modules=_UNPACKED[head]),
-            optional("src_fmt", refused=dict.fromkeys(packed, why), modules=packed),
-            optional("type", "b16", refused={"b8": why}, modules=("b8",)),
+            *((_unpacked(why), _packed(why)) if reads else ()),
+            in_blocks("type", "b16", refused={"b8": why}, modules=("b8",)),
             *((_HALF_BYTES,) if reads else ()),
         ),
         operands,
@@ -175,6 +190,7 @@ def _row(head: str, operands: tuple[str, str], since: Since, others: tuple[str, 
         lower_module=load_in_warp if reads else store_in_warp,
         together=Together.WARP,
         live=True,
+        forms=tuple(Syntax(f"sync aligned {line}") for line in _LINES[head]),
     )
 
 

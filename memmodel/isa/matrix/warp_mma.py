@@ -11,7 +11,7 @@ import re
 from memmodel.base.labels import Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Row, Rule, Since, Slot, Together, either, needed, optional
+from memmodel.isa.row import Effect, Row, Rule, Since, Slot, Syntax, Together, either, needed, optional
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Vector
@@ -129,12 +129,56 @@ _RULES = (
 )
 
 
-def _mma(head: str, since: Since, *, sparse: bool) -> Row:
-    metadata = ("e", "f") if sparse else ()
+_F8, _NARROW_WORDS = "e4m3|e5m2", either(_NARROW)
+_SCALES = ("scale-a-data", "{byte-id-a, thread-id-a}", "scale-b-data", "{byte-id-b, thread-id-b}")
+_MMA_LINES = (
+    "m8n8k4 alayout blayout f16 f16 f16 f16",
+    "m8n8k4 alayout blayout f32 f16 f16 f16|f32",
+    "m16n8k8|m16n8k16 row col f16 f16 f16 f16",
+    "m16n8k8|m16n8k16 row col f32 f16 f16 f32",
+    "m16n8k4|m16n8k8 row col f32 tf32 tf32 f32",
+    "m16n8k8|m16n8k16 row col f32 bf16 bf16 f32",
+    *(f"m16n8k16|m16n8k32 row col {d} {_F8} {_F8} {d}" for d in ("f16", "f32")),
+    *(f"m16n8k32 row col kind::f8f6f4 {d} {_NARROW_WORDS} {_NARROW_WORDS} {d}" for d in ("f16", "f32")),
+    "m8n8k4|m16n8k4|m16n8k8|m16n8k16 row col f64 f64 f64 f64",
+    "m8n8k16|m16n8k16|m16n8k32 row col satfinite? s32 u8|s8 u8|s8 s32",
+    "m8n8k32|m16n8k32|m16n8k64 row col satfinite? s32 u4|s4 u4|s4 s32",
+    "m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 op popc",
+)
+_SPARSE_LINES = (
+    "m16n8k16|m16n8k32 row col f16 f16 f16 f16",
+    "m16n8k16|m16n8k32 row col f32 f16 f16 f32",
+    "m16n8k16|m16n8k32 row col f32 bf16 bf16 f32",
+    "m16n8k8|m16n8k16 row col f32 tf32 tf32 f32",
+    f"m16n8k64 row col f32 {_F8} {_F8} f32",
+    "m16n8k32|m16n8k64 row col satfinite? s32 u8|s8 u8|s8 s32",
+    "m16n8k64|m16n8k128 row col satfinite? s32 u4|s4 u4|s4 s32",
+)
+_ORDERED_LINES = (
+    *_SPARSE_LINES,
+    f"m16n8k64 row col f16 {_F8} {_F8} f16",
+    *(f"m16n8k64 row col kind::f8f6f4 {d} {_NARROW_WORDS} {_NARROW_WORDS} {d}" for d in ("f16", "f32")),
+)
+"""The syntax lines of their pages, behind .sync.aligned."""
+
+
+def _scaled(four_bits: str, eight_bits: str) -> tuple[str, ...]:
+    """The lines of matrices with scale factors, of a shape for elements of 4 bits and of one for those of 8 bits."""
+    return (
+        f"{four_bits} row col kind::mxf4 block_scale scale_vec::2X? f32 e2m1 e2m1 f32 ue8m0",
+        f"{four_bits} row col kind::mxf4nvf4 block_scale scale_vec::2X f32 e2m1 e2m1 f32 ue8m0",
+        f"{four_bits} row col kind::mxf4nvf4 block_scale scale_vec::4X f32 e2m1 e2m1 f32 ue8m0|ue4m3",
+        f"{eight_bits} row col kind::mxf8f6f4 block_scale scale_vec::1X? f32 {_NARROW_WORDS} {_NARROW_WORDS} f32 ue8m0",
+    )
+
+
+def _mma(head: str, since: Since, lines: tuple[str, ...], scaled: tuple[str, ...]) -> Row:
+    operands = ("d", "a", "b", "c", *(() if head == "mma" else ("e", "f")))
     return _row(
         head,
         (
-            *_ALIGNED,
+            needed("sync"),
+            needed("aligned"),
             needed("shape", *_MMA_SHAPES),
             needed("alayout", *_LAYOUTS),
             needed("blayout", *_LAYOUTS),
@@ -146,12 +190,16 @@ def _mma(head: str, since: Since, *, sparse: bool) -> Row:
             *_BITS_COMBINED,
             optional("stype", "ue8m0", "ue4m3"),
         ),
-        ("d", "a", "b", "c", *metadata, *(f"scale{number}?" for number in range(4))),
+        operands,
         lower_module=multiply,
         effect=Effect.COMPUTES,
         rules=_RULES,
         since=since,
         later=_MMA_SINCE if head != ORDERED else _MMA_SINCE | _ORDERED_SINCE,
+        forms=(
+            *(Syntax(f"sync aligned {line}", operands) for line in lines),
+            *(Syntax(f"sync aligned {line}", (*operands, *_SCALES)) for line in scaled),
+        ),
     )
 
 
@@ -188,9 +236,9 @@ _WMMA_PLACES_SINCE = {
 _WMMA_SINCE = {**{f"type={words}": since for words, since in _WMMA_TYPES_SINCE.items()}, **_WMMA_PLACES_SINCE}
 
 ROWS = (
-    _mma("mma", Since(70, "6.4"), sparse=False),
-    _mma("mma.sp", Since(80, "7.1"), sparse=True),
-    _mma(ORDERED, Since(80, "8.5"), sparse=True),
+    _mma("mma", Since(70, "6.4"), _MMA_LINES, _scaled("m16n8k64", "m16n8k32")),
+    _mma("mma.sp", Since(80, "7.1"), _SPARSE_LINES, ()),
+    _mma(ORDERED, Since(80, "8.5"), _ORDERED_LINES, _scaled("m16n8k128", "m16n8k64")),
     *(
         _row(
             f"wmma.load.{matrix}",
@@ -245,7 +293,7 @@ ROWS = (
     ),
     _row(
         "movmatrix",
-        (*_ALIGNED, needed("shape", "m8n8"), needed("trans"), needed("type", "b16")),
+        (needed("sync"), needed("aligned"), needed("shape", "m8n8"), needed("trans"), needed("type", "b16")),
         ("d", "a"),
         lower_module=transpose,
         effect=Effect.COMPUTES,
