@@ -67,14 +67,11 @@ class Conflicts:
         judged |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
         # Where nothing is written there is no race, and still some reads are judged.
         judged |= dict.fromkeys(block for block, _ in run.objects)
-        judged |= dict.fromkeys(
-            access.block for access in run.single if self._counts_alone(access.block, access.thread, access.label)
-        )
-        judged |= dict.fromkeys(
-            access.block
-            for access in run.lanes
-            if any(self._counts_alone(access.block, thread, access.label) for thread in access.threads)
-        )
+        for access in chain(
+            run.single, chain.from_iterable(reads.each() for reads in run.lanes if reads.block not in judged)
+        ):
+            if access.block not in judged and self._counts_alone(access.block, access.thread, access.label):
+                judged[access.block] = None
         by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in judged}
         for access in run.single:
             if access.block in by_block:
