@@ -298,6 +298,7 @@ ROWS = (
         commit_group,
         "none; the wgmma.mma_async issued since the last one become a group",
         _PAGE + "wgmma.commit_group",
+        part="",
     ),
     _row(
         ("wgmma.wait_group",),

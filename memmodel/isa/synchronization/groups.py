@@ -61,6 +61,7 @@ ROWS = (
         "none; the copies issued since the last one become a group",
         _COPY + "cp.async.commit_group; cp.async.bulk.commit_group",
         later={"head=cp.async.bulk.commit_group": Since(90, "8.0")},
+        part="",
     ),
     _row(
         ("cp.async.wait_group",),

@@ -309,6 +309,7 @@ ROWS = (
         ranges=(OperandRange("txCount", 0, MAX_ARRIVALS, "a transaction count"),),
         since=Since(90, "8.0"),
         effect=Effect.SYNCHRONIZES,
+        part="head=mbarrier.expect_tx",
     ),
     _row(
         ("mbarrier.arrive", "mbarrier.arrive_drop"),
@@ -347,6 +348,7 @@ ROWS = (
         ),
         written="state, [addr]{, count}{, ctaMask}; with .expect_tx: state, [addr], txCount{, ctaMask}",
         effect=Effect.SYNCHRONIZES,
+        part="expect_tx",
     ),
     _row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),

@@ -1,0 +1,132 @@
+"""What is asked of shipped tests and of programs when two models are compared, in a form that travels to workers.
+
+In: names of models, paths or texts. Out: records. Each worker loads the models once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from time import monotonic
+from typing import Any
+
+from memmodel import api
+from memmodel.cat.syntax import Model
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.isa.lower import lower_test
+from memmodel.litmus.printer import print_litmus
+from memmodel.litmus.syntax import LitmusTest
+from memmodel.search.edits.comparing import Comparison
+from memmodel.search.edits.reducing import bare, size_of
+from memmodel.search.edits.variants import respelt
+from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
+
+Record = dict[str, Any]
+
+_NEARBY = 6
+"""Programs of up to so many instructions are respelt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two models by name. `old`: the first, if it is of a revision; `digest`: of both texts. `outcomes`: findings do
+    not count.
+    """
+
+    first: str
+    second: str
+    outcomes: bool = False
+    old: Model | None = field(default=None, compare=False)
+    digest: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.first, self.second
+
+    def comparison(self) -> Comparison:
+        """Both models, read once in each process."""
+        key = (self.first, self.second, self.outcomes, self.digest)
+        if key not in _COMPARISONS:
+            _COMPARISONS.clear()
+            models = (self.old or api.load(self.first), api.load(self.second))
+            _COMPARISONS[key] = Comparison(models, outcomes=self.outcomes)
+        return _COMPARISONS[key]
+
+
+_COMPARISONS: dict[tuple[str, str, bool, str], Comparison] = {}
+"""The pair that was asked for last."""
+
+
+def _program(path_or_text: str) -> LitmusTest | None:
+    """The program of a test; None if it cannot be read."""
+    try:
+        return bare(api.lowered(path_or_text).test)
+    except InputError:
+        return None
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """Whether the models differ on a test: a record with `text` and `size` if so, with `undecided` if nobody can say."""
+
+    sides: Sides
+
+    def judge(self, path: str) -> list[Record]:
+        test = _program(path)
+        if test is None:
+            return []
+        try:
+            if self.sides.comparison().differ(lower_test(test)) is None:
+                return []
+        except (BudgetSpent, InputError) as error:
+            return [{"path": path, "undecided": str(error)}]
+        return [{"path": path, "text": print_litmus(test), "size": size_of(test)}]
+
+
+@dataclass(frozen=True)
+class VariantTask:
+    """The first program on which the models differ among those that a test becomes when one word is exchanged."""
+
+    sides: Sides
+
+    def judge(self, path: str) -> list[Record]:
+        test = _program(path)
+        if test is None or size_of(test) > _NEARBY:
+            return []
+        comparison = self.sides.comparison()
+        for variant in _variants(test):
+            lowered = read_again(variant)
+            try:
+                if lowered is not None and comparison.differ(lowered) is not None:
+                    return [{"path": path, "text": print_litmus(variant), "size": size_of(variant)}]
+            except (BudgetSpent, InputError):
+                continue
+        return []
+
+
+def _variants(test: LitmusTest) -> Iterator[LitmusTest]:
+    yield from respelt(test)
+
+
+@dataclass(frozen=True)
+class ShrinkTask:
+    """The smallest program inside a program on which the models differ. `seconds`: for each."""
+
+    sides: Sides
+    seconds: float
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        return self.sides.comparison()
+
+    def judge(self, text: str) -> list[Record]:
+        test = _program(text)
+        if test is None:
+            return []
+        smallest = Shrinker(self.comparison, monotonic() + self.seconds).shrunk(test)
+        try:
+            difference = shown(self.comparison, smallest, self.sides.names)
+            return [{**asdict(difference), "confirmed": confirmed(difference, self.comparison, self.sides.names)}]
+        except BudgetSpent:
+            return []
