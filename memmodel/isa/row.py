@@ -283,8 +283,8 @@ class Row:
     `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
     `aligned`: all threads that execute it together have to come to the same instruction; None if `.aligned` says so.
     `elsewhere`: the same words with the same operands count as the same instruction, wherever they stand.
-    `part`: the case in which it is half of another instruction, such as the commit of a copy's group: a search writes it
-    with that one and does not count it.
+    `part`: the case in which it is half of another instruction, such as the commit of a copy's group: a search does not
+    count it.
     """
 
     heads: tuple[str, ...]

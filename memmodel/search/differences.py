@@ -20,6 +20,10 @@ from memmodel.search.programs import Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import Vocabulary
 
+_FEW_FLAGS = 2
+"""Up to so many flags that only one model has are taken for a change of the model; with more, the models have different
+purposes, and only flags that both have are compared."""
+
 _TRIED = 40
 """Spellings of one sketch that are asked whether a smaller program inside differs."""
 
@@ -36,16 +40,21 @@ class Difference:
     text: str
 
 
+def compared_flags(models: tuple[Model, Model]) -> tuple[str, ...]:
+    """The flags that count as findings when two models are compared."""
+    first, second = ({check.name for check in model.flags} for model in models)
+    changed = first & second and len(first ^ second) <= _FEW_FLAGS
+    names = first | second if changed else first & second
+    return tuple(sorted(name for name in names if kind_of(name) is not FindingKind.OTHER))
+
+
 class ModelPair:
     """Two models, by name or as read. `outcomes`: findings do not count."""
 
     def __init__(self, first: str | Model, second: str, *, outcomes: bool = False) -> None:
         self.names = (first if isinstance(first, str) else first.name, second)
         self.models: tuple[Model, Model] = (api.load(first) if isinstance(first, str) else first, api.load(second))
-        shared = {check.name for check in self.models[0].flags} & {check.name for check in self.models[1].flags}
-        self.flags = (
-            () if outcomes else tuple(sorted(flag for flag in shared if kind_of(flag) is not FindingKind.OTHER))
-        )
+        self.flags = () if outcomes else compared_flags(self.models)
         self._judge = ModelJudge(self.models)
         self._filter = LabelFilter(self._judge.formulas, self.models, self.flags)
         self._flagger = ModelJudge(self.models, [self.flags] * 2) if self.flags else None

@@ -260,10 +260,11 @@ def run(
     memory: int | None = None,
     report: Callable[[int, int, int], None] = lambda size, done, total: None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
+    open_after: bool = False,
 ) -> Progress:
     """Judge every sketch up to the task's size, or while time and memory last. `report`: size, chunks done, chunks.
 
-    `enough`: asked once a size is done; then no larger programs are tried.
+    `enough`: asked once a size is done; then no larger programs are tried. `open_after`: the workers have more to do.
     """
     kept, progress, started = Journal(journal, task.key()), Progress(), monotonic()
     given = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
@@ -287,7 +288,8 @@ def run(
     except KeyboardInterrupt as signal:
         progress.interrupted, progress.reason, progress.signal = True, "stopped by a signal", signal
     finally:
-        where.close()
+        if not open_after:
+            where.close()
     progress.results = [record for key in sorted(kept.done) for record in kept.done[key]]
     # A sketch of `size` instructions may take fences up to the bound: only a run to its end has seen all of them.
     progress.results.sort(key=lambda record: int(record.get("size", 0)))

@@ -77,11 +77,13 @@ def diff(
     searching: Searching,
     show: int,
 ) -> Exit:
-    """List the tests on which two models differ.
+    """Find the smallest programs on which two models differ, or list the tests on which they do.
 
-    Compared are the final states, what happens to the question, and the findings; no files: the shipped suite. Each
-    difference has its direction (the second model forbids more, allows more, or both) and what each model says of it.
-    Exit code: 0 the same, 1 they differ, 2 bad input, 3 undecided and no difference known.
+    Without files the shipped tests are run under both models, those that differ are made smaller, and all smaller
+    programs are tried, for --timeout seconds (60); the last line says what was tried. With files, compared are the
+    final states, what happens to the question, and the findings. Each difference has its direction (the second model
+    forbids more, allows more, or both) and what each model says of it. Exit code: 0 the same, as far as tried, 1 they
+    differ, 2 bad input, 3 undecided and no difference known.
     """
     if search is not None:
         return search_differences(
@@ -100,6 +102,19 @@ def diff(
     if regressions is not None:
         raise InputError(
             "--regressions writes programs of a search", hint="memmodel diff A B --search 4 --regressions DIR"
+        )
+    if len(models_and_files) == (2 if git is None else 1):
+        from memmodel.cli.commands.edited import smallest_differences
+
+        return smallest_differences(
+            *_two_models(models_and_files, git, include),
+            outcomes=outcomes,
+            jobs=jobs or 0,
+            seconds=judging.timeout,
+            memory=judging.memory,
+            show=show,
+            form=form,
+            into=searching.into,
         )
     from memmodel.compare.judge import Sides
     from memmodel.engine import Options

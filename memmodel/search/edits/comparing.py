@@ -16,6 +16,7 @@ from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undef
 from memmodel.cat.analysis import grounds_values
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Position
 from memmodel.concrete.meter import Meter
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
@@ -25,15 +26,12 @@ from memmodel.errors import BudgetSpent
 from memmodel.program.expressions import Expr
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms
+from memmodel.search.differences import compared_flags
 from memmodel.search.judging.alike import alike
 from memmodel.search.judging.slices import ModelSlices
 
 EFFORT = 400_000
 """What one program may cost under one model, in the steps of the enumeration."""
-
-_FEW_FLAGS = 2
-"""Up to so many flags that only one model has are taken for a change of the model; with more, the models have different
-purposes, and only flags that both have are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,7 @@ class Behaviour:
     states: frozenset[Key]
     hangs: bool
     flags: frozenset[str]
-    reports: frozenset[object]
-
-
-def compared_flags(models: tuple[Model, Model]) -> tuple[str, ...]:
-    """The flags that count as findings when two models are compared."""
-    first, second = ({check.name for check in model.flags} for model in models)
-    names = first | second if len(first ^ second) <= _FEW_FLAGS else first & second
-    return tuple(sorted(name for name in names if kind_of(name) is not FindingKind.OTHER))
+    reports: frozenset[tuple[str, frozenset[Position]]]
 
 
 class Comparison:
@@ -88,9 +79,7 @@ class Comparison:
         """The runs of the threads, by whether values may support themselves."""
         asked = AskedKey(lowered, outcome_terms(lowered)).extents
         return {
-            grounded: prepare(
-                lowered, 3, Meter(self._budget), waits=not self.outcomes, asked=asked, grounded=grounded
-            )
+            grounded: prepare(lowered, 3, Meter(self._budget), waits=not self.outcomes, asked=asked, grounded=grounded)
             for grounded in set(self._grounded)
         }
 

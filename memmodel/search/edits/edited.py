@@ -1,8 +1,8 @@
 """The smallest programs that tell an edited model from what it was.
 
-In: two models. Out: `Found`: differences, and what was covered. First all shipped tests are run under both models; those
-that differ are made smaller. Where none does, tests with one word exchanged. Then all programs of the instructions that
-the edit is about are tried, smaller ones first, up to the size of what was found.
+In: two models. Out: `Found`: differences, and what was covered. First all shipped tests are run under both models;
+those that differ are made smaller. Where none does, tests with one word exchanged. Then all programs of the presets on
+which the models can differ are tried, smaller ones first, up to the size of what was found.
 """
 
 from __future__ import annotations
@@ -15,34 +15,109 @@ from time import monotonic
 from typing import Any
 
 from memmodel.batch import plan
-from memmodel.search.edits.tasks import Record, ShrinkTask, Sides, SuiteTask, VariantTask
-from memmodel.search.work import SearchWorkers
+from memmodel.errors import BudgetSpent
+from memmodel.search.edits.tasks import ShrinkTask, Sides, SuiteTask, VariantTask
+from memmodel.search.tasks import DifferenceTask
+from memmodel.search.vocabulary import PRESETS, vocabulary
+from memmodel.search.work import Record, SearchWorkers, run
 
 _CHUNK = 8
 _AHEAD = 3
 _SHRUNK = 4
 """So many of the tests that differ are made smaller."""
 
-_SUITE, _SHRINKING = 0.4, 0.25
-"""The shares of the time for the shipped tests, and for making programs smaller."""
+SECONDS = 60.0
+"""How long the plain command looks."""
+
+_SUITE, _SHRINKING, _NEAR = 0.5, 0.3, 0.3
+"""The shares of the time for the shipped tests, for making programs smaller, and for tests with other words."""
+
+_LARGEST = 5
+"""Programs of so many instructions are the largest that are listed where nothing is found."""
 
 
 @dataclass(slots=True)
 class Found:
     """`differ`: the shipped tests on which the models differ. `covered`: what was tried to its end, in words.
 
-    `left`: what was not tried to its end.
+    `left`: what was not tried to its end. `bounds`: for each preset, the size up to which all its programs were tried.
     """
 
     results: list[Record] = field(default_factory=list)
     differ: list[str] = field(default_factory=list)
     covered: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    bounds: dict[str, int] = field(default_factory=dict)
+    signal: KeyboardInterrupt | None = None
+
+    def reach(self) -> str:
+        """What was covered, in one line."""
+        sizes = sorted({*self.bounds.values()}, reverse=True)
+        programs = [
+            f"every program up to {size} instructions among {names(p for p, s in self.bounds.items() if s == size)}"
+            for size in sizes
+        ]
+        return "; ".join([*self.covered, *programs])
 
     @property
     def size(self) -> int | None:
         """The size of the smallest program that was found."""
         return min((int(result["size"]) for result in self.results), default=None)
+
+
+def edited(
+    sides: Sides,
+    where: SearchWorkers,
+    seconds: float = SECONDS,
+    report: Callable[[str], None] = lambda stage: None,
+) -> Found:
+    """Look for the smallest programs on which two models differ, for so long; closes the workers."""
+    found, until = Found(), monotonic() + seconds
+    try:
+        report("shipped tests")
+        seeds = on_shipped_tests(sides, where, found, _SUITE * seconds)
+        report("smaller programs")
+        shrunk(sides, where, found, seeds, min(_SHRINKING * seconds, until - monotonic()))
+        if not seeds and until > monotonic():
+            small_programs(sides, where, found, 3, until, report)
+            report("shipped tests with other words")
+            near = near_shipped_tests(sides, where, found, min(_NEAR * seconds, until - monotonic()))
+            shrunk(sides, where, found, near, until - monotonic())
+        small_programs(sides, where, found, (found.size or _LARGEST + 1) - 1, until, report)
+    except BudgetSpent as spent:
+        found.left.append(str(spent))
+    except KeyboardInterrupt as signal:
+        found.left.append("stopped by a signal")
+        found.signal = signal
+    finally:
+        where.close()
+    found.results.sort(key=lambda record: (record["size"], record["finding"] is not None, record["text"]))
+    return found
+
+
+def small_programs(
+    sides: Sides, where: SearchWorkers, found: Found, most: int, until: float, report: Callable[[str], None]
+) -> None:
+    """Try all programs of fewer instructions than what was found has, smaller ones first."""
+    presets = sides.presets()
+    for size in range(2, most + 1):
+        for preset in presets:
+            if size >= (found.size or most + 1) or found.bounds.get(preset, 0) >= size:
+                continue
+            left = until - monotonic()
+            if left < 1:
+                found.left.append(f"larger programs, and those of {size} instructions of {preset}")
+                return
+            report(f"programs of {size} instructions ({preset})")
+            task = DifferenceTask(
+                sides.first, sides.second, vocabulary([preset]), size, sides.outcomes, sides.old, sides.digest
+            )
+            progress = run(task, where, seconds=left, open_after=True)
+            found.results += progress.results
+            if progress.signal is not None:
+                raise progress.signal
+            if progress.bound == size:
+                found.bounds[preset] = size
 
 
 def shipped_programs() -> list[str]:
@@ -61,9 +136,17 @@ def on_shipped_tests(sides: Sides, where: SearchWorkers, found: Found, seconds: 
     undecided = [record["path"] for record in records if "undecided" in record]
     differing = sorted((r for r in records if "undecided" not in r), key=lambda record: record["size"])
     found.differ = [record["path"] for record in differing]
-    what = f"{done - len(undecided):,} shipped tests" if done == len(paths) else f"{done:,} of {len(paths):,} shipped tests"
-    found.covered.append(what)
+    decided = done - len(undecided)
+    number = "1 shipped test" if len(paths) == 1 else f"{len(paths):,} shipped tests"
+    found.covered.append(number if decided == len(paths) else f"{decided:,} of {number}")
+    if done < len(paths):
+        found.left.append("the other shipped tests")
     return differing
+
+
+def names(presets: Iterable[str]) -> str:
+    """The instructions of some presets."""
+    return ", ".join(dict.fromkeys(word for preset in presets for word in PRESETS[preset]))
 
 
 def shrunk(sides: Sides, where: SearchWorkers, found: Found, seeds: Sequence[Record], seconds: float) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.row import Effect, Refusal, Spelling, covers
@@ -218,7 +219,7 @@ def _renamed(entry: Instruction | Label, names: dict[str, str]) -> Instruction |
     return replace(entry, operands=tuple(_with_names(operand, names) for operand in entry.operands), guard=guard)
 
 
-def _with_names(value: object, names: dict[str, str]) -> object:
+def _with_names(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, tuple):
         return tuple(_with_names(item, names) for item in value)
     if isinstance(value, Reg | Sym):

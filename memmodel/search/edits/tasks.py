@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from time import monotonic
-from typing import Any
 
 from memmodel import api
+from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undefined
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.lower import lower_test
@@ -21,8 +21,12 @@ from memmodel.search.edits.comparing import Comparison
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
-
-Record = dict[str, Any]
+from memmodel.search.judging.alike import labels_of
+from memmodel.search.programs import Ready
+from memmodel.search.sketches import Sketch
+from memmodel.search.tasks import models_key
+from memmodel.search.vocabulary import PLACED, vocabulary
+from memmodel.search.work import Record
 
 _NEARBY = 6
 """Programs of up to so many instructions are respelt."""
@@ -53,9 +57,36 @@ class Sides:
             _COMPARISONS[key] = Comparison(models, outcomes=self.outcomes)
         return _COMPARISONS[key]
 
+    def presets(self) -> list[str]:
+        """The presets on whose programs the models can differ."""
+        comparison = self.comparison()
+        return [name for name in _PRESETS if not comparison.agree_on(frozenset(preset_labels(name)))]
+
+
+def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> Sides:
+    """Two models to compare; the first may be of a revision. What is kept of it is told apart by its text."""
+    old = None if isinstance(first, str) else first
+    return Sides(first if isinstance(first, str) else first.name, second, outcomes, old, models_key(first, second))
+
 
 _COMPARISONS: dict[tuple[str, str, bool, str], Comparison] = {}
 """The pair that was asked for last."""
+
+
+_PRESETS = ("core", "dependencies", "barriers", "objects", "tensor", "async", "atomics")
+"""The presets of which programs are tried, cheap ones first."""
+
+
+@cache
+def preset_labels(name: str) -> frozenset[Label]:
+    """The labels that events of programs of a preset may have."""
+    words, labels = vocabulary([name]), set[Label]()
+    for number, ingredient in enumerate(words.accesses):
+        use = (number, (0,) * len(ingredient.places))
+        homes = tuple((place, 0) for place in dict.fromkeys((kind, 0) for kind in ingredient.places if kind in PLACED))
+        sketch = Sketch(((use, use),), ((0, 0, 0),), homes)
+        labels.update(labels_of(Ready(sketch, words, sketch.size + words.gap)))
+    return frozenset(labels) | {InitialWrite(), Fault(""), Undefined(""), Mark(Marker.END)}
 
 
 def _program(path_or_text: str) -> LitmusTest | None:
@@ -68,7 +99,7 @@ def _program(path_or_text: str) -> LitmusTest | None:
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """Whether the models differ on a test: a record with `text` and `size` if so, with `undecided` if nobody can say."""
+    """Whether the models differ on a test: a record with `text` and `size` if so."""
 
     sides: Sides
 

@@ -1,0 +1,100 @@
+"""What the plain `memmodel diff` finds: the labels of programs, smaller programs, and what it says was tried."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.edits import edited_model, edits
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.base.labels import Fault, Undefined
+from memmodel.base.resources import suite_dir
+from memmodel.cli import main
+from memmodel.concrete.meter import Meter
+from memmodel.enumeration.problem import prepare
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.search.edits import edited
+from memmodel.search.edits.comparing import Comparison, labels_in
+from memmodel.search.edits.reducing import bare, size_of
+from memmodel.search.edits.variants import respelt
+from memmodel.search.edits.witness import Shrinker, read_again, shown
+from memmodel.search.work import HereAndNow
+
+EDITS = {edit["name"]: edit for edit in edits()}
+
+
+@pytest.fixture
+def model(tmp_path):
+    return lambda name: str(edited_model(EDITS[name], tmp_path))
+
+
+def test_every_edit_is_a_model_that_is_read(tmp_path):
+    assert sum("size" in edit for edit in EDITS.values()) >= 18
+    for edit in EDITS.values():
+        api.load(str(edited_model(edit, tmp_path)))
+
+
+def test_no_event_has_a_label_that_its_step_has_not():
+    """Otherwise programs on which models differ would be left out by their labels."""
+    for path in sorted(suite_dir().rglob("*.litmus"))[::40]:
+        lowered = api.lowered(str(path))
+        try:
+            problem = prepare(lowered, 3, Meter(Budget(effort=200_000)), waits=True)
+        except (BudgetSpent, InputError):
+            continue
+        runs = (*problem.complete, *problem.waiting, *problem.stopped)
+        labels = {record.label for traces in runs for trace in traces for record in trace.records}
+        assert {label for label in labels if not isinstance(label, Fault | Undefined)} <= labels_in(lowered), path
+
+
+@pytest.mark.parametrize(
+    ("name", "test"),
+    [
+        ("proxy-fence-of-any-space", "async/proxy/A15-wrong-space"),
+        ("release-then-write", "readings/release-2+relaxed-store"),
+        ("pipelined-shift", "async/tcgen05/T16-cross-thread"),
+    ],
+)
+def test_a_shipped_test_becomes_the_smallest_program(model, name, test):
+    names = ("ptx-9.4", model(name))
+    comparison = Comparison((api.load(names[0]), api.load(names[1])))
+    program = bare(api.lowered(str(suite_dir() / f"{test}.litmus")).test)
+    smallest = Shrinker(comparison, float("inf")).shrunk(program)
+    assert size_of(smallest) == EDITS[name]["size"]
+    difference = shown(comparison, smallest, names)
+    words = {api.check(difference.text, name).answer.observation.value for name in names}
+    assert words == {"sometimes", "never"} or words == {"always", "never"}
+
+
+def test_every_word_of_a_slot_is_tried():
+    test = bare(api.lowered("PTX a\n.global .u32 x = 0;\nthread P0 { fence.acq_rel.gpu; }\nexists (true)\n").test)
+    texts = {variant.threads[0].body[0].mnemonic for variant in respelt(test) if read_again(variant)}
+    assert {"fence.sc.gpu", "fence.release.gpu", "fence.acquire.gpu", "fence.acq_rel.cta", "fence.acq_rel.sys"} <= texts
+
+
+def few_tests(monkeypatch, *paths: str) -> None:
+    monkeypatch.setattr(edited, "shipped_programs", lambda: [str(suite_dir() / f"{path}.litmus") for path in paths])
+    monkeypatch.setattr("memmodel.search.work.workers", lambda jobs, executor, memory: HereAndNow())
+
+
+def test_the_plain_command_finds_what_no_preset_has(monkeypatch, capsys, model):
+    few_tests(monkeypatch, "generic/H3", "async/tcgen05/T16")
+    with pytest.raises(SystemExit) as left:
+        main(["diff", "ptx-9.4", model("pipelined-shift"), "--timeout", "60"])
+    said = capsys.readouterr().out
+    assert left.value.code == 1 and "2 instructions:" in said and "T16.litmus" in said
+    assert said.rstrip().split("\n")[-1].startswith("ptx-9.4 and ") and "tried: 2 shipped tests" in said
+
+
+def test_nobody_reads_no_difference_without_what_was_tried(monkeypatch, capsys, model):
+    few_tests(monkeypatch, "generic/H3")
+    monkeypatch.setattr(edited, "_LARGEST", 2)
+    with pytest.raises(SystemExit) as left:
+        main(["diff", "ptx-9.4", model("reordered"), "--timeout", "5", "--format", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["results"] == [] and answer["tried"].startswith("1 shipped test")
+    assert left.value.code == (0 if answer["complete"] else 3)
+    assert Path(answer["second"]).name == "reordered.cat"
