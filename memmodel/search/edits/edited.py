@@ -137,8 +137,8 @@ def on_shipped_tests(sides: Sides, where: SearchWorkers, found: Found, seconds: 
     differing = sorted((r for r in records if "undecided" not in r), key=lambda record: record["size"])
     found.differ = [record["path"] for record in differing]
     decided = done - len(undecided)
-    number = "1 shipped test" if len(paths) == 1 else f"{len(paths):,} shipped tests"
-    found.covered.append(number if decided == len(paths) else f"{decided:,} of {number}")
+    tests = "1 shipped test" if len(paths) == 1 else f"{len(paths):,} shipped tests"
+    found.covered.append(tests if decided == len(paths) else f"{decided:,} of {tests}")
     if done < len(paths):
         found.left.append("the other shipped tests")
     return differing
