@@ -17,7 +17,7 @@ from memmodel.concrete.meter import Meter
 from memmodel.enumeration.problem import prepare
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.search.edits import edited
-from memmodel.search.edits.comparing import Comparison, labels_in
+from memmodel.search.edits.comparing import ComparedModels, labels_in
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
@@ -60,7 +60,7 @@ def test_no_event_has_a_label_that_its_step_has_not():
 )
 def test_a_shipped_test_becomes_the_smallest_program(model, name, test):
     names = ("ptx-9.4", model(name))
-    comparison = Comparison((api.load(names[0]), api.load(names[1])))
+    comparison = ComparedModels((api.load(names[0]), api.load(names[1])))
     program = bare(api.lowered(str(suite_dir() / f"{test}.litmus")).test)
     smallest = Shrinker(comparison, float("inf")).shrunk(program)
     assert size_of(smallest) == EDITS[name]["size"]

@@ -16,7 +16,7 @@ from memmodel.output import STANDARD_OUTPUT, write_text
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
-    from memmodel.search.edits.edited import Found
+    from memmodel.search.edits.edited import WhatDiffers
 
 _LISTED = 5
 """Shipped tests that are named; the others are counted."""
@@ -59,7 +59,7 @@ def smallest_differences(
     return Exit.UNDECIDED if found.left else Exit.AS_EXPECTED
 
 
-def _say(found: Found, names: tuple[str, str], show: int, *, fenced: bool) -> None:
+def _say(found: WhatDiffers, names: tuple[str, str], show: int, *, fenced: bool) -> None:
     for record in found.results[:show]:
         finding = "" if record["finding"] is None else f"{record['finding']}, "
         number = "1 instruction" if record["size"] == 1 else f"{record['size']} instructions"
@@ -76,7 +76,7 @@ def _say(found: Found, names: tuple[str, str], show: int, *, fenced: bool) -> No
     say(f"{verdict}; tried: {found.reach()}{f'; not tried: {found.left[0]}' if found.left else ''}")
 
 
-def _record(found: Found, names: tuple[str, str]) -> dict[str, object]:
+def _record(found: WhatDiffers, names: tuple[str, str]) -> dict[str, object]:
     return {
         "first": names[0],
         "second": names[1],

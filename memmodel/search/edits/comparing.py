@@ -44,7 +44,7 @@ class Behaviour:
     reports: frozenset[tuple[str, frozenset[Position]]]
 
 
-class Comparison:
+class ComparedModels:
     """Two models. `outcomes`: findings do not count."""
 
     def __init__(self, models: tuple[Model, Model], *, outcomes: bool = False, effort: int = EFFORT) -> None:

@@ -1,8 +1,8 @@
 """The smallest programs that tell an edited model from what it was.
 
-In: two models. Out: `Found`: differences, and what was covered. First all shipped tests are run under both models;
-those that differ are made smaller. Where none does, tests with one word exchanged. Then all programs of the presets on
-which the models can differ are tried, smaller ones first, up to the size of what was found.
+In: two models. Out: `WhatDiffers`: differences, and what was covered. First all shipped tests are run under both
+models; those that differ are made smaller. Where none does, tests with one word exchanged. Then all programs of the
+presets on which the models can differ are tried, smaller ones first, up to the size of what was found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from memmodel.batch import plan
 from memmodel.errors import BudgetSpent
-from memmodel.search.edits.tasks import ShrinkTask, Sides, SuiteTask, VariantTask
+from memmodel.search.edits.tasks import SearchedPair, ShrinkTask, SuiteTask, VariantTask
 from memmodel.search.tasks import DifferenceTask
 from memmodel.search.vocabulary import PRESETS, vocabulary
 from memmodel.search.work import Record, SearchWorkers, run
@@ -37,7 +37,7 @@ _LARGEST = 5
 
 
 @dataclass(slots=True)
-class Found:
+class WhatDiffers:
     """`differ`: the shipped tests on which the models differ. `covered`: what was tried to its end, in words.
 
     `left`: what was not tried to its end. `bounds`: for each preset, the size up to which all its programs were tried.
@@ -66,13 +66,13 @@ class Found:
 
 
 def edited(
-    sides: Sides,
+    sides: SearchedPair,
     where: SearchWorkers,
     seconds: float = SECONDS,
     report: Callable[[str], None] = lambda stage: None,
-) -> Found:
+) -> WhatDiffers:
     """Look for the smallest programs on which two models differ, for so long; closes the workers."""
-    found, until = Found(), monotonic() + seconds
+    found, until = WhatDiffers(), monotonic() + seconds
     try:
         report("shipped tests")
         seeds = on_shipped_tests(sides, where, found, _SUITE * seconds)
@@ -96,7 +96,12 @@ def edited(
 
 
 def small_programs(
-    sides: Sides, where: SearchWorkers, found: Found, most: int, until: float, report: Callable[[str], None]
+    sides: SearchedPair,
+    where: SearchWorkers,
+    found: WhatDiffers,
+    most: int,
+    until: float,
+    report: Callable[[str], None],
 ) -> None:
     """Try all programs of fewer instructions than what was found has, smaller ones first."""
     presets = sides.presets()
@@ -125,7 +130,7 @@ def shipped_programs() -> list[str]:
     return sorted((job.path for job in plan((), ()).jobs), key=lambda path: (os.path.getsize(path), path))
 
 
-def on_shipped_tests(sides: Sides, where: SearchWorkers, found: Found, seconds: float) -> list[Record]:
+def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffers, seconds: float) -> list[Record]:
     """Run the shipped tests under both models; returns those that differ, the smallest first."""
     paths = shipped_programs()
     records: list[Record] = []
@@ -149,7 +154,9 @@ def names(presets: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(word for preset in presets for word in PRESETS[preset]))
 
 
-def shrunk(sides: Sides, where: SearchWorkers, found: Found, seeds: Sequence[Record], seconds: float) -> None:
+def shrunk(
+    sides: SearchedPair, where: SearchWorkers, found: WhatDiffers, seeds: Sequence[Record], seconds: float
+) -> None:
     """Make the smallest of some programs smaller still."""
     texts = [seed["text"] for seed in seeds[:_SHRUNK]]
     if texts:
@@ -158,7 +165,7 @@ def shrunk(sides: Sides, where: SearchWorkers, found: Found, seeds: Sequence[Rec
             found.results += results
 
 
-def near_shipped_tests(sides: Sides, where: SearchWorkers, found: Found, seconds: float) -> list[Record]:
+def near_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffers, seconds: float) -> list[Record]:
     """Run the shipped tests with one word exchanged."""
     paths = shipped_programs()
     done, records = 0, list[Record]()

@@ -17,7 +17,7 @@ from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.lower import lower_test
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.search.edits.comparing import Comparison
+from memmodel.search.edits.comparing import ComparedModels
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
@@ -33,7 +33,7 @@ _NEARBY = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class SearchedPair:
     """Two models by name. `old`: the first, if it is of a revision; `digest`: of both texts. `outcomes`: findings do
     not count.
     """
@@ -48,13 +48,13 @@ class Sides:
     def names(self) -> tuple[str, str]:
         return self.first, self.second
 
-    def comparison(self) -> Comparison:
+    def comparison(self) -> ComparedModels:
         """Both models, read once in each process."""
         key = (self.first, self.second, self.outcomes, self.digest)
         if key not in _COMPARISONS:
             _COMPARISONS.clear()
             models = (self.old or api.load(self.first), api.load(self.second))
-            _COMPARISONS[key] = Comparison(models, outcomes=self.outcomes)
+            _COMPARISONS[key] = ComparedModels(models, outcomes=self.outcomes)
         return _COMPARISONS[key]
 
     def presets(self) -> list[str]:
@@ -63,13 +63,15 @@ class Sides:
         return [name for name in _PRESETS if not comparison.agree_on(frozenset(preset_labels(name)))]
 
 
-def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> Sides:
+def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> SearchedPair:
     """Two models to compare; the first may be of a revision. What is kept of it is told apart by its text."""
     old = None if isinstance(first, str) else first
-    return Sides(first if isinstance(first, str) else first.name, second, outcomes, old, models_key(first, second))
+    return SearchedPair(
+        first if isinstance(first, str) else first.name, second, outcomes, old, models_key(first, second)
+    )
 
 
-_COMPARISONS: dict[tuple[str, str, bool, str], Comparison] = {}
+_COMPARISONS: dict[tuple[str, str, bool, str], ComparedModels] = {}
 """The pair that was asked for last."""
 
 
@@ -101,7 +103,7 @@ def _program(path_or_text: str) -> LitmusTest | None:
 class SuiteTask:
     """Whether the models differ on a test: a record with `text` and `size` if so."""
 
-    sides: Sides
+    sides: SearchedPair
 
     def judge(self, path: str) -> list[Record]:
         test = _program(path)
@@ -119,7 +121,7 @@ class SuiteTask:
 class VariantTask:
     """The first program on which the models differ among those that a test becomes when one word is exchanged."""
 
-    sides: Sides
+    sides: SearchedPair
 
     def judge(self, path: str) -> list[Record]:
         test = _program(path)
@@ -144,11 +146,11 @@ def _variants(test: LitmusTest) -> Iterator[LitmusTest]:
 class ShrinkTask:
     """The smallest program inside a program on which the models differ. `seconds`: for each."""
 
-    sides: Sides
+    sides: SearchedPair
     seconds: float
 
     @cached_property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> ComparedModels:
         return self.sides.comparison()
 
     def judge(self, text: str) -> list[Record]:

@@ -1,6 +1,6 @@
 """A program on which two models differ, as a litmus test: the smallest that is found inside it, and what it shows.
 
-In: Comparison, LitmusTest. Out: a smaller LitmusTest on which the models still differ, and a `Difference`. Settled
+In: ComparedModels, LitmusTest. Out: a smaller LitmusTest on which the models still differ, and a `Difference`. Settled
 here: a program is made smaller until nothing of it can be left out, alone or with one word exchanged.
 """
 
@@ -20,7 +20,7 @@ from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.search.differences import Difference
-from memmodel.search.edits.comparing import Behaviour, Comparison
+from memmodel.search.edits.comparing import Behaviour, ComparedModels
 from memmodel.search.edits.reducing import size_of, smaller, tidier, weight, without_idle
 from memmodel.search.edits.variants import respelt
 
@@ -44,7 +44,7 @@ def read_again(test: LitmusTest) -> LoweredTest | None:
 class Shrinker:
     """Makes programs smaller on which two models differ. `until`: when it stops, by the clock."""
 
-    def __init__(self, comparison: Comparison, until: float) -> None:
+    def __init__(self, comparison: ComparedModels, until: float) -> None:
         self._comparison, self._until = comparison, until
         self._tried: set[str] = set()
         self.tried = 0
@@ -95,7 +95,7 @@ class Shrinker:
             return False
 
 
-def shown(comparison: Comparison, test: LitmusTest, names: tuple[str, str]) -> Difference:
+def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str]) -> Difference:
     """What a program shows, as a litmus test. Raises BudgetSpent, InputError."""
     lowered = api.lowered(print_litmus(test))
     pair = comparison.differ(lowered)
@@ -163,7 +163,7 @@ def _difference(
     return Difference(allows, forbids, size, finding, 1, text)
 
 
-def confirmed(difference: Difference, comparison: Comparison, names: tuple[str, str]) -> bool:
+def confirmed(difference: Difference, comparison: ComparedModels, names: tuple[str, str]) -> bool:
     """True if the solver says the same of a difference; False if it cannot say. Raises InternalError if it differs."""
     if difference.text.rstrip().endswith("exists (true)"):
         return False
