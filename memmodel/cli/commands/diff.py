@@ -104,7 +104,7 @@ def diff(
             "--regressions writes programs of a search", hint="memmodel diff A B --search 4 --regressions DIR"
         )
     if len(models_and_files) == (2 if git is None else 1):
-        from memmodel.cli.commands.edited import smallest_differences
+        from memmodel.cli.smallest import smallest_differences
 
         return smallest_differences(
             *_two_models(models_and_files, git, include),
