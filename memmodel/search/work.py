@@ -102,6 +102,9 @@ class SearchWorkers(Protocol):
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]: ...
 
+    def forget(self) -> None:
+        """Give up what was submitted, and be ready for more."""
+
     def close(self) -> None: ...
 
 
@@ -129,6 +132,9 @@ class HereAndNow:
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         return set(futures)
 
+    def forget(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -140,13 +146,20 @@ class Processes:
         self.count = count
         whole = memory or default_memory()
         self._budget = replace(NO_END, memory=whole // (count + 1), whole=Budget(memory=whole))  # one share is our own
-        self._pool = ProcessPoolExecutor(count, initializer=settle, initargs=(_nothing,))
+        self._pool = self._fresh()
+
+    def _fresh(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.count, initializer=settle, initargs=(_nothing,))
 
     def submit(self, task: Task, chunk: Sequence[Any]) -> Future[list[Record]]:
         return self._pool.submit(judge_chunk, task, chunk, self._budget)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         return set(wait(futures, seconds, FIRST_COMPLETED).done)
+
+    def forget(self) -> None:
+        self.close()
+        self._pool = self._fresh()
 
     def close(self) -> None:
         abandon(self._pool)
@@ -188,6 +201,9 @@ class DaskCluster:
                 return set(wait_for(list(futures), timeout=seconds, return_when="FIRST_COMPLETED").done)
         except TimeoutError:
             return set()
+
+    def forget(self) -> None:
+        """The cluster ends what was begun; nobody waits for it."""
 
     def close(self) -> None:
         self._client.close()

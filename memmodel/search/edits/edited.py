@@ -16,6 +16,7 @@ from typing import Any
 
 from memmodel.batch import plan
 from memmodel.errors import BudgetSpent
+from memmodel.search.edits.comparing import EFFORT
 from memmodel.search.edits.tasks import SearchedPair, ShrinkTask, SuiteTask, VariantTask
 from memmodel.search.tasks import DifferenceTask
 from memmodel.search.vocabulary import PRESETS, vocabulary
@@ -146,6 +147,8 @@ def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffe
     found.covered.append(tests if decided == len(paths) else f"{decided:,} of {tests}")
     if done < len(paths):
         found.left.append("the other shipped tests")
+    if undecided:
+        found.left.append(f"{len(undecided):,} shipped tests, which are too large for {EFFORT:,} steps")
     return differing
 
 
@@ -199,8 +202,7 @@ def in_chunks(
     while running:
         left = until - monotonic()
         if left <= 0 or (enough is not None and number >= enough):
-            for future in running:
-                future.cancel()
+            where.forget()
             return
         for future in where.first(set(running), min(1.0, left)):
             results = future.result()
