@@ -73,7 +73,8 @@ def _say(found: WhatDiffers, names: tuple[str, str], show: int, *, fenced: bool)
         say(f"they differ on {tests}: {', '.join(found.differ[:_LISTED])}{more}")
     differ = found.results or found.differ
     verdict = f"{names[0]} and {names[1]} differ" if differ else f"no difference between {names[0]} and {names[1]}"
-    say(f"{verdict}; tried: {found.reach()}{f'; not tried: {'; '.join(found.left)}' if found.left else ''}")
+    left = f"; not tried: {'; '.join(found.left)}" if found.left else ""
+    say(f"{verdict}; tried: {found.reach()}{left}")
 
 
 def _record(found: WhatDiffers, names: tuple[str, str]) -> dict[str, object]:
