@@ -12,10 +12,11 @@ from itertools import pairwise
 from memmodel.errors import InputError
 from memmodel.kernel.question.toolkit import output_of
 from memmodel.ptx.module.reader import decoded
-from memmodel.source import Source
+from memmodel.source import Source, read_bytes
 
 ELF, FATBIN, ARCHIVE, PORTABLE = b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ"
 BEGINNINGS = (ELF, FATBIN, ARCHIVE, PORTABLE)
+LONGEST = max(map(len, BEGINNINGS))
 SUFFIXES = (".cubin", ".fatbin")
 _VERSION = re.compile(r"^[ \t]*\.version[ \t]+\d", re.MULTILINE)
 _REPORT = re.compile(r"^(Fatbin (ptx|elf) code:|=+|ptxasOptions .*|\w[\w ]* = .*)$", re.MULTILINE)
@@ -24,10 +25,10 @@ _REPORT = re.compile(r"^(Fatbin (ptx|elf) code:|=+|ptxasOptions .*|\w[\w ]* = .*
 def is_binary(path: str | os.PathLike[str]) -> bool:
     """True for a file of machine code, by its first bytes or its name."""
     try:
-        with open(path, "rb") as file:
-            return file.read(8).startswith(BEGINNINGS) or os.fspath(path).endswith(SUFFIXES)
-    except OSError:
+        beginning = read_bytes(path, LONGEST)
+    except InputError:  # said again, with its hint, by who reads the file as text
         return False
+    return beginning.startswith(BEGINNINGS) or os.fspath(path).endswith(SUFFIXES)
 
 
 def ptx_inside(path: str | os.PathLike[str], entry: str | None) -> Source:
