@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from helpers.patience import PATIENCE, alive, children, eventually, processor_time
+from helpers.places import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /dev/full as Linux has them")
 
@@ -241,7 +242,7 @@ def test_pipes_and_devices_are_refused(tests, tmp_path):
         ["check", pipe],
         ["check", "/dev/zero"],
         ["check", good, "--model", pipe],
-        ["kernel", good, "--launch", pipe],
+        ["kernel", ROOT / "docs/examples/kernels/dsmem.ptx", "--launch", pipe],
         ["check", good, "--json", pipe],
         ["suite", good, "--junit", "/dev/full"],
         ["suite", tests, "--expected", pipe],

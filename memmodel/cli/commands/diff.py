@@ -77,7 +77,7 @@ def diff(
     searching: Searching,
     show: int,
 ) -> Exit:
-    """Find the smallest programs on which two models differ, or list the tests on which they do.
+    """Find programs, or list tests, on which two models differ.
 
     Without files the shipped tests are run under both models, those that differ are made smaller, and all smaller
     programs are tried, for --timeout seconds (60); the last line says what was tried. With files, compared are the
