@@ -165,7 +165,7 @@ class LaneRows:
 class MatrixLines:
     """A matrix of a warp: `lines` lines of `length` elements of so many `bits`, `stride` elements apart.
 
-    `stride` None: they lie one after the other.
+    `stride` None: they lie one after the other. Each line is aligned to `align` bytes.
     """
 
     address: Expr
@@ -174,6 +174,7 @@ class MatrixLines:
     lines: int
     length: int
     bits: int
+    align: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,28 +232,40 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     ],
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
     "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3};": [Forget(FOUR)],
-    "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
-    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
-    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
     "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;": [TransposeMatrix("0", Get("1"))],
     "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};": [Forget(("0", "1"))],
     # A has m rows of k elements: stored by columns these are k lines of m elements.
-    "wmma.load.a.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1}, [s], %r4;": [
-        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, Get("4"), 8, 16, 8), ("0", "1"))
+    "wmma.load.a.sync.aligned.row.m8n32k16.shared.bf16 {%r0, %r1}, [s], %r4;": [
+        UndefinedIf(
+            "the stride of wmma.load.a is not below 16, the length of a line",
+            Apply("lt", (Get("4"), Const(16)), DataType("s", 32)),
+        ),
+        UndefinedIf(
+            "the stride of wmma.load.a is a multiple of 4 here: each line is aligned to the fragment of a lane",
+            Apply("and", (Get("4"), Const(3)), U32),
+        ),
+        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, Get("4"), 8, 16, 16, 8), ("0", "1")),
     ],
-    "wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1}, [s];": [
-        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, None, 16, 32, 8), ("0", "1"))
+    "wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1, %r2, %r3}, [s];": [
+        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, None, 16, 32, 8, 16), FOUR)
     ],
-    "wmma.load.c.sync.aligned.col.m8n32k16.global.s32 {%r0, %r1}, [%d0], 32;": [
+    "wmma.load.c.sync.aligned.col.m8n8k32.global.s32 {%r0, %r1}, [%d0], 32;": [
         MoveMatrix(
             READ,
-            MatrixLines(Apply("in global", (Get("6"),), U64), Window.GLOBAL, Const(32), 32, 8, 32),
+            MatrixLines(Apply("in global", (Get("6"),), U64), Window.GLOBAL, Const(32), 8, 8, 32, 8),
             ("0", "1"),
         )
     ],
-    "wmma.store.d.sync.aligned.row.m8n32k16.s32 [%d0], {%r0, %r1};": [
-        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, None, 8, 32, 32))
+    "wmma.store.d.sync.aligned.row.m8n8k128.s32 [%d0], {%r0, %r1}, 6;": [
+        UndefinedIf(
+            "the stride of wmma.store.d is not below 8, the length of a line",
+            Apply("lt", (Const(6), Const(8)), DataType("s", 32)),
+        ),
+        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, Const(6), 8, 8, 32, 8)),
     ],
     "multimem.cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [s], 64, 15;": [
         copied(Scatter(EVERYWHERE, Chunk(in_global("6"), Window.GLOBAL, Const(64), mask=Const(15)), 0, BULK))
@@ -357,16 +369,17 @@ def test_the_steps_are_those_worked_out(line: str) -> None:
     assert list(steps_of(line)) == WORKED_OUT_IN_MODULES[line]
 
 
-PAIR, ONE = "{%r10, %r11}", "%r12"
+PAIR, ONE = "{%r10, %r11}", "{%r12}"
+FOUR_HALVES = "{%r20, %r21, %r22, %r23}"
 OCTET = "{%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}"
 ACCUMULATORS = {
     "wmma.mma.sync.aligned.row.col.m8n8k32.{0}.s4.s4.{0}": (PAIR, ONE, "s32", "f32"),
     "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.{0}.b1.b1.{0}": (PAIR, ONE, "s32", "f32"),
-    "wmma.mma.sync.aligned.row.col.m16n16k16.{0}.u8.s8.{0}": (OCTET, PAIR, "s32", "f16"),
+    "wmma.mma.sync.aligned.row.col.m16n16k16.{0}.u8.u8.{0}": (OCTET, PAIR, "s32", "f16"),
     "wmma.mma.sync.aligned.row.col.m16n16k16.{0}.{0}": (OCTET, OCTET, "f32", "s32"),
-    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.{0}": (OCTET, OCTET, "f16", "s32"),
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.{0}": (FOUR_HALVES, OCTET, "f16", "s32"),
     "mma.sync.aligned.m8n8k32.row.col.{0}.s4.s4.{0}": (PAIR, ONE, "s32", "f32"),
-    "mma.sync.aligned.m16n8k8.row.col.{0}.tf32.tf32.{0}": ("{%f0, %f1, %f2, %f3}", PAIR, "f32", "f16"),
+    "mma.sync.aligned.m16n8k8.row.col.{0}.tf32.tf32.{0}": ("{%f0, %f1, %f2, %f3}", FOUR_HALVES, "f32", "f16"),
 }
 """Registers of C and D, of A and B, and a type that C and D may have and one that they may not: "For sub-byte
 single-bit wmma, .ctype and .dtype must be specified as .s32", and the syntax of mma and wmma.mma."""
@@ -375,7 +388,7 @@ single-bit wmma, .ctype and .dtype must be specified as .s32", and the syntax of
 @pytest.mark.parametrize("opcode", ACCUMULATORS)
 def test_types_of_accumulators(opcode: str) -> None:
     results, factors, good, bad = ACCUMULATORS[opcode]
-    operands = f"{results}, {factors}, {factors}, {results};"
+    operands = f"{results}, {factors}, {PAIR if 'tf32' in opcode else factors}, {results};"
     assert not judged(f"{opcode.format(good)} {operands}", 32).open
     assert "accumulator" in judged(f"{opcode.format(bad)} {operands}", 32).open[0]
 

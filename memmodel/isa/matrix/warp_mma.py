@@ -1,7 +1,8 @@
 """Rows of the table: matrices that a warp multiplies in its registers: mma, wmma, movmatrix. Compiled modules only.
 
 In: a Call. Out: MoveMatrix for the loads and stores of wmma, Forget for results, which nobody knows. Settled here:
-which bytes wmma.load and wmma.store access. Which lane moves which element is not specified ("wmma.load").
+how many registers a lane has of a matrix, which bytes wmma.load and wmma.store access, and what they are aligned to.
+Which lane moves which element is not specified ("wmma.load").
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import re
 
 from memmodel.base.labels import Side
-from memmodel.isa.call import ADDRESS, Call
+from memmodel.isa.call import Call, describe
 from memmodel.isa.place import address_in
 from memmodel.isa.row import Effect, Row, Rule, Since, Slot, Syntax, Together, either, needed, optional
+from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.ops import Op, UndefinedIf
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
-from memmodel.ptx.operands import Operand, Vector
+from memmodel.ptx.operands import Blank, Operand, Vector
+from memmodel.ptx.vocabulary import DataType
+
+LANES = 32
+B32, B64, S32, U32 = DataType("b", 32), DataType("b", 64), DataType("s", 32), DataType("u", 32)
 
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64,
@@ -22,6 +29,8 @@ BITS = {
 }  # fmt: skip
 """Bits of an element by its type."""
 
+_FOUR_BITS = ("kind::mxf4", "kind::mxf4nvf4")
+"""The kinds that have two elements of 4 bits in a byte; others have one."""
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _FACTORS = (*BITS, *_NARROW)
 _RESULTS = ("f16", "f32", "f64", "s32")
@@ -40,10 +49,22 @@ _PAGE = "Warp Level Matrix Multiply-Accumulate Instructions: "
 
 def multiply(call: Call) -> tuple[WarpOp, ...]:
     """mma, wmma.mma: the result is a matrix in registers."""
-    for operand in call.operands[1:]:
-        for element in operand.items if isinstance(operand, Vector) else (operand,):
-            call.value(element)
-    return (Forget(_results(call, call.operands[0])),)
+    m, n, k = _extents(call)
+    types = {slot: call.word(f"{slot}type") or "f16" for slot in "dabc"}
+    if call.word("btype") is None:  # the two types of wmma.mma for .f16 are those of D and C
+        types |= {"c": types["a"], "a": "f16"}
+    matrices = {"d": m * n, "a": m * k // (2 if call.head.startswith("mma.sp") else 1), "b": k * n, "c": m * n}
+    result, *sources = call.operands
+    names = call.reading.named(len(call.operands)) or ()
+    for name, operand in zip(names[1:], sources, strict=False):
+        if name in matrices:
+            register = _register(types[name])
+            for element in _elements(call, operand, _count(call, types[name], name, matrices[name])):
+                call.source(element, register)
+        else:
+            for element in operand.items if isinstance(operand, Vector) else (operand,):
+                call.value(element)
+    return (Forget(_results(call, result, types["d"], _count(call, types["d"], "d", matrices["d"]))),)
 
 
 def transpose(call: Call) -> tuple[WarpOp, ...]:
@@ -52,39 +73,110 @@ def transpose(call: Call) -> tuple[WarpOp, ...]:
     return (TransposeMatrix(call.register(target), call.value(source)),)
 
 
-def load_tile(call: Call) -> tuple[WarpOp, ...]:
+def load_tile(call: Call) -> tuple[Op | WarpOp, ...]:
     """wmma.load: a whole matrix."""
-    label = call.access(Side.READ)
-    return (MoveMatrix(label, _tile(call, call.operands[1], call.optional(2)), _results(call, call.operands[0])),)
+    type, count = _fragment(call)
+    registers = _results(call, call.operands[0], type, count)
+    checks, tile = _tile(call, call.operands[1])
+    return (*checks, MoveMatrix(call.access(Side.READ), tile, registers))
 
 
-def store_tile(call: Call) -> tuple[WarpOp, ...]:
+def store_tile(call: Call) -> tuple[Op | WarpOp, ...]:
     """wmma.store: a whole matrix."""
-    return (MoveMatrix(call.access(Side.WRITE), _tile(call, call.operands[0], call.optional(2))),)
+    type, count = _fragment(call)
+    for element in _elements(call, call.operands[1], count):
+        call.source(element, _register(type))
+    checks, tile = _tile(call, call.operands[0])
+    return (*checks, MoveMatrix(call.access(Side.WRITE), tile))
 
 
-def _results(call: Call, operand: Operand) -> tuple[str, ...]:
-    elements = operand.items if isinstance(operand, Vector) else (operand,)
-    return tuple(call.register(element) for element in elements)
+# ---- the registers of a lane ("Matrix Fragments for WMMA", and those for the shapes of mma) ---------------------
 
 
-def _tile(call: Call, place: Operand, stride: Operand | None) -> MatrixLines:
-    """The lines of the matrix that the head names: its rows, or its columns where it is stored by these."""
+def _extents(call: Call) -> tuple[int, int, int]:
     shape = _SHAPE.fullmatch(call.word("shape") or "")
     assert shape is not None, "the slot has shapes alone"
     m, n, k = (int(extent) for extent in shape.groups())
+    return m, n, k
+
+
+def _register(type: str) -> DataType:
+    """What a register of a matrix with elements of that type is."""
+    return B64 if type == "f64" else B32
+
+
+def _count(call: Call, type: str, matrix: str, elements: int) -> int:
+    """How many registers a lane has of a matrix of so many elements."""
+    if call.head.startswith("wmma") and type == "f16" and matrix in "ab":
+        return 8  # for every shape
+    bits = 4 if type == "e2m1" and call.word("kind") in _FOUR_BITS else BITS.get(type, 8)
+    at_once = 4 if call.word("shape") == "m8n8k4" and type != "f64" else 1  # four quads of lanes, a matrix each
+    return elements * bits * at_once // (LANES * _register(type).width)
+
+
+def _fragment(call: Call) -> tuple[str, int]:
+    """The type of the elements that wmma.load or wmma.store moves, and how many registers a lane has of them."""
+    type, lines, length = call.word("type") or "", *_lines(call)
+    return type, _count(call, type, call.head[-1], lines * length)
+
+
+def _elements(call: Call, operand: Operand, count: int) -> tuple[Operand, ...]:
+    """The registers of a matrix."""
+    if not isinstance(operand, Vector):
+        call.fail(f"{call.head} has matrices in braces, even one register, and this is {describe(operand)}", operand)
+    if len(operand.items) != count:
+        call.fail(f"a lane has {count} register(s) of this matrix, and {len(operand.items)} are given", operand)
+    return operand.items
+
+
+def _results(call: Call, operand: Operand, type: str, count: int) -> tuple[str, ...]:
+    return tuple(
+        call.target(element, _register(type))
+        for element in _elements(call, operand, count)
+        if not isinstance(element, Blank)
+    )
+
+
+# ---- matrices in memory ("Matrix Storage for WMMA") -------------------------------------------------------------
+
+
+def _lines(call: Call) -> tuple[int, int]:
+    """How many lines the matrix that the head names has in memory, its rows or its columns, and how long they are."""
+    m, n, k = _extents(call)
     rows, columns = {"wmma.load.a": (m, k), "wmma.load.b": (k, n)}.get(call.head, (m, n))
-    lines, length = (rows, columns) if call.word("layout") == "row" else (columns, rows)
-    space = call.word("space")
-    address = call.in_space(address_in(call, place), space)
-    apart = None if stride is None else call.value(stride, ADDRESS)
-    return MatrixLines(address, call.window, apart, lines, length, BITS[call.word("type") or ""])
+    return (rows, columns) if call.word("layout") == "row" else (columns, rows)
 
 
-def _wmma_shapes() -> tuple[str, ...]:
-    return ("m16n16k16", "m8n32k16", "m32n8k16", "m16n16k8", "m8n8k4", "m8n8k32", "m8n8k128")
+def _tile(call: Call, place: Operand) -> tuple[tuple[Op, ...], MatrixLines]:
+    """The lines of a matrix, and the steps that find a stride which is too small, or leaves a line misaligned."""
+    lines, length = _lines(call)
+    type, count = _fragment(call)
+    bits, align = BITS[type], count * _register(type).width // 8
+    address = call.in_space(address_in(call, place), call.word("space"))
+    stride = call.optional(2)
+    apart = None if stride is None else call.source(stride, U32)
+    tile = MatrixLines(address, call.window, apart, lines, length, bits, align)
+    unit = align * 8 // bits
+    return (() if apart is None else _checks(call, apart, length, unit)), tile
 
 
+def _checks(call: Call, stride: Expr, length: int, unit: int) -> tuple[Op, ...]:
+    """The steps that find a stride below the length of a line, or not a multiple of `unit` elements."""
+    least = UndefinedIf(
+        f"the stride of {call.head} is not below {length}, the length of a line",
+        Apply("lt", (stride, Const(length)), S32),
+    )
+    multiple = UndefinedIf(
+        f"the stride of {call.head} is a multiple of {unit} here: each line is aligned to the fragment of a lane",
+        Apply("and", (stride, Const(unit - 1)), U32),
+    )
+    if not isinstance(stride, Const):
+        return (least, multiple) if unit > 1 else (least,)
+    small = stride.value < length or stride.value >= 1 << 31
+    return (least,) * small + (multiple,) * bool(stride.value % unit)
+
+
+_WMMA_SHAPES = ("m16n16k16", "m8n32k16", "m32n8k16", "m16n16k8", "m8n8k4", "m8n8k32", "m8n8k128")
 _MMA_SHAPES = (
     "m8n8k4", "m8n8k16", "m8n8k32", "m8n8k128", "m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m16n8k64", "m16n8k128",
     "m16n8k256",
@@ -159,6 +251,34 @@ _ORDERED_LINES = (
     f"m16n8k64 row col f16 {_F8} {_F8} f16",
     *(f"m16n8k64 row col kind::f8f6f4 {d} {_NARROW_WORDS} {_NARROW_WORDS} {d}" for d in ("f16", "f32")),
 )
+_WMMA_16 = "m16n16k16|m8n32k16|m32n8k16"
+_WMMA_LINES = (
+    f"alayout blayout {_WMMA_16} f16|f32 f16|f32",
+    *(f"alayout blayout {_WMMA_16} s32 {byte} {byte} s32 satfinite?" for byte in ("u8", "s8")),
+    f"alayout blayout {_WMMA_16} f32 bf16 bf16 f32",
+    "alayout blayout m16n16k8 f32 tf32 tf32 f32",
+    "alayout blayout m8n8k4 rounding? f64 f64 f64 f64",
+    *(f"row col m8n8k32 s32 {half} {half} s32 satfinite?" for half in ("u4", "s4")),
+)
+_FACTOR_LINES = (
+    f"layout {_WMMA_16} space? f16|bf16|u8|s8",
+    "layout m16n16k8 space? tf32",
+    "layout m8n8k4 space? f64",
+)
+_ACCUMULATOR_LINES = (
+    f"layout {_WMMA_16} space? f16|f32|s32",
+    "layout m16n16k8 space? f32",
+    "layout m8n8k4 space? f64",
+    "layout m8n8k32|m8n8k128 space? s32",
+)
+_LINES_OF_TILES = {
+    **{
+        f"wmma.load.{matrix}": (*_FACTOR_LINES, f"{layout} m8n8k32 space? u4|s4", f"{layout} m8n8k128 space? b1")
+        for matrix, layout in (("a", "row"), ("b", "col"))
+    },
+    "wmma.load.c": _ACCUMULATOR_LINES,
+    "wmma.store.d": _ACCUMULATOR_LINES,
+}
 """The syntax lines of their pages, behind .sync.aligned."""
 
 
@@ -241,24 +361,16 @@ ROWS = (
     _mma(ORDERED, Since(80, "8.5"), _ORDERED_LINES, _scaled("m16n8k128", "m16n8k64")),
     *(
         _row(
-            f"wmma.load.{matrix}",
-            (*_ALIGNED, _LAYOUT, needed("shape", *_wmma_shapes()), _SPACE, needed("type", *BITS)),
-            ("r", "[p]", "stride?"),
-            lower_module=load_tile,
+            head,
+            (*_ALIGNED, _LAYOUT, needed("shape", *_WMMA_SHAPES), _SPACE, needed("type", *BITS)),
+            ("[p]", "r", "stride?") if head == "wmma.store.d" else ("r", "[p]", "stride?"),
+            lower_module=store_tile if head == "wmma.store.d" else load_tile,
             uniform=("[p]", "stride"),
             since=_WMMA,
             later=_WMMA_SINCE,
+            forms=tuple(Syntax(f"sync aligned? {line}") for line in lines),
         )
-        for matrix in "abc"
-    ),
-    _row(
-        "wmma.store.d",
-        (*_ALIGNED, _LAYOUT, needed("shape", *_wmma_shapes()), _SPACE, needed("type", *_RESULTS)),
-        ("[p]", "r", "stride?"),
-        lower_module=store_tile,
-        uniform=("[p]", "stride"),
-        since=_WMMA,
-        later={"type=f64": Since(80, "7.0"), **_WMMA_PLACES_SINCE},
+        for head, lines in _LINES_OF_TILES.items()
     ),
     _row(
         "wmma.mma",
@@ -267,7 +379,7 @@ ROWS = (
             *_ALIGNED,
             needed("alayout", *_LAYOUTS),
             needed("blayout", *_LAYOUTS),
-            needed("shape", *_wmma_shapes()),
+            needed("shape", *_WMMA_SHAPES),
             optional("rounding", "rn", "rz", "rm", "rp"),
             needed("dtype", *BITS),
             optional("atype", *BITS),
@@ -290,6 +402,10 @@ ROWS = (
             **{f"{slot}={words}": since for slot in ("atype", "btype") for words, since in _WMMA_TYPES_SINCE.items()},
             "op=and": Since(80, "7.1"),
         },
+        forms=(
+            *(Syntax(f"sync aligned? {line}") for line in _WMMA_LINES),
+            Syntax("op popc sync aligned? row col m8n8k128 s32 b1 b1 s32"),
+        ),
     ),
     _row(
         "movmatrix",

@@ -147,6 +147,27 @@ def test_matrices_of_wmma(offset: int, race: bool) -> None:
     assert rules(found) == ({"data-race"} if race else set())
 
 
+@pytest.mark.parametrize(
+    ("place", "stride", "undefined"),
+    [
+        ("%r2", "16", None),
+        ("%r2", "24", "the stride of wmma.load.a is a multiple of 16 here"),
+        ("%r2", "8", "the stride of wmma.load.a is not below 16"),
+        ("%r2", "-16", "the stride of wmma.load.a is not below 16"),
+        ("%r2+16", "16", "misaligned for 32 bytes"),
+        ("%r2+32", "16", None),
+    ],
+)
+def test_lines_of_a_matrix_are_aligned_and_do_not_overlap(place: str, stride: str, undefined: str | None) -> None:
+    registers = "{%r20,%r21,%r22,%r23,%r24,%r25,%r26,%r27}"
+    for given in (stride, "%r10"):
+        body = f"mov.u32 %r10, {stride};\nsetp.ge.u32 %p6, %r0, 32;\n@%p6 bra Y;\n"
+        body += f"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {registers}, [{place}], {given};\nY:\n"
+        messages = [finding.message for finding in judged(body).findings]
+        assert undefined is None or any(undefined in message for message in messages), messages
+        assert undefined is not None or not messages
+
+
 def test_results_that_come_with_a_predicate() -> None:
     body = "mov.u32 %r20, 12;\nmov.u32 %r21, 10;\nsetp.eq.u32 %p5, %r20, 0;\n"
     both = body + "lop3.or.b32 %r10|%p6, %r20, %r21, %r20, 0xc0, %p5;\nselp.u32 %r11, 1, 0, %p6;\n"

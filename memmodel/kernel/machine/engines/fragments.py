@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Side
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.kernel.trace.blocks import Block
@@ -96,6 +97,7 @@ def _lines(interpreter: Interpreter, region: MatrixLines) -> Callable[[Machine, 
         apart = stride * region.bits // 8
         whole = apart * (region.lines - 1) + size
         block, first = pointer.find(machine, warp, lanes[0], whole, instruction)
+        aligned(block, first, region.align)
         offsets = [first + line * apart + byte for line in range(region.lines) for byte in range(0, size, piece)]
         return block, piece, offsets, [lanes[number % len(lanes)] for number in range(len(offsets))]
 
