@@ -22,6 +22,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
+@pytest.fixture(autouse=True)
+def models_as_at_the_start() -> None:
+    """A command that an earlier test called in this process leaves its folders and its `--no-cache` behind."""
+    from memmodel.cat.load import settle
+
+    settle((), kept=True)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Before the plugin of Hypothesis looks for its option."""
