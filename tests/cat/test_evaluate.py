@@ -73,7 +73,7 @@ def expected(model: Model, execution: Execution, ranks: Ranks | None = None) -> 
     return [judged.evaluator.defined(number) for number in range(len(model.definitions))], bad
 
 
-@examples(150)
+@examples(60)
 @given(count=counts, text=model_texts(orders=True), data=st.data())
 def test_rows(count: int, text: str, data: st.DataObject) -> None:
     model = parsed(text)
@@ -86,7 +86,7 @@ def test_rows(count: int, text: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("large", [0, 6_000])
-@examples(100)
+@examples(50)
 @given(count=counts, text=model_texts(), data=st.data())
 def test_large_rows(large: int, count: int, text: str, data: st.DataObject) -> None:
     model = parsed(text)
@@ -101,7 +101,7 @@ def test_large_rows(large: int, count: int, text: str, data: st.DataObject) -> N
         assert ([evaluator.value(number) for number in graph.defined], fails) == expected(model, execution)
 
 
-@examples(150)
+@examples(60)
 @given(count=counts, text=model_texts(orders=True), data=st.data())
 def test_packed_integers(count: int, text: str, data: st.DataObject) -> None:
     model = parsed(text)
@@ -125,7 +125,7 @@ def test_packed_integers(count: int, text: str, data: st.DataObject) -> None:
         assert shape.passes(check.test, filled[slot]) is not is_bad
 
 
-@examples(100)
+@examples(50)
 @given(count=counts, worlds=st.integers(1, 4), text=model_texts(), data=st.data())
 def test_worlds(count: int, worlds: int, text: str, data: st.DataObject) -> None:
     """In each world some events exist: the others are as if they had never been."""
@@ -178,7 +178,7 @@ def _in_world(value: list[int] | list[dict[int, int]], world: int, mask: int) ->
     return packed([event for event, worlds in enumerate(value) if isinstance(worlds, int) and worlds >> world & 1])
 
 
-@examples(100)
+@examples(50)
 @given(count=counts, text=model_texts(), data=st.data())
 def test_formulas(count: int, text: str, data: st.DataObject) -> None:
     """Two variables choose among four executions, in each of which some events run."""
@@ -253,7 +253,7 @@ class SurelyBound(SureRows):
         raise AssertionError
 
 
-@examples(150)
+@examples(60)
 @given(count=counts, text=model_texts(), data=st.data())
 def test_bounds(count: int, text: str, data: st.DataObject) -> None:
     """Two evaluators that are each other's opposite contain what any execution between them has."""
@@ -271,7 +271,7 @@ def test_bounds(count: int, text: str, data: st.DataObject) -> None:
             assert sure.value(number) == least.value(number)
 
 
-@examples(200)
+@examples(80)
 @given(count=counts, body=bodies("again"), data=st.data())
 def test_what_a_let_rec_may_say_grows_with_it(count: int, body: str, data: st.DataObject) -> None:
     """Else it may have no least fixpoint."""

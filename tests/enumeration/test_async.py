@@ -313,7 +313,7 @@ def test_the_estimate_grows_with_orders_of_updates() -> None:
 
 def test_many_orders_stop_at_the_budget() -> None:
     test = async_test(*["arrive bar; arrive bar; arrive bar; test bar 0 a"] * 5, objects="bar=4")
-    answer = enumerate_answer(test, PTX, budget=Budget(effort=2_000_000, seconds=5), bound=1, findings=True)
+    answer = enumerate_answer(test, PTX, budget=Budget(effort=500_000, seconds=5), bound=1, findings=True)
     assert "budget" in answer.reason
 
 

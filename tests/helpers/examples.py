@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable
 from datetime import date
 from secrets import randbelow
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
 
 TIMES = int(os.environ.get("MEMMODEL_EXAMPLES", "1"))
 if TIMES != 1:
@@ -22,7 +25,8 @@ SEED = int(os.environ.get("MEMMODEL_SEED", "0"))
 """0: the same examples every time."""
 
 SAMPLE = os.environ.setdefault("MEMMODEL_SAMPLE", date.today().isoformat())
-"""Chooses a sample of what is too much for every run, where each member is known to pass: another one each day."""
+"""Chooses a sample of what is too much for every run, where each member is known to pass: another one each day; `all`
+runs everything, as the night does."""
 
 settings.register_profile(
     "memmodel",
@@ -45,6 +49,15 @@ def examples(count: int) -> settings:
 def seeds(count: int) -> range:
     """Seeds for a test that makes its examples itself, one from each."""
     return range(SEED * 1_000_000, SEED * 1_000_000 + count * TIMES)
+
+
+def share(cases: Iterable[T], of: int) -> list[T]:
+    """One in `of` of the cases of a test that takes long, in their order: others each day, and all of them at night."""
+    every = list(cases)
+    if SAMPLE == "all" or TIMES != 1:
+        return every
+    chosen = sorted(random.Random(SAMPLE).sample(range(len(every)), -(-len(every) // of)))
+    return [every[number] for number in chosen]
 
 
 def each_seed(count: int) -> Any:

@@ -97,7 +97,7 @@ class Variables:
         self.symbols = {"s": (Space.SHARED, 1024)}
 
 
-@examples(2000)
+@examples(800)
 @given(instructions())
 def test_a_row_lowers_or_refuses(instruction: PtxInstruction) -> None:
     does = lowered(instruction, Variables.cluster_size)

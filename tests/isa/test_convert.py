@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from helpers.examples import share
 from helpers.isa_samples import blocks, columns
 from helpers.places import ROOT
 
@@ -82,7 +83,7 @@ def ask(test: LitmusTest) -> Answer:
 # ---- whole files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", files(SUITE, Layout.COLUMNS), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", share(files(SUITE, Layout.COLUMNS), 4), ids=lambda path: path.stem)
 def test_a_table_answers_alike_in_blocks(path: Path) -> None:
     test = parse_litmus(Source.read(path))
     try:
@@ -97,7 +98,7 @@ def test_a_table_answers_alike_in_blocks(path: Path) -> None:
 @pytest.mark.parametrize("folder", sorted({path.parent for path in SUITE.rglob("*.litmus")}), ids=lambda p: p.name)
 def test_blocks_are_the_same_program_in_a_table(folder: Path) -> None:
     """The same steps at the same labels over the same variables: nothing is left that an engine could tell apart."""
-    for path in sorted(folder.glob("*.litmus")):
+    for path in share(sorted(folder.glob("*.litmus")), 4):
         test = parse_litmus(Source.read(path))
         if test.layout is Layout.BLOCKS:
             again = translated(test)

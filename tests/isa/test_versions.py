@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helpers.examples import share
 from helpers.kernel.samples import kernel_text
 from helpers.versions import NEWEST, OLDEST, TARGETS, Fact, asked, knows, table
 
@@ -102,7 +103,8 @@ def test_the_table_is_what_ptxas_says_now() -> None:
         pytest.skip("no ptxas: pip install 'memmodel[ptx]'")
     if not knows(NEWEST, assembler):
         pytest.skip(f"this ptxas does not know PTX {NEWEST}")
-    assert asked(sorted(FACTS), assembler) == FACTS
+    words = share(sorted(FACTS), 8)
+    assert asked(words, assembler) == {word: FACTS[word] for word in words}
 
 
 # ---- what a version or a target does not have ----------------------------------------------------------------------

@@ -27,25 +27,25 @@ MODELS = ("sc", "ptx-6.0", "ptx-7.5", "ptx-9.4")
 
 
 @pytest.mark.parametrize("name", MODELS)
-@examples(18)
+@examples(9)
 @given(program=strategies_programs.programs())
 def test_engines_agree_under_shipped_models(name: str, program: Program) -> None:
     agree(program.text, load_model(name))
 
 
-@examples(60)
+@examples(30)
 @given(program=strategies_bytes.programs())
 def test_engines_agree_on_bytes(program: Program) -> None:
     agree(program.text, load_model("ptx-9.4"))
 
 
-@examples(45)
+@examples(25)
 @given(program=strategies_programs.programs(most=6), text=model_texts())
 def test_engines_agree_under_any_model(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))
 
 
-@examples(20)
+@examples(10)
 @given(program=strategies_bytes.programs(most=4, finding=False), text=model_texts())
 def test_engines_agree_on_bytes_under_any_model(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))

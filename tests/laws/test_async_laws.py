@@ -84,25 +84,25 @@ def strengthened(draw: st.DrawFn) -> tuple[Program, Program]:
     return program, program.changed(t, i, Line(line.kind, line.text, sem, scope, line.top))
 
 
-@examples(30)
+@examples(15)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.4"))
 
 
-@examples(30)
+@examples(15)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.4"))
 
 
-@examples(30)
+@examples(15)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.4"))
 
 
-@examples(30)
+@examples(15)
 @given(program=programs())
 def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
     assume(estimate(lowered(program.text), BOUND) <= FEW)

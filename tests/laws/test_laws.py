@@ -115,19 +115,19 @@ def fenced(draw: st.DrawFn) -> tuple[Program, Program]:
     return program, program.changed(t, i, *((fence, line) if draw(st.booleans()) else (line, fence)))
 
 
-@examples(35)
+@examples(18)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.4"))
 
 
-@examples(35)
+@examples(18)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.4"))
 
 
-@examples(35)
+@examples(18)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.4"))
@@ -144,7 +144,7 @@ def renamed(text: str) -> str:
     return "\n".join([title, *others, second, first, "thread " + rest])
 
 
-@examples(25)
+@examples(15)
 @given(program=plain_programs)
 def test_names_mean_nothing(program: Program) -> None:
     model = load_model("ptx-9.4")
@@ -157,7 +157,7 @@ def test_names_mean_nothing(program: Program) -> None:
     assert states(renamed(program.text), model, original) == states(program.text, model), program.text
 
 
-@examples(25)
+@examples(15)
 @given(program=whole_programs, data=st.data())
 def test_the_order_of_threads_means_nothing(program: Program, data: st.DataObject) -> None:
     model = load_model("ptx-9.4")

@@ -74,7 +74,7 @@ def test_models_that_were_taken_wrongly(model: str, name: str, tmp_path) -> None
     answers(name, model + "\n")
 
 
-@examples(40)
+@examples(20)
 @given(tiny_models(), st.sampled_from(TESTS))
 def test_random_models(tmp_path_factory, text: str, name: str) -> None:
     try:

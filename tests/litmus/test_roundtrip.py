@@ -23,7 +23,7 @@ def read(text: str) -> LitmusTest:
 
 
 @pytest.mark.parametrize("layout", (Layout.COLUMNS, Layout.BLOCKS))
-@examples(150)
+@examples(60)
 @given(test=litmus_tests())
 def test_what_is_printed_reads_back_as_the_same_test(layout: Layout, test: LitmusTest) -> None:
     text = print_litmus(replace(test, layout=layout))

@@ -79,7 +79,7 @@ def test_what_ends_an_execution_ends_it_with_more_order(name: str) -> None:
     carry, edits, bad = begun(name)
     ended = 0
     for against, execution in bad:
-        lives = {one: (got := carry.carried(execution, (), (one,))) and survives(against, got) for one in edits[::4]}
+        lives = {one: (got := carry.carried(execution, (), (one,))) and survives(against, got) for one in edits[::8]}
         for pair in combinations(lives, 2):
             both = carry.carried(execution, (), pair)
             if both is not None and survives(against, both):

@@ -61,7 +61,7 @@ class Numbers:
 
 @given(EXPRESSIONS, SMALL, st.sampled_from([-30, -8, -4, -1, 1, 2, 3, 4, 8, 16, 64]), SMALL, FACTOR,
        st.sampled_from([32, 64, 16]))  # fmt: skip
-@examples(300)
+@examples(100)
 def test_numbers_change_evenly(expr: Expr, start: int, by: int, parameter: int, fixed: int, width: int) -> None:
     """The value of an expression in later rounds, for larger parameters, is what its drift says."""
     drifts, numbers, function = Drifts(), Numbers(start, by, parameter, fixed), in_register(expr, width)
@@ -105,7 +105,7 @@ def test_the_drift_of_a_number(expr: Expr, moves: int | None) -> None:
 
 
 @given(st.sampled_from(COMPARISONS), st.sampled_from(TYPES[1:3]), SMALL, SMALL, st.integers(-9, 9), st.integers(-9, 9))
-@examples(600)
+@examples(250)
 def test_comparisons_that_say_the_same(
     how: str, type: DataType, start: int, bound: int, by: int, growth: int
 ) -> None:  # fmt: skip
