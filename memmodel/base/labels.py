@@ -248,11 +248,15 @@ class Allocation(WordList):
 
 @dataclass(frozen=True, slots=True)
 class Allocates:
-    """tcgen05.alloc, dealloc or relinquish_alloc_permit. `columns`: how many, if that is known before the test runs."""
+    """tcgen05.alloc, dealloc or relinquish_alloc_permit. `columns`: how many, if that is known before the test runs.
+
+    `exclusive`: of an allocation beside which there is no other.
+    """
 
     what: Allocation
     group: int | None
     columns: int | None = None
+    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

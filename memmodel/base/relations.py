@@ -182,7 +182,7 @@ def _accumulator(point: Point) -> Hashable:
 def _allocation(point: Point) -> Hashable:
     if not isinstance(point.label, Allocates) or point.range is None:
         return None
-    return point.range.instance, point.label.columns
+    return point.range.instance, point.label.columns, point.label.exclusive
 
 
 def _on_object(point: Point) -> bool:
@@ -338,7 +338,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
     ),
     BaseRelation(
         "samealloc",
-        "tcgen05.alloc and dealloc of one allocation and number of columns",
+        "tcgen05.alloc and dealloc of one allocation and number of columns, both .exclusive or neither",
         "tcgen05.alloc, tcgen05.dealloc",
         key=_allocation,
     ),

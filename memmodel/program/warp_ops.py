@@ -152,26 +152,21 @@ class ShiftTensorMemory:
 
 @dataclass(frozen=True, slots=True)
 class AllocateColumns:
-    """tcgen05.alloc: waits until columns of tensor memory are free; the address of the first goes to memory.
-
-    `exclusive`: it waits until there is no other allocation, and none is made while this one lives.
-    """
+    """tcgen05.alloc: waits until columns of tensor memory are free; the address of the first goes to memory."""
 
     label: Allocates
     columns: Expr
     target: Elements
     write: Access
-    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FreeColumns:
-    """tcgen05.dealloc: the columns of an allocation are free again, which was made with `exclusive` if this one is."""
+    """tcgen05.dealloc: the columns of an allocation are free again."""
 
     label: Allocates
     address: Expr
     columns: Expr
-    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from helpers.isa_samples import blocks, ops
 
 from memmodel import api
 from memmodel.base.labels import Allocates, Allocation, Barrier, Domain, Half
-from memmodel.isa.matrix.tensor_columns import UNSURE
+from memmodel.isa.matrix.tensor_columns import GROWS, UNSURE
 from memmodel.program.expressions import Apply, Const, Get
 from memmodel.program.ops import Assign, AtBarrier, Emit, Op, Unmodelled
 from memmodel.ptx.vocabulary import DataType
 
 U32 = DataType("u", 32)
-HELD = Get("#columns")
+HELD, LAST = Get("#columns"), Get("#last columns")
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], {};"
 FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, {};"
 
@@ -38,9 +38,15 @@ def given_back(columns: int) -> list[Op]:
     return [Assign("#columns", Apply("sub", (HELD, Apply("min", (HELD, Const(columns)), U32)), U32))]
 
 
-@pytest.mark.parametrize("sizes", [(512,), (256, 256), (32, 256)])
+@pytest.mark.parametrize("sizes", [(512,), (256, 256), (256, 32)])
 def test_columns_that_are_always_there_are_not_counted(sizes):
     assert counted("".join(map(ALLOC.format, sizes)) + FREE.format(sizes[0])) == []
+
+
+def test_an_increase_is_found():
+    grows = Apply("and", (Apply("ne", (LAST, Const(0)), U32), Apply("gt", (Const(256), LAST), U32)), U32)
+    found = Unmodelled(GROWS, grows), Assign("#last columns", Const(256))
+    assert counted(ALLOC.format(32) + ALLOC.format(256))[2:] == [*found]
 
 
 def test_columns_that_may_not_be_there_are_counted():

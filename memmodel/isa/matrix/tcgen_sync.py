@@ -31,6 +31,8 @@ from memmodel.isa.matrix.tensor_columns import (
     columns_given_back,
     columns_of,
     columns_taken,
+    exclusive,
+    more_than_before,
 )
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
 from memmodel.isa.row import Effect, Row, Since, Together, in_blocks, needed, optional
@@ -66,13 +68,15 @@ def alloc(call: Call) -> tuple[Op, ...]:
     valid = _check_columns(call, call.operands[1])
     variable, use = _allocated(call), column_use(call)
     address = AddressOf(variable.name)
-    label = Allocates(Allocation.ALLOC, group(call), _labelled(call, use))
-    taken = columns_taken(call, use, variable, call.integer(call.operands[1]))
+    columns = call.integer(call.operands[1])
+    label = Allocates(Allocation.ALLOC, group(call), _labelled(call, use), exclusive(call.instruction))
+    taken = columns_taken(call, use, variable, columns)
     written = Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE))
     return (
         *valid,
         *_together(call, Allocation.ALLOC),
         *taken,
+        *more_than_before(call, columns),
         Emit(label, address, columns=variable.length),
         written,
     )
@@ -86,18 +90,16 @@ def _labelled(call: Call, use: ColumnUse) -> int | None:
 def alloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.alloc in a module, where tensor memory has 512 columns and an allocation has a number of them."""
     where = address_in(call, call.operands[0], Space.SHARED)
-    target, label = Elements(where, Window.SHARED_CTA, 4), Allocates(Allocation.ALLOC, group(call))
-    columns, exclusive = call.integer(call.operands[1]), call.word("exclusive") is not None
-    allocated = AllocateColumns(label, columns, target, Access(Side.WRITE), exclusive)
-    return (*_check_columns(call, call.operands[1]), allocated)
+    target, columns = Elements(where, Window.SHARED_CTA, 4), call.integer(call.operands[1])
+    label = Allocates(Allocation.ALLOC, group(call), exclusive=exclusive(call.instruction))
+    return (*_check_columns(call, call.operands[1]), AllocateColumns(label, columns, target, Access(Side.WRITE)))
 
 
 def dealloc_in_warp(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.dealloc in a module: all columns of an allocation, and no others."""
     address, columns = (call.integer(operand) for operand in call.operands)
-    label = Allocates(Allocation.DEALLOC, group(call))
-    freed = FreeColumns(label, address, columns, call.word("exclusive") is not None)
-    return (*_check_columns(call, call.operands[1]), freed)
+    label = Allocates(Allocation.DEALLOC, group(call), exclusive=exclusive(call.instruction))
+    return (*_check_columns(call, call.operands[1]), FreeColumns(label, address, columns))
 
 
 def relinquish_in_warp(call: Call) -> tuple[WarpOp, ...]:
@@ -131,7 +133,8 @@ def dealloc(call: Call) -> tuple[Op, ...]:
     if not isinstance(operand, Reg):
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
     use = column_use(call)
-    freed = Emit(Allocates(Allocation.DEALLOC, group(call), _labelled(call, use)), address, columns=WHOLE)
+    label = Allocates(Allocation.DEALLOC, group(call), _labelled(call, use), exclusive(call.instruction))
+    freed = Emit(label, address, columns=WHOLE)
     given_back = columns_given_back(call, use, address, call.integer(call.operands[1]))
     return (*valid, *_together(call, Allocation.DEALLOC), freed, *given_back)
 
@@ -200,16 +203,7 @@ def fence(call: Call) -> tuple[Op, ...]:
     return (Emit(Mark(Marker.BEFORE if call.head.endswith("before_thread_sync") else Marker.AFTER)),)
 
 
-_EXCLUSIVE = optional(
-    "exclusive",
-    modules=("exclusive",),
-    refused={
-        "exclusive": (
-            "an exclusive allocation is for compiled modules: litmus tests count columns",
-            "drop .exclusive",
-        )
-    },
-)
+_EXCLUSIVE = optional("exclusive")
 _EXCLUSIVE_LATER = {"exclusive": Since(families=TCGEN05.families, version="9.4")}
 _ALLOC_SPACE = optional("space", "shared::cta")
 
@@ -224,7 +218,8 @@ ROWS = (
         ("[dst]", "nCols"),
         alloc,
         "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address; it waits "
-        "while the thread holds so many columns that there are not enough" + _MAY_WAIT,
+        "while the thread holds so many columns that there are not enough, with .exclusive while it holds any"
+        + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         later=_EXCLUSIVE_LATER,
         lower_module=alloc_in_warp,
@@ -237,7 +232,8 @@ ROWS = (
         (_EXCLUSIVE, GROUP, *ALIGNED, in_blocks("type", "b32")),
         ("taddr", "nCols"),
         dealloc,
-        "an event that ends the life of the variable at that address, which has as many columns" + _MAY_WAIT,
+        "an event that ends the life of the variable at that address, which has as many columns, and was allocated "
+        "with .exclusive if this has it" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         later=_EXCLUSIVE_LATER,
         lower_module=dealloc_in_warp,

@@ -2,10 +2,12 @@
 
 In: the Call of a tcgen05.alloc or dealloc. Out: the steps that count its columns, and at which an alloc waits for ever
 if they are not there. Settled here: a thread counts what it allocates and frees itself in a register that is hidden,
-and only in a CTA whose allocations may ask for more than the 512 columns. "The Tensor Memory must be allocated by a
-single warp in a CTA": where several threads allocate or free so many, whether an alloc has to wait for the others is
-not modelled. Where the columns lie is not counted: "the number of columns allocated should not increase", so that what
-is free always has room. Source: PTX ISA "Tensor Memory Allocation", "tcgen05.alloc, tcgen05.dealloc".
+and only in a CTA whose allocations may ask for more than the 512 columns; one with .exclusive counts as all of them.
+"The Tensor Memory must be allocated by a single warp in a CTA", as one warp issues each alloc ("Issue Granularity"):
+another may free it, which shipping kernels do. Where several threads allocate or free so many, whether an alloc has to
+wait for the others is not modelled. Where the columns lie is not counted: "The number of columns allocated should not
+increase between any two allocations", so that what is free always has room. What an increase does is not said: it is
+not modelled (`more_than_before`). Source: PTX ISA "Tensor Memory Allocation", "tcgen05.alloc, tcgen05.dealloc".
 """
 
 from __future__ import annotations
@@ -23,8 +25,11 @@ from memmodel.ptx.operands import Imm, Reg
 from memmodel.ptx.vocabulary import DataType, Space
 
 COLUMNS = 512
-COUNTED = "#columns"
+UNIT = 32
+COUNTED, LAST = "#columns", "#last columns"
+"""Hidden registers: the columns that a thread has, and how many it allocated last."""
 _U32 = DataType("u", 32)
+GROWS = "the number of columns allocated should not increase within a CTA, and what happens if it does is not said"
 UNSURE = "several threads of a CTA allocate or free tensor memory, and ask for more than its 512 columns together"
 
 
@@ -57,7 +62,7 @@ def column_use(call: Call) -> ColumnUse:
         for instruction, again in _management(thread):
             columns = columns_of(call, thread, instruction)
             use = replace(use, known=use.known and columns is not None)
-            most = COLUMNS + 1 if again else columns or COLUMNS
+            most = COLUMNS + 1 if again else COLUMNS if exclusive(instruction) else columns or COLUMNS
             if instruction.parts[1] == "dealloc":
                 use = replace(use, others_free=use.others_free or thread is not call.context.thread)
             elif thread is call.context.thread:
@@ -77,6 +82,11 @@ def columns_of(call: Call, thread: Thread, instruction: Instruction) -> int | No
     return None
 
 
+def exclusive(instruction: Instruction) -> bool:
+    """True if there is no other allocation beside the one that this alloc or dealloc is about."""
+    return "exclusive" in instruction.parts
+
+
 def _management(thread: Thread) -> Iterator[tuple[Instruction, bool]]:
     """The allocs and deallocs of a thread, and whether they stand in a loop."""
     again = repeated(thread)
@@ -90,7 +100,7 @@ def columns_taken(call: Call, use: ColumnUse, variable: Variable, columns: Expr)
     noted = () if use.known else (Assign(_note(variable), columns),)
     if not use.may_be_short:
         return noted
-    held = Apply("add", (Get(COUNTED), columns), _U32)
+    held = Apply("add", (Get(COUNTED), _counted(call, columns)), _U32)
     short = Apply("gt", (held, Const(COLUMNS)), _U32)
     unsure: tuple[Op, ...] = ()
     if use.others or use.others_free:
@@ -110,9 +120,36 @@ def columns_given_back(call: Call, use: ColumnUse, address: Expr, columns: Expr)
     undefined; where all numbers are known before the test runs, the model finds that by the labels."""
     steps: list[Op] = [] if use.known else list(_other_numbers(call, address, columns))
     if use.may_be_short:
-        fewer = Apply("min", (Get(COUNTED), columns), _U32)
+        fewer = Apply("min", (Get(COUNTED), _counted(call, columns)), _U32)
         steps.append(Assign(COUNTED, Apply("sub", (Get(COUNTED), fewer), _U32)))
     return tuple(steps)
+
+
+def _counted(call: Call, columns: Expr) -> Expr:
+    """How many columns an alloc or dealloc counts as."""
+    return Const(COLUMNS) if exclusive(call.instruction) else columns
+
+
+def more_than_before(call: Call, columns: Expr) -> tuple[Op, ...]:
+    """The steps that note how many columns an alloc asks for, and find one that asks for more than an earlier one."""
+    allocs = [
+        (thread, columns_of(call, thread, instruction), again)
+        for thread in call.context.test.threads
+        if thread.place.cta_id == call.place.cta_id
+        for instruction, again in _management(thread)
+        if instruction.parts[1] == "alloc"
+    ]
+    numbers = [number for _, number, _ in allocs if number is not None]
+    in_order = all(thread is call.context.thread and not again for thread, _, again in allocs)
+    allowed = sorted(numbers, reverse=True) if in_order else numbers[:1] * len(numbers)
+    if (in_order and len(allocs) == 1) or (numbers == allowed and len(numbers) == len(allocs)):
+        return ()
+    before = Get(LAST)
+    grows = Apply("and", (Apply("ne", (before, Const(0)), _U32), Apply("gt", (columns, before), _U32)), _U32)
+    others = [number or UNIT for thread, number, _ in allocs if thread is not call.context.thread]
+    if others:  # in which order threads allocate is left to the execution
+        grows = Apply("or", (grows, Apply("gt", (columns, Const(min(others))), _U32)), _U32)
+    return (Unmodelled(GROWS, grows), Assign(LAST, columns))
 
 
 def _other_numbers(call: Call, address: Expr, columns: Expr) -> Iterator[Op]:

@@ -277,6 +277,15 @@ def test_more_columns_than_are_modelled() -> None:
     assert verdict.word == "undecided" and "tensor memory has 512 columns here" in verdict.open[0]
 
 
+@pytest.mark.parametrize(("again", "word"), [(64, "clean"), (32, "clean"), (128, "undecided")])
+def test_more_columns_than_before(again: int, word: str) -> None:
+    """ "The number of columns allocated should not increase between any two allocations": what then, is not said."""
+    both = [allocated(ALLOC.format(columns), DEALLOC.format(columns)) for columns in (64, again)]
+    verdict = verdict_of("bar.warp.sync -1;\n".join(both))
+    assert verdict.word == word
+    assert word == "clean" or "should not increase" in verdict.open[0]
+
+
 RESTRICTED = TENSOR.replace("arrive::one.shared", "arrive::one.sync_restrict::shared::read::mma::a.shared")
 """The commit tells of the reads of A in shared memory alone."""
 FILL = "tcgen05.fence::after_thread_sync;\n"

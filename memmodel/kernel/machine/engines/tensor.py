@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Allocates
+from memmodel.isa.matrix.tensor_columns import GROWS
 from memmodel.kernel.machine.collective.exchange import lanes_meet
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.bytes import Instance
 from memmodel.program.warp_ops import AllocateColumns, FreeColumns, RelinquishPermit
 from memmodel.ptx.vocabulary import Space
@@ -88,7 +90,7 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
         columns = counts(warp)[lanes[0]]
         if columns is None:
             machine.unknown("the number of columns", instruction)
-        if not 0 < columns <= COLUMNS or (columns & columns - 1 and not op.exclusive):
+        if not 0 < columns <= COLUMNS or (columns & columns - 1 and not op.label.exclusive):
             raise Faulty("undefined-instruction", f"{columns} columns of tensor memory cannot be allocated")
         if not together(machine, warp, group, label):
             return False
@@ -96,6 +98,10 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
         if first is None:
             return False
         group.waits = None
+        memory = tensor_memory(warp.cta)
+        if memory.last and columns > memory.last:
+            raise Refused(GROWS, instruction.span)
+        memory.last = columns
         block, at = pointer.find(machine, warp, lanes[0], size, instruction)
         thread = warp.threads[lanes[0]]
         event = machine.event(thread, instruction.number, label, columns)
@@ -103,7 +109,7 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
             # The warp of the peer CTA takes part in the same allocation, and makes its own event of it.
             if cta is warp.cta or tensor_memory(cta).promised.get(columns) == first:
                 tensor_memory(cta).columns[first : first + columns] = [event] * columns
-                tensor_memory(cta).exclusive = op.exclusive
+                tensor_memory(cta).exclusive = op.label.exclusive
         event.owners = (event,)
         machine.weak(block, at, size, thread, op.write, instruction.number, size, None, first)
         machine.forget(block, at, size)
@@ -122,7 +128,7 @@ def _free_columns(machine: Machine, warp: Warp, op: AllocateColumns, columns: in
     if promised is not None:
         return promised
     memories = [tensor_memory(cta) for cta in pair_of(machine, warp, op.label.group or 1)]
-    if any(memory.exclusive or (op.exclusive and any(memory.columns)) for memory in memories):
+    if any(memory.exclusive or (op.label.exclusive and any(memory.columns)) for memory in memories):
         return None
     for first in range(0, COLUMNS, columns):
         if not any(any(memory.columns[first : first + columns]) for memory in memories):
@@ -152,7 +158,7 @@ def free_columns(interpreter: Interpreter, op: FreeColumns) -> Blocking:
         if owner is None or held.count(True) != columns or not held[column] or (column and held[column - 1]):
             message = f"no allocation has {columns} columns from column {column} on"
             raise Faulty("undefined-tensor-memory-freed", message)
-        if memory.exclusive is not op.exclusive:
+        if memory.exclusive is not op.label.exclusive:
             message = "columns are deallocated with .exclusive if and only if they were allocated so"
             raise Faulty("undefined-tensor-memory-freed", message)
         event.owners = (owner,)
