@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -53,19 +54,26 @@ def room_of(module: str) -> str:
     return next((name for name in names if name in ROOMS), parts[0] if parts else "__init__")
 
 
-TREES = {name_of(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py"))}
+@cache
+def trees() -> dict[str, ast.Module]:
+    """What each file of the package says, by the name of its module."""
+    return {name_of(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py"))}
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything below a node that runs or may run."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            for other in child.orelse:
-                yield other
-                yield from statements(other)
-            continue
-        yield child
-        yield from statements(child)
+BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""What has statements in it; no expression has."""
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a file that run or may run."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        types_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        inside = node.orelse if types_only else ast.iter_child_nodes(node)
+        below = [child for child in inside if isinstance(child, BLOCKS)]
+        yield from below
+        left += below
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -76,20 +84,23 @@ def imported(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports name their module in full"
             found = [f"{node.module}.{alias.name}" for alias in node.names]
-            found = [one if one in TREES else str(node.module) for one in found]
+            found = [one if one in trees() else str(node.module) for one in found]
         else:
             continue
-        yield from (one for one in found if one in TREES)
+        yield from (one for one in found if one in trees())
 
 
-IMPORTS = {module: frozenset(imported(tree)) - {module} for module, tree in TREES.items()}
+@cache
+def imports() -> dict[str, frozenset[str]]:
+    """The modules that each module imports."""
+    return {module: frozenset(imported(tree)) - {module} for module, tree in trees().items()}
 
 
 def test_every_room_has_its_place_in_the_order() -> None:
-    rooms = {room_of(module) for module in TREES} - set(DOORS)
+    rooms = {room_of(module) for module in trees()} - set(DOORS)
     assert rooms == {*ROOMS, *HOUSES}
-    assert [module for module in TREES if room_of(module) in HOUSES] == [f"memmodel.{house}" for house in HOUSES]
-    assert not any(IMPORTS[f"memmodel.{house}"] for house in HOUSES)
+    assert [module for module in trees() if room_of(module) in HOUSES] == [f"memmodel.{house}" for house in HOUSES]
+    assert not any(imports()[f"memmodel.{house}"] for house in HOUSES)
     assert len(ROOMS) == len(set(ROOMS))
 
 
@@ -97,7 +108,7 @@ def test_imports_go_down_the_order() -> None:
     place = {room: number for number, room in enumerate(ROOMS)}
     wrong = [
         (module, other)
-        for module, others in IMPORTS.items()
+        for module, others in imports().items()
         if room_of(module) not in (*DOORS, *HOUSES)
         for other in others
         if room_of(other) in DOORS or place[room_of(other)] > place[room_of(module)]
@@ -110,20 +121,22 @@ def test_imports_go_down_the_order() -> None:
 def test_what_is_to_stay_apart_does() -> None:
     for first, second in APART:
         for one, other in ((first, second), (second, first)):
-            met = [(m, o) for m, others in IMPORTS.items() if room_of(m) in one for o in others if room_of(o) in other]
+            met = [
+                (m, o) for m, others in imports().items() if room_of(m) in one for o in others if room_of(o) in other
+            ]
             assert met == []
 
 
 def test_no_circle_of_files() -> None:
     try:
-        tuple(TopologicalSorter(IMPORTS).static_order())
+        tuple(TopologicalSorter(imports()).static_order())
     except CycleError as error:
         raise AssertionError(" -> ".join(error.args[1])) from None
 
 
 def test_a_class_has_one_name_and_one_meaning() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(module)
@@ -164,4 +177,4 @@ def test_the_reader_of_imports_sees_what_it_should() -> None:
         "def f():\n    if f:\n        from memmodel import cat\n    from memmodel.litmus.parse import parse_litmus\n"
     )
     assert set(imported(ast.parse(text))) == {"memmodel.api", "memmodel.cat", "memmodel.litmus.parse"}
-    assert len(IMPORTS["memmodel.engine"]) > 3
+    assert len(imports()["memmodel.engine"]) > 3

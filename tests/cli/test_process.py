@@ -13,9 +13,11 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from itertools import product
 from pathlib import Path
 
 import pytest
+from helpers.examples import share
 from helpers.patience import PATIENCE, alive, children, eventually, processor_time
 from helpers.places import ROOT
 
@@ -76,8 +78,7 @@ def tests(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("jobs", "number"), share(product([1, 2], [signal.SIGINT, signal.SIGTERM]), 2))
 def test_a_signal_keeps_what_is_done_and_the_summary_says_so(tests, tmp_path, jobs, number):
     out, xml = tmp_path / "out.json", tmp_path / "out.xml"
     child = start("suite", tests, "--model", "ptx-9.4", "--json", out, "--junit", xml, "-j", jobs, *LONG)
@@ -184,7 +185,9 @@ def _listens(pid: int, number: int) -> bool:
 
 @pytest.mark.parametrize(
     "argv",
-    ["--help", "--version", "names", "check a.litmus", "fmt a.litmus", "check a.litmus --json -", "check --help"],
+    share(
+        ["--help", "--version", "names", "check a.litmus", "fmt a.litmus", "check a.litmus --json -", "check --help"], 3
+    ),
 )
 def test_full_and_closed_streams(tests, argv):
     argv = argv.split()

@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 from helpers.architecture import picture
 from helpers.places import ROOT
-from test_house import IMPORTS, ROOMS, room_of
+from test_house import ROOMS, imports, room_of
 
 from memmodel import api
 from memmodel.kernel.check.conductor import check_kernel
@@ -39,11 +39,11 @@ def groups() -> dict[str, str]:
 
 
 def test_the_picture_shows_the_imports_of_today() -> None:
-    imports = {room: set[str]() for room in ROOMS}
-    for module, others in IMPORTS.items():
-        if room_of(module) in imports:
-            imports[room_of(module)] |= {room_of(other) for other in others} & set(ROOMS) - {room_of(module)}
-    drawn = picture(ROOMS, {room: frozenset(others) for room, others in imports.items()}, groups())
+    of_rooms = {room: set[str]() for room in ROOMS}
+    for module, others in imports().items():
+        if room_of(module) in of_rooms:
+            of_rooms[room_of(module)] |= {room_of(other) for other in others} & set(ROOMS) - {room_of(module)}
+    drawn = picture(ROOMS, {room: frozenset(others) for room, others in of_rooms.items()}, groups())
     if os.environ.get("MEMMODEL_REWRITE") == "1":
         PICTURE.write_text(drawn, encoding="utf-8")
     assert PICTURE.read_text(encoding="utf-8") == drawn, "MEMMODEL_REWRITE=1 draws it anew"

@@ -62,7 +62,7 @@ def test_random_tests_find_the_same_on_both_roads() -> None:
 @pytest.mark.generated
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_waits_find_the_same_on_both_roads(kind: str) -> None:
-    counts, found = differing(seeds(10), KINDS[kind])
+    counts, found = differing(seeds(5), KINDS[kind])
     assert not found and counts["same"] > 0.7 * sum(counts.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.examples import share
 from helpers.kernel.samples import judged
 
 LATCH = """
@@ -170,24 +171,27 @@ OWN_LATCH = {
 
 @pytest.mark.parametrize(
     ("change", "threads", "expected"),
-    [
-        ({}, 64, "clean"),
-        ({"init": "@%p0 st.shared.u32 [s], 128;\nbar.sync 0;"}, 128, "clean"),
-        ({"init": "@%p0 st.relaxed.cta.shared.u32 [s], 64;\nbar.sync 0;"}, 64, "clean"),
-        ({"init": "@%p0 st.shared.u32 [s], 64;"}, 64, "findings"),
-        ({"init": ""}, 64, "undecided"),
-        ({"load": "relaxed"}, 64, "findings"),
-        ({"arrive": "atom.acquire.cta.shared.add.u32 %r9, [s], -1;"}, 64, "findings"),
-        # One more than is waited for: the word may be 1, and later 0; or it never is 0.
-        ({"init": "@%p0 st.shared.u32 [s], 63;\nbar.sync 0;", "test": "setp.gt.s32 %p2, %r5, 0;"}, 64, "not clean"),
-        ({"arrive": "atom.release.cta.shared.exch.b32 %r9, [s], 0;"}, 64, "not clean"),
-        ({"arrive": OWN_LATCH["arrive"] + "\n@%p0 st.shared.u32 [s], 0;"}, 64, "findings"),
-        (
-            {"arrive": OWN_LATCH["arrive"] + "\nsetp.eq.u32 %p6, %r9, 1;\n@%p6 st.shared.u32 [s+640], 1;"},
-            64,
-            "not clean",
-        ),
-    ],
+    share(
+        [
+            ({}, 64, "clean"),
+            ({"init": "@%p0 st.shared.u32 [s], 128;\nbar.sync 0;"}, 128, "clean"),
+            ({"init": "@%p0 st.relaxed.cta.shared.u32 [s], 64;\nbar.sync 0;"}, 64, "clean"),
+            ({"init": "@%p0 st.shared.u32 [s], 64;"}, 64, "findings"),
+            ({"init": ""}, 64, "undecided"),
+            ({"load": "relaxed"}, 64, "findings"),
+            ({"arrive": "atom.acquire.cta.shared.add.u32 %r9, [s], -1;"}, 64, "findings"),
+            # One more than is waited for: the word may be 1, and later 0; or it never is 0.
+            ({"init": "@%p0 st.shared.u32 [s], 63;\nbar.sync 0;", "test": "setp.gt.s32 %p2, %r5, 0;"}, 64, "not clean"),
+            ({"arrive": "atom.release.cta.shared.exch.b32 %r9, [s], 0;"}, 64, "not clean"),
+            ({"arrive": OWN_LATCH["arrive"] + "\n@%p0 st.shared.u32 [s], 0;"}, 64, "findings"),
+            (
+                {"arrive": OWN_LATCH["arrive"] + "\nsetp.eq.u32 %p6, %r9, 1;\n@%p6 st.shared.u32 [s+640], 1;"},
+                64,
+                "not clean",
+            ),
+        ],
+        3,
+    ),
 )
 def test_a_latch_in_shared_memory(change: dict[str, str], threads: int, expected: str) -> None:
     verdict = judged(SHARED.format(**{**OWN_LATCH, **change}), threads, first=True)

@@ -87,7 +87,7 @@ def model(random: Random, path: Path) -> Model:
 
 
 @pytest.mark.parametrize("large", [0, 6_000])
-@each_seed(8)
+@each_seed(4)
 def test_flags_and_relations_are_the_referees(
     seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +101,7 @@ def test_flags_and_relations_are_the_referees(
 
 
 @pytest.mark.parametrize("large", [0, 6_000])
-@each_seed(8)
+@each_seed(4)
 def test_other_executions_of_the_same_events_take_over_what_is_the_same(
     seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

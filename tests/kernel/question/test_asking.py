@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from helpers.examples import share
 from helpers.kernel.samples import HEAD, NEIGHBOUR, kernel_text
 
 from memmodel import check_kernel
@@ -118,7 +119,7 @@ def test_an_offset_that_is_added_to_a_pointer_is_none() -> None:
 BROKEN = ("dsmem", "last_block", "splitk", "scan", "st_async", "tma_pipeline")
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", share(BROKEN, 3))
 def test_no_hand_writes_the_launch_of_a_broken_kernel(name: str) -> None:
     """The bug is found in what the module decides and what is guessed; the sound kernel is not clean that way."""
     folder = EXAMPLES / "kernels"
