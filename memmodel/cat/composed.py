@@ -9,6 +9,7 @@ wrote it: those whose comment stands in one of its files.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from memmodel.base.resources import DEFAULT_MODEL, JOINED, axioms_dir
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
@@ -47,10 +48,16 @@ def composed(name: str) -> Source | None:
 
 def readings_of(model: Model) -> list[tuple[Decision, DecisionSide]]:
     """The decisions that a model answers otherwise than the default, and how it does."""
-    said = {" ".join(comment.text.split()) for source in model.sources for comment in tokenize(source)[1]}
+    said = frozenset[str]().union(*map(_comments, model.sources))
     return [
         (decision, side)
         for decision in decisions()
         for side in decision.readings
         if f"{decision.number} {side.name}. {side.answer}" in said
     ]
+
+
+@lru_cache(maxsize=128)
+def _comments(source: Source) -> frozenset[str]:
+    """The comments of a file, each on one line; kept, as every verdict on a kernel asks for those of its model."""
+    return frozenset(" ".join(comment.text.split()) for comment in tokenize(source)[1])
