@@ -24,6 +24,7 @@ COMMANDS = {
     "models": "language",
     "ptx": "ptx",
     "kernel": "kernel",
+    "record": "record",
     "explain": "explain",
     "fix": "repair",
     "weaken": "repair",

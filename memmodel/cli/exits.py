@@ -21,7 +21,7 @@ from memmodel.errors import BudgetSpent, InputError, TooLarge, exhausted
 P = ParamSpec("P")
 
 
-def guarded(command: Callable[P, Exit]) -> Callable[P, None]:
+def guarded(command: Callable[P, int]) -> Callable[P, None]:
     """Run a command's body and leave with its code; no exception of ours or the user's gets past this."""
 
     @functools.wraps(command)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.base.resources import JOINED
-from memmodel.cli.commands.kernels import judge_all
 from memmodel.cli.commands.mutations import mutate as mutations
 from memmodel.cli.commands.mutations import show_table
 from memmodel.cli.exits import Exit, guarded, say, write_json
+from memmodel.cli.kernels import judge_all
 from memmodel.cli.options import (
     budget_option,
     include_option,

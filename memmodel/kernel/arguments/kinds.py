@@ -55,13 +55,15 @@ class Known:
 @dataclass(frozen=True, slots=True)
 class TiledMap:
     """A tensor map of an array, as `cuTensorMapEncodeTiled` makes it. `box` and `element_strides` are in the order of
-    the array's shape, outermost first. `swizzle`: the bytes of its rows, or a name such as `128B`.
+    the array's shape, outermost first. `swizzle`: the bytes of its rows, or a name such as `128B`. `packed`: the type
+    of elements smaller than a byte, such as `b4x16`; the array has a byte for each.
     """
 
     array: object
     box: tuple[int, ...]
     swizzle: int | str = 0
     element_strides: tuple[int, ...] = ()
+    packed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

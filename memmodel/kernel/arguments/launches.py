@@ -289,4 +289,5 @@ class _Places:
             "box": list(reversed(value.box)),
             "swizzle": value.swizzle,
             "element_strides": list(reversed(value.element_strides)),
+            "packed": value.packed,
         }

@@ -69,8 +69,13 @@ def kernel_text(
         return KernelText(module, written, parameter_names(written, module.entries), assumed)
     if options:
         raise InputError(f"{os.fspath(file)}: is not compiled, so that it takes no options of a compiler")
-    module = parse_module(ptx_inside(file, entry)) if is_binary(file) else read_module(file)
-    return KernelText(module, module.source, {})
+    if not is_binary(file):
+        module = read_module(file)
+        return KernelText(module, module.source, {})
+    ptx, newest = ptx_inside(file, entry)
+    known = {f"the code is that of {newest}, the newest target in {os.fspath(file)}": "the PTX of another target"}
+    module = parse_module(ptx)
+    return KernelText(module, module.source, {}, known if newest else {})
 
 
 def question(

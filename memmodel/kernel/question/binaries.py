@@ -31,19 +31,33 @@ def is_binary(path: str | os.PathLike[str]) -> bool:
     return beginning.startswith(BEGINNINGS) or os.fspath(path).endswith(SUFFIXES)
 
 
-def ptx_inside(path: str | os.PathLike[str], entry: str | None) -> Source:
-    """The PTX in a binary; of several modules the one in which the entry is defined. Raises InputError."""
+def ptx_inside(path: str | os.PathLike[str], entry: str | None) -> tuple[Source, str]:
+    """The PTX in a binary; of several modules the one in which the entry is defined, and of those for several targets
+    that for the newest. That target, if it was chosen so; else nothing. Raises InputError.
+    """
     name = os.fspath(path)
     modules = _modules(output_of("cuobjdump", ["-ptx", name], name))
     if not modules:
         hint = "compile with -arch=sm_90a or -gencode …,code=compute_90a, which keeps PTX, or give the PTX (nvcc -ptx)"
         raise InputError(f"{name}: there is machine code only, and no PTX", hint=hint)
     wanted = [text for text in modules if entry is not None and re.search(rf"\.entry\s+\w*{re.escape(entry)}\w*", text)]
-    if len(modules) > 1 and len(wanted) != 1:
-        entries = [found for text in modules for found in re.findall(r"\.entry\s+([\w$]+)", text)]
-        hint = "--entry NAME: " + ", ".join(dict.fromkeys(entries))
+    newest = sorted(wanted or modules, key=_target)
+    several = len(newest) > 1 and _target(newest[-1]) != _target(newest[-2])
+    if len(modules) > 1 and len(wanted) != 1 and not (several and (wanted or len(_entries(modules)) == 1)):
+        hint = "--entry NAME: " + ", ".join(_entries(modules))
         raise InputError(f"{name}: has {len(modules)} modules of PTX", hint=hint)
-    return decoded(f"<PTX of {name}>", (wanted or modules)[0].encode())
+    return decoded(f"<PTX of {name}>", newest[-1].encode()), f"sm_{_target(newest[-1])}" if several else ""
+
+
+def _entries(modules: list[str]) -> list[str]:
+    """The names of the entries."""
+    return list(dict.fromkeys(name for text in modules for name in re.findall(r"\.entry\s+([\w$]+)", text)))
+
+
+def _target(module: str) -> int:
+    """The number of the target of a module."""
+    named = re.search(r"^[ \t]*\.target[ \t]+sm_(\d+)", module, re.MULTILINE)
+    return int(named[1]) if named else 0
 
 
 def _modules(text: str) -> list[str]:

@@ -7,6 +7,7 @@ completed as if it were left out: nothing is clean that rests on a guess.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from memmodel.isa.lowered import body_of
@@ -26,9 +27,16 @@ MAP = {
 
 def skeleton(module: PtxModule, entry: PtxFunction) -> str:
     """The description, a parameter in a line."""
-    data = template(module, entry)
-    lines = [f' "{key}": {json.dumps(value)}' for key, value in data.items() if key not in ("params", "tensormaps")]
-    for key in ("params", "tensormaps"):
+    return printed(template(module, entry))
+
+
+LISTS = ("params", "buffers", "tensormaps")
+
+
+def printed(data: Mapping[str, Any]) -> str:
+    """A launch description as text."""
+    lines = [f' "{key}": {json.dumps(value)}' for key, value in data.items() if key not in LISTS]
+    for key in LISTS:
         if key in data:
             inside = ",\n".join("  " + json.dumps(value) for value in data[key])
             lines.append(f' "{key}": [\n{inside}\n ]' if inside else f' "{key}": []')

@@ -86,6 +86,16 @@ def test_ptx_inside_binaries(tmp_path: Path, tools: Path) -> None:
     play(tools, "cuobjdump", f"cat {tmp_path}/one {tmp_path}/one")
     code, output = run(tmp_path / "app")
     assert code == 2 and "2 modules" in output and "reverse" in output
+    newer = (
+        (tmp_path / "one")
+        .read_text()
+        .replace(".target sm_80", ".target sm_100a")
+        .replace(".target sm_90", ".target sm_100")
+    )
+    (tmp_path / "newer").write_text(newer)
+    play(tools, "cuobjdump", f"cat {tmp_path}/newer {tmp_path}/one")
+    code, output = run(tmp_path / "app", "--grid", 2, "--block", 64)
+    assert code == 1 and "the code is that of sm_100, the newest target in" in output
     play(tools, "cuobjdump", f"cat {tmp_path}/none")
     code, output = run(tmp_path / "app")
     assert code == 2 and "machine code only" in output and "-arch" in output

@@ -71,9 +71,14 @@ def _run(
     options: Sequence[str], file: str, entry: str | None, compiler: Sequence[str], outputs: Sequence[tuple[str, str]]
 ) -> KernelRun:
     flags = {"json_out": "--json", "sarif_out": "--sarif", "write_baseline": "--write-baseline"}
-    command = [sys.executable, "-m", "memmodel", "kernel", *options]
-    command += [word for name, path in outputs for word in (flags[name], path)]
-    command += [*(() if entry is None else ("--entry", entry)), file, *(("--", *compiler) if compiler else ())]
+    words = [*options, *(word for name, path in outputs for word in (flags[name], path))]
+    words += [*(() if entry is None else ("--entry", entry)), file, *(("--", *compiler) if compiler else ())]
+    return run_kernel(words)
+
+
+def run_kernel(words: Sequence[str]) -> KernelRun:
+    """`memmodel kernel` with these words, in a process of its own."""
+    command = [sys.executable, "-m", "memmodel", "kernel", *words]
     done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     return KernelRun(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 

@@ -1,0 +1,182 @@
+"""A recording as files that `memmodel kernel` takes: PTX, and a launch description for each launch that differs.
+
+In: a recording, a folder. Out: `RecordedKernels`. Settled here: launches that differ only in where memory lies are one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memmodel.errors import InputError
+from memmodel.kernel.arguments.launches import launch_of
+from memmodel.kernel.question import kernel_text
+from memmodel.kernel.question.entries import entry_of
+from memmodel.kernel.question.skeleton import printed
+from memmodel.output import write_text
+from memmodel.ptx.module.names import base_name, without_parameters
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+from memmodel.record.arguments import argument, bytes_of
+from memmodel.record.lines import RecordedLaunch, Recording
+
+LONGEST = 60
+"""Characters of a file name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLaunch:
+    """A kernel and a launch of it, as files. `title`: the kernel and its sizes. `unknown`: what is not known of it."""
+
+    ptx: Path
+    launch: Path
+    title: str
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words behind `memmodel kernel` that judge it."""
+        return str(self.ptx), "--launch", str(self.launch)
+
+
+@dataclass(slots=True)
+class RecordedKernels:
+    """What was written. `notes`: what was not, with the reason."""
+
+    launches: list[WrittenLaunch] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """The number of kernels."""
+        return len({(item.ptx, item.title.partition(",")[0]) for item in self.launches})
+
+
+@dataclass(frozen=True, slots=True)
+class _ImageText:
+    """The PTX of an image, and its file."""
+
+    module: PtxModule
+    path: Path
+
+
+class _KernelWriter:
+    def __init__(self, recording: Recording, folder: Path) -> None:
+        self._recording, self._folder = recording, folder
+        self._texts: dict[tuple[Path, str], _ImageText | None] = {}
+        self._paths: dict[str, Path] = {}
+        self._taken: set[str] = set()
+        self._written: set[tuple[Path, str]] = set()
+        self._notes: dict[str, int] = {}
+        self.kernels = RecordedKernels()
+
+    def write(self) -> RecordedKernels:
+        for launch in self._recording.launches:
+            try:
+                self._launch(launch)
+            except InputError as error:
+                message = error.message.replace(str(launch.image), "its module")
+                self._note(f"{base_name(launch.kernel)}: {message}" + (f" ({error.hint})" if error.hint else ""))
+        for note in self._recording.left_out:
+            self._note(f"left out: {note}")
+        self.kernels.notes = [
+            note if count == 1 else f"{note} ({count} launches)" for note, count in self._notes.items()
+        ]
+        return self.kernels
+
+    def _note(self, text: str) -> None:
+        self._notes[text] = self._notes.get(text, 0) + 1
+
+    def _launch(self, recorded: RecordedLaunch) -> None:
+        text = self._text(recorded)
+        if text is None:
+            return
+        entry = entry_of(text.module, recorded.kernel)
+        data, unknown = self._described(entry, recorded)
+        written = printed(data) + "\n"
+        if (text.path, written) in self._written:
+            return
+        self._written.add((text.path, written))
+        path = self._folder / self._name(base_name(recorded.kernel), ".json")
+        write_text(str(path), written)
+        sizes = [f"grid {_times(recorded.grid)}", f"block {_times(recorded.block)}"]
+        sizes += [f"cluster {_times(recorded.cluster)}"] if recorded.cluster else []
+        title = ", ".join((without_parameters(recorded.kernel), *sizes))
+        self.kernels.launches.append(WrittenLaunch(text.path, path, title, tuple(unknown)))
+
+    def _described(self, entry: PtxFunction, recorded: RecordedLaunch) -> tuple[dict[str, Any], list[str]]:
+        """The launch description, and what is not known of the launch. Raises InputError."""
+        values = bytes_of(entry, recorded)
+        if values is None:
+            data: dict[str, Any] = {"kernel": entry.name, "grid": recorded.grid, "block": recorded.block}
+            data |= {"cluster": recorded.cluster} if recorded.cluster else {}
+            return {**data, "dynamic_shared": recorded.shared}, [
+                "its parameters, whose sizes drivers say from CUDA 12.4 on"
+            ]
+        arguments, unknown = [], []
+        for param, value in zip(entry.params, values, strict=True):
+            handed, missing = argument(param, value, recorded.memory, self._recording.maps)
+            arguments.append(handed)
+            unknown += missing
+        launch = launch_of(
+            entry, recorded.grid, arguments, block=recorded.block, cluster=recorded.cluster,
+            dynamic_shared=recorded.shared,
+        )  # fmt: skip
+        return launch.model_dump(mode="json", exclude_defaults=True), unknown
+
+    def _text(self, recorded: RecordedLaunch) -> _ImageText | None:
+        """The PTX of a launch. Raises InputError, once for a kernel."""
+        if recorded.image is None or not recorded.image.is_file():
+            raise InputError("its module could not be read while the program ran")
+        key = recorded.image, recorded.kernel
+        if key not in self._texts:
+            self._texts[key] = None
+            module = kernel_text(recorded.image, entry=recorded.kernel).module
+            content = module.source.text
+            if content not in self._paths:
+                self._paths[content] = self._folder / self._name(_title(module), ".ptx")
+                write_text(str(self._paths[content]), content)
+            self._texts[key] = _ImageText(module, self._paths[content])
+        text = self._texts[key]
+        if text is None:
+            self._note_again(recorded)
+        return text
+
+    def _note_again(self, recorded: RecordedLaunch) -> None:
+        beginning = f"{base_name(recorded.kernel)}: "
+        for note in self._notes:
+            if note.startswith(beginning):
+                self._notes[note] += 1
+                return
+
+    def _name(self, title: str, suffix: str) -> str:
+        """A file name that no other file of this recording has."""
+        plain = re.sub(r"[^\w.-]+", "_", title, flags=re.ASCII).strip("._-")[:LONGEST] or "kernel"
+        name = next(name for name in _numbered(plain) if name + suffix not in self._taken)
+        self._taken.add(name + suffix)
+        return name + suffix
+
+
+def write_kernels(recording: Recording, folder: Path) -> RecordedKernels:
+    """Write what was recorded into a folder. Raises InputError, OSError where that cannot be written."""
+    return _KernelWriter(recording, folder).write()
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1
+
+
+def _title(module: PtxModule) -> str:
+    """What a module is called."""
+    names = [entry.name for entry in module.entries]
+    return base_name(names[0]) if len(names) == 1 else "module"
+
+
+def _times(sizes: tuple[int, ...]) -> str:
+    return "×".join(map(str, sizes))
