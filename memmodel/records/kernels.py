@@ -148,6 +148,37 @@ class KernelRecord(JsonRecord):
     smaller: dict[str, KernelVerdictWord]
 
 
+class SweepAnswerRecord(JsonRecord):
+    """Launches with one verdict: the word, or `no launch` or `bad input`. `about`: the findings, or the first reason.
+    `sizes`: ranges of values, as `--sweep` takes them.
+    """
+
+    verdict: str
+    about: tuple[str, ...]
+    launches: int
+    sizes: tuple[str, ...]
+
+
+class KernelSweepRecord(JsonRecord):
+    """The verdicts on a family of launches: what `kernel --sweep` writes. `verdict`: the worst. `sizes`: as they were
+    given. `left`: launches that were not judged, and `stopped` says why. `judged`: verdicts that the answers took.
+    `counterexample`: the sizes of the smallest launch with a finding, whose verdict is `found`.
+    """
+
+    entry: str
+    model: str
+    verdict: str
+    sizes: dict[str, str]
+    launches: int
+    left: int
+    stopped: str | None
+    judged: int
+    answers: tuple[SweepAnswerRecord, ...]
+    assumptions: tuple[KernelAssumptionRecord, ...]
+    counterexample: dict[str, int] | None
+    found: KernelRecord | None
+
+
 class RepairRecord(JsonRecord):
     """Changes after which a test is right. `instead`: those of other repairs of the same idea that this one has not.
     `version`: of PTX, where the changed text needs a newer one than the test."""

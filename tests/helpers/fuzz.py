@@ -258,6 +258,7 @@ COMMANDS = (
     "weaken t.litmus --model m.cat",
     "suite t.litmus --no-expect --no-cache", "kernel k.ptx --launch l.json", "kernel k.ptx --launch l.json --fix",
     "kernel k.ptx --launch l.json --mutate", "kernel k.ptx --launch l.json --any-grid --any-trips",
+    "kernel k.ptx --launch l.json --sweep grid.x=0..2",
     "kernel k.ptx --launch l.json --readings", "kernel k.ptx --launch l.json --json -",
     "diff ptx-9.4 m.cat t.litmus --no-cache", "diff m.cat sc t.litmus --outcomes --format json --no-cache",
     "report t.litmus -o x.html", "report t.litmus --model m.cat --fix --search 1 -o -",

@@ -24,6 +24,7 @@ from memmodel.cli.options import (
     parse_budget,
     timeout_option,
 )
+from memmodel.cli.sweeps import sweep_kernel
 from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
 
@@ -96,6 +97,12 @@ class WithCompilerOptions(click.Command):
 )
 @click.option("--any-grid", is_flag=True, help="Does the verdict hold for any grid, or what stops it?")
 @click.option("--any-trips", is_flag=True, help="Does it hold for any trip count, or what stops it?")
+@click.option(
+    "--sweep",
+    "family",
+    metavar="K=0..1024:64,…",
+    help="Judge every launch with these sizes; the smallest counterexample is shown.",
+)
 @click.option("--unwritten", is_flag=True, help="Find reads of shared memory that nothing in the launch writes.")
 @click.option("--mutate", is_flag=True, help="Remove or weaken every synchronization in turn; is that noticed?")
 @click.option("--fix", is_flag=True, help="Which small changes of the text end all findings? Printed as diffs.")
@@ -105,7 +112,7 @@ class WithCompilerOptions(click.Command):
     type=click.IntRange(1, 256),
     default=1,
     show_default=True,
-    help="Processes: for several kernels, for --mutate.",
+    help="Processes: for several kernels, for --mutate, for --sweep.",
 )
 @json_option
 @click.option("--sarif", "sarif_out", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
@@ -138,6 +145,7 @@ def kernel(
     assume_pure: tuple[str, ...],
     any_grid: bool,
     any_trips: bool,
+    family: str | None,
     unwritten: bool,
     mutate: bool,
     fix: bool,
@@ -179,8 +187,18 @@ def kernel(
         model = JOINED.join((model, *assume.split(",")))
     if (fix or mutate) and (short or baseline or write_baseline):
         raise InputError("--short and baselines do not go with --fix and --mutate")
+    if family is not None and (
+        cta or fix or mutate or readings or any_grid or any_trips or short or litmus or sarif_out
+    ):
+        raise InputError("--sweep goes with --json, --jobs and options of the launch, and not with questions about one")
     if fix and (mutate or readings or litmus or any_grid or any_trips):
         raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
+    if family is not None:
+        cost = parse_budget(budget, timeout or SECONDS, memory)
+        return sweep_kernel(
+            file, launch, words, compiler, entry, model, family, schedules, assume_pure, jobs, cost, json_out, baseline,
+            unwritten=unwritten,
+        )  # fmt: skip
     if mutate:
         told = None if json_out == "-" else _Output(None, None, statistics=statistics).verdict
         cost = parse_budget(budget, timeout or SECONDS, memory)

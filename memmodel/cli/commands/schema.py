@@ -21,6 +21,7 @@ NAMES = {
     "diff": "what `diff --format json` writes",
     "mutate-model": "what `mutate-model --json` writes",
     "kernel": "what `kernel --json` writes",
+    "sweep": "what `kernel --sweep --json` writes",
     "launch": "what `kernel --launch` reads",
     "fix": "what `fix --json` writes",
     "weaken": "what `weaken --json` writes",
@@ -59,7 +60,7 @@ def json_schema(name: str) -> dict[str, Any]:
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
     from memmodel.records.compare import DiffRecord
     from memmodel.records.explain import ExplanationRecord
-    from memmodel.records.kernels import FixRecord, KernelRecord, WeakenRecord
+    from memmodel.records.kernels import FixRecord, KernelRecord, KernelSweepRecord, WeakenRecord
     from memmodel.records.mutate import StrengthRecord
 
     kinds: dict[str, Any] = {
@@ -70,6 +71,7 @@ def json_schema(name: str) -> dict[str, Any]:
         "diff": DiffRecord,
         "mutate-model": StrengthRecord,
         "kernel": KernelRecord,
+        "sweep": KernelSweepRecord,
         "fix": FixRecord,
         "weaken": WeakenRecord,
     }

@@ -31,7 +31,7 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     if len(grouped) > SHOWN:
         text.append(f"and {len(grouped) - SHOWN} more findings")
     for group in groups(finding for finding in verdict.findings if finding.ignored):
-        text.append(f"ignored: {_short(group)}: {group.first.ignored}")
+        text.append(f"ignored: {finding_name(group)}: {group.first.ignored}")
     if verdict.choices:
         number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
         text.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
@@ -41,9 +41,9 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         text += _first(verdict.unsettled)
     for reading in verdict.readings:
         text.append(f"depends on {reading.name}: {reading.answer}")
-        text += [f"  with it, no {_short(group)}" for group in groups(reading.gone)[:SHOWN]]
+        text += [f"  with it, no {finding_name(group)}" for group in groups(reading.gone)[:SHOWN]]
         new = groups(reading.new)
-        text += [f"  with it, {_short(group)}" for group in new[:FEW]]
+        text += [f"  with it, {finding_name(group)}" for group in new[:FEW]]
         text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
     if verdict.coverage is not None and (reached := covered(verdict.coverage)):
         text.append(f"covered: {reached}")
@@ -172,7 +172,8 @@ def _first(reasons: list[str]) -> list[str]:
     return [*(f"  {reason}" for reason in reasons[:SHOWN]), *more]
 
 
-def _short(group: FindingGroup) -> str:
+def finding_name(group: FindingGroup) -> str:
+    """The rule of findings that are alike, with their lines."""
     finding = group.first
     at = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
     more = f" and {len(group.others)} alike" if group.others else ""

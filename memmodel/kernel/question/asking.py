@@ -18,7 +18,7 @@ from memmodel.kernel.question.comments import LaunchComment, launch_comments
 from memmodel.kernel.question.completing import completed
 from memmodel.kernel.question.cuda_sources import SUFFIXES, TARGET, compiled, parameter_names
 from memmodel.kernel.question.entries import entry_of
-from memmodel.kernel.question.requests import LaunchWords, requested
+from memmodel.kernel.question.requests import LaunchWords, requested, settable
 from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.source import Source
@@ -92,6 +92,19 @@ def question(
     function = entry_of(module, kernel if isinstance(kernel, str) else None)
     request = requested(data, words, function, text.names.get(function.name, ()), name)
     return KernelQuestion(module, function, completed(module, function, request, name, ctas, text.assumed))
+
+
+def names_taken(
+    text: KernelText, launch: GivenLaunch, entry: str | None, keys: Sequence[str]
+) -> tuple[PtxFunction, list[str]]:
+    """The entry, and which of `keys` name a size of the launch or a parameter. Raises InputError."""
+    if isinstance(launch, Launch):
+        raise InputError("a complete launch takes no other sizes", hint="give the values of its description")
+    name, data = _given(text, launch, entry)
+    kernel = entry or data.get("kernel")
+    function = entry_of(text.module, kernel if isinstance(kernel, str) else None)
+    names = text.names.get(function.name, ())
+    return function, [key for key in keys if settable(data, key, function, names, name)]
 
 
 def _given(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any]]:

@@ -7,6 +7,7 @@ empty: `kernel.question.completing` fills the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +16,15 @@ from memmodel.kernel.launch import KINDS
 from memmodel.ptx.module.syntax import PtxFunction
 
 POINTER, STRUCT, CONTENTS = "ptr", "bytes", ("zero", "iota")
+SIZES, AXES, SHARED, LISTS = ("grid", "block", "cluster"), "xyz", "dynamic_shared", ("tensormaps", "buffers")
+"""What a launch has beside its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchWords:
     """What a caller says of a launch beside its description. `values`: of parameters, by their names or numbers: a
-    number; of a pointer the bytes of its buffer, zero or iota for its contents, or both with a comma between them.
+    number; of a pointer the bytes of its buffer, zero or iota for its contents, or both with a comma between them. Of
+    other numbers by their place in a description: `grid.x`, `tensormaps.0.dims.1`.
     """
 
     grid: tuple[int, ...] | None = None
@@ -45,7 +49,7 @@ def requested(
     known; `name`: of the description. Raises InputError.
     """
     request = dict(data)
-    for key in ("grid", "block", "cluster"):
+    for key in SIZES:
         said = getattr(words, key) or request.get(key)
         if isinstance(said, int) and not isinstance(said, bool):
             said = (said,)
@@ -56,9 +60,63 @@ def requested(
         request["dynamic_shared"] = words.dynamic_shared
     request["params"] = _params(request.get("params"), entry, names, name)
     for key, text in words.values.items():
-        at, offset = _index(key, entry, names, request["params"])
-        _set(request["params"][at], offset, text, f"--set {key}={text}")
+        if not _set_size(request, key, text, entry):
+            at, offset = _index(key, entry, names, request["params"])
+            _set(request["params"][at], offset, text, f"--set {key}={text}")
     return request
+
+
+def settable(data: Mapping[str, Any], key: str, entry: PtxFunction, names: Sequence[str], name: str) -> bool:
+    """True if words may give a value to `key`: a size of the launch, or a parameter of the entry."""
+    if key == SHARED or key.split(".")[0] in (*SIZES, *LISTS):
+        return True
+    try:
+        _index(key, entry, names, _params(data.get("params"), entry, names, name))
+    except InputError:
+        return False
+    return True
+
+
+def _set_size(request: dict[str, Any], key: str, text: str, entry: PtxFunction) -> bool:
+    """Put a number where a description has no parameter: `grid.x`, `dynamic_shared`, `tensormaps.0.dims.1`. False if
+    the key is that of a parameter. Raises InputError.
+    """
+    head, *path = key.split(".")
+    where = f"--set {key}={text}"
+    if not path and (head != SHARED or head in {param.name for param in entry.params}):
+        return False
+    if head in SIZES and len(path) == 1 and path[0] in AXES:
+        sizes = request[head] if isinstance(request[head], list | tuple) else ()
+        request[head] = [*sizes, *(1,) * (3 - len(sizes))]
+        request[head][AXES.index(path[0])] = _whole(text, where)
+        return True
+    if not path:
+        request[head] = _whole(text, where)
+        return True
+    if head not in LISTS:
+        return False
+    request[head] = deepcopy(request.get(head))
+    place: Any = request[head]
+    for step in path[:-1]:
+        place = _member(place, step)
+    if not isinstance(_member(place, path[-1]), int | str):
+        raise InputError(f"{where}: no number stands there in the launch", hint="such as tensormaps.0.dims.1")
+    place[int(path[-1]) if isinstance(place, list) else path[-1]] = _whole(text, where)
+    return True
+
+
+def _member(place: object, step: str) -> Any:
+    """A part of JSON values; None if there is none."""
+    if isinstance(place, list):
+        return place[int(step)] if step.isdecimal() and len(step) < 5 and int(step) < len(place) else None
+    return place.get(step) if isinstance(place, dict) else None
+
+
+def _whole(text: str, where: str) -> int:
+    number = _number(text, where)
+    if isinstance(number, float):
+        raise InputError(f"{where}: not a whole number")
+    return number
 
 
 def _params(given: object, entry: PtxFunction, names: Sequence[str], name: str) -> list[Any]:

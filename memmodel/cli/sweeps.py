@@ -1,0 +1,75 @@
+"""What `memmodel kernel --sweep` does: a family of launches, judged and printed.
+
+In: what was typed. Out: a line for each verdict, the smallest counterexample, JSON, and an exit code.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from memmodel.cli.exits import Exit, say, write_json
+from memmodel.cli.terminal import ticker
+
+if TYPE_CHECKING:
+    from memmodel.answer import Budget
+    from memmodel.kernel.question import LaunchWords
+
+
+def sweep_kernel(
+    file: str,
+    launch: str | None,
+    words: LaunchWords,
+    compiler: tuple[str, ...],
+    entry: str | None,
+    model: str,
+    family: str,
+    schedules: int,
+    assumed: tuple[str, ...],
+    jobs: int,
+    budget: Budget,
+    json_out: str | None,
+    baseline: str | None,
+    *,
+    unwritten: bool,
+) -> Exit:
+    """Judge every launch of a family. `budget`: of all together. Exit code: that of the worst verdict; 3 if launches
+    are left.
+    """
+    from memmodel.cat.load import load_model
+    from memmodel.kernel.check.case import CheckOptions
+    from memmodel.kernel.question import kernel_text
+    from memmodel.kernel.sweep.axes import axes
+    from memmodel.kernel.sweep.family import SweepRequest
+    from memmodel.kernel.sweep.judging import sweep
+    from memmodel.kernel.sweep.output import sweep_lines, sweep_record
+    from memmodel.limits import whole
+
+    until = monotonic() + budget.seconds
+    with whole(budget):
+        request = SweepRequest(
+            kernel_text(file, compiler, entry), launch, words, entry, axes(family), load_model(model),
+            CheckOptions(schedules, assumed=assumed, unwritten=unwritten), budget, until, baseline,
+        )  # fmt: skip
+    total = 0
+    with ticker(request.axes.count) as tick:
+
+        def progress(sizes: str, done: int) -> None:
+            nonlocal total
+            for _ in range(done - total):
+                tick.done(sizes)
+            total = done
+
+        result = sweep(request, jobs=jobs, progress=progress)
+        tick.hide()
+    if json_out != "-":
+        say("\n".join(sweep_lines(result)))
+    if json_out:
+        write_json(json_out, sweep_record(result))
+    if result.signal is not None:
+        raise result.signal
+    codes = {
+        "clean": Exit.AS_EXPECTED, "no launch": Exit.AS_EXPECTED, "bad input": Exit.BAD_INPUT,
+        "findings": Exit.DIFFERS, "depends": Exit.DIFFERS,
+    }  # fmt: skip
+    return codes.get(result.word, Exit.UNDECIDED)
