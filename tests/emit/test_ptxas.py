@@ -127,6 +127,25 @@ def test_without_ptxas_the_command_says_how_to_get_it(monkeypatch: pytest.Monkey
     assert "no ptxas found" in done.output and "memmodel[ptx]" in done.output
 
 
-@pytest.mark.parametrize("line", [line for line in BLOCK_SAMPLES if is_new(line)])
-def test_ptxas_takes_the_words_of_new_versions(line: str) -> None:
-    assert not assembler().assemble(emit(blocks(line)))
+MORE_NEW = """
+fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+fence.acquire.sync_restrict::shared::cluster.cluster;
+fence.release.sync_restrict::shared::cta.cluster;
+cp.async.bulk.global.shared::cta.bulk_group [x], [tile], 16;
+cp.async.bulk.wait_group.read 0;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b [tile], [x], 16, [bar], 1;
+tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [bar], %r1;
+tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [tile], 96;
+tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 %r1, 96;
+st.bulk.weak.shared::cta [tile], 32, 0;
+"""
+"""Further words that came with PTX 8.6 or later and order or restrict something."""
+
+
+def test_ptxas_takes_the_words_of_new_versions() -> None:
+    """All of them in one thread, for the one target that has them all."""
+    lines = [line for line in BLOCK_SAMPLES if is_new(line)] + MORE_NEW.strip().splitlines()
+    module = emit(blocks("\n".join(lines)), Target(107, "a"))
+    assert not assembler().assemble(module)
+    for word in (word for line in lines for word in line.split()[0].rstrip(";").split(".")):
+        assert word in module.text
