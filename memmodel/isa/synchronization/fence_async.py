@@ -100,8 +100,8 @@ ROWS = (
         (),
         restricted,
         "one half of a proxy fence from the generic to the async proxy, about shared memory as with fence; "
-        f".release.{READS} is about the reads of shared memory that its own thread made before it, at .cluster scope, as "
-        "its page says (ptxas takes .cta, too)",
+        f".release.{READS} is about the reads of shared memory that its own thread made before it, at .cluster scope "
+        "(ptxas takes .cta, which no page has)",
         _PAGE,
         rules=(
             *RESTRICTIONS[:2],
