@@ -187,3 +187,19 @@ def test_a_kernel_notes_what_its_module_does_not_have() -> None:
         changed = re.sub(r"\.target \S+", f".target {target}", text.replace(".version 8.8", f".version {version}"))
         said = beyond_the_module(parse_module(Source("k.ptx", changed)))
         assert said and all(wanted in note and f"PTX {version} and {target}" in note for note in said)
+
+
+@pytest.mark.parametrize(
+    "opcode",
+    [
+        "mbarrier.arrive.noComplete.shared::cluster.b64",
+        "mbarrier.arrive_drop.noComplete.shared::cluster.b64",
+        "tex.2dms.v4.s32.f32",
+        "sured.b.max.1d.b32.trap",
+        "sured.b.add.1d.s64.trap",
+        "sured.b.and.1d.u32.trap",
+        "sured.p.or.1d.b64.trap",
+    ],
+)
+def test_what_neither_a_page_nor_ptxas_has_is_refused(opcode: str) -> None:
+    assert not isinstance(spelling_of(opcode), Spelling)

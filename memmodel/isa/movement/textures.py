@@ -60,7 +60,8 @@ def _geometry(*words: str) -> Slot:
     return needed("geom", *words)
 
 
-_PACKED = (
+_FETCHED = (
+    Rule("{head}.{geom} has coordinates of .s32", "write .s32", "geom=2dms|a2dms ctype=f32"),
     Rule("{head}.{dtype} returns two registers", "write .v2", "dtype=f16x2 vec=v4"),
     Rule("{head}.{dtype} returns four registers", "write .v4", "dtype!=f16x2 vec=v2"),
 )
@@ -88,9 +89,18 @@ def _query(
     )
 
 
-def _store(head: str, slots: tuple[Slot, ...], title: str, since: Since, later: Mapping[str, Since]) -> Row:
+def _store(
+    head: str,
+    slots: tuple[Slot, ...],
+    title: str,
+    since: Since,
+    later: Mapping[str, Since],
+    rules: tuple[Rule, ...] = (),
+) -> Row:
     events = "none; the verdict is left open, since the model does not apply to it"
-    return Row((head,), slots, ("[a, b]", "c"), None, events, title, since=since, later=later, lower_module=store)
+    return Row(
+        (head,), slots, ("[a, b]", "c"), None, events, title, rules, since=since, later=later, lower_module=store
+    )
 
 
 _CHANNELS_SINCE = {
@@ -119,7 +129,7 @@ ROWS = (
             "level": Since(20, "3.1"),
             "geom=2dms|a2dms": Since(30, "3.2"),
         },
-        _PACKED,
+        _FETCHED,
     ),
     _fetch(
         "tld4",
@@ -201,15 +211,27 @@ ROWS = (
             _SURFACES + "sured",
             Since(20, "2.0"),
             {"geom=3d": Since(20, "3.0"), **dict.fromkeys(wide, Since(50, "8.1"))},
+            tuple(Rule("{head}.{op} has no type .{ctype}", hint, case) for hint, case in wrong),
         )
-        for head, ops, types, wide in (
+        for head, ops, types, wide, wrong in (
             (
                 "sured.b",
                 ("add", "min", "max", "and", "or"),
                 ("u32", "u64", "s32", "b32", "s64"),
                 ("ctype=s64", "ctype=u64 op=min|max"),
+                (
+                    ("write .u32, .u64 or .s32", "op=add ctype=b32|s64"),
+                    ("write .u32, .s32, .u64 or .s64", "op=min|max ctype=b32"),
+                    ("write .b32", "op=and|or ctype!=b32"),
+                ),
             ),
-            ("sured.p", ("add", "min", "max", "and", "or"), ("b32", "b64"), ("ctype=b64",)),
+            (
+                "sured.p",
+                ("add", "min", "max", "and", "or"),
+                ("b32", "b64"),
+                ("ctype=b64",),
+                (("write .b32", "op!=min|max ctype=b64"),),
+            ),
         )
     ),
     _query(

@@ -330,7 +330,10 @@ ROWS = (
                 "noComplete scope=cluster",
             ),
             Rule("{head}.noComplete and .expect_tx exclude each other", "drop .noComplete", "expect_tx noComplete"),
-            Rule("{head}.noComplete is for an object of the own CTA", "drop .noComplete", "multicast noComplete"),
+            *(
+                Rule("{head}.noComplete is for an object of the own CTA", "drop .noComplete", f"{of_others} noComplete")
+                for of_others in ("multicast", "space=shared::cluster")
+            ),
             TO_CTAS,
         ),
         later={
