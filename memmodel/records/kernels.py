@@ -111,18 +111,21 @@ class KernelChangeRecord(JsonRecord):
 
 
 class KernelRepairRecord(JsonRecord):
-    """Changes of the text. `verdict`: with them; `left`: how many findings there are then (0 for a repair)."""
+    """Changes of the text. `verdict`: with them; `left`: how many findings there are then (0 for a repair).
+    `may_depend_on`: as in the verdict."""
 
     changes: tuple[KernelChangeRecord, ...]
     diff: str
     verdict: KernelVerdictWord
     left: int
+    may_depend_on: tuple[str, ...] = ()
 
 
 class KernelRecord(JsonRecord):
     """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all.
     `whole`: they are all, or stand for all. `coverage`: null if no run came to its end.
-    `smaller`: the verdicts on smaller launches, by what differs.
+    `smaller`: the verdicts on smaller launches, by what differs. `may_depend_on`: readings on which the verdict may
+    depend, where none was asked.
 
     `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest.
     """
@@ -146,6 +149,7 @@ class KernelRecord(JsonRecord):
     whole: bool
     coverage: KernelCoverageRecord | None
     smaller: dict[str, KernelVerdictWord]
+    may_depend_on: tuple[str, ...] = ()
 
 
 class SweepAnswerRecord(JsonRecord):

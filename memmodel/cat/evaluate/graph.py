@@ -90,6 +90,10 @@ class ExpressionGraph:
         recursion = self._add("recursion", tuple(self.node(definition.body, inside) for definition in group))
         return [self._add("member", (recursion,), place=place, is_set=kind) for place, kind in enumerate(kinds)]
 
+    def add(self, like: Node, operands: tuple[int, ...]) -> int:
+        """The expression with these operands and all else of another one."""
+        return self._add(like.op, operands, like.name, like.place, is_set=like.is_set)
+
     def _add(
         self, op: str, operands: tuple[int, ...] = (), name: str = "", place: int = 0, *, is_set: bool = False
     ) -> int:

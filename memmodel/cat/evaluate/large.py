@@ -46,6 +46,14 @@ class LargeEvaluator(Evaluator[Value]):
             self.forget()
         return self.evaluate(number) if value is None else value
 
+    def known(self, number: int) -> Value | None:
+        """The value of a node, if it was evaluated and kept."""
+        return self._values.get(number)
+
+    def drop(self, first: int) -> None:
+        """Drop the values of this node and of all that were made later."""
+        self._values = {number: value for number, value in self._values.items() if number < first}
+
     def take_over(self, other: LargeEvaluator, changed: AbstractSet[str]) -> None:
         """Take the values of another execution of the same events that depend on no base name that is another one."""
         nodes, values = self.nodes, other._values.items()

@@ -40,6 +40,11 @@ def without(left: int, right: int) -> int:
     return left & ~right
 
 
+def apart(left: Value, right: Value) -> tuple[Value, Value]:
+    """What the second of two values has and the first has not, and the other way."""
+    return pointwise(without, right, left), pointwise(without, left, right)
+
+
 class RowAlgebra(Algebra[Value]):
     """Sets and relations of `count` events. `running`: the events of the execution; complements have no others."""
 

@@ -28,7 +28,8 @@ class CheckOptions:
     `ctas`, `assumed`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other models,
     by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
     if all of `mended` are still found. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
-    `steps`: as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes.
+    `steps`: as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which
+    readings the verdict may depend, if none is asked.
     """
 
     schedules: int = 8
@@ -43,6 +44,7 @@ class CheckOptions:
     any_trips: bool = False
     steps: int | None = None
     unwritten: bool = False
+    depends: bool = False
 
 
 @dataclass(slots=True)

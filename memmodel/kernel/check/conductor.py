@@ -81,7 +81,7 @@ def check_kernel(
     module, read = asked.module, asked.launch
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
-        any_grid=any_grid, any_trips=any_trips, unwritten=unwritten,
+        any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, depends=True,
     )  # fmt: skip
     case = KernelCase(module, asked.entry, read, loaded, options)
     known = ignored(asked.entry, baseline)

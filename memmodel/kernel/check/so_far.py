@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from time import process_time
 
 from memmodel.base.labels import Side, side_of
 from memmodel.base.resources import DEFAULT_MODEL
@@ -20,7 +21,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import GRID_WORKSPACE as WORKSPACE
 from memmodel.kernel.order.judging import Judgement, RunJudge, add, problems
-from memmodel.kernel.order.readings import OtherReadings
+from memmodel.kernel.order.readings import OtherReadings, possible_readings
 from memmodel.kernel.order.verdict import KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
@@ -174,6 +175,11 @@ class VerdictSoFar:
     def end(self) -> None:
         """All passes are over: add what other readings say."""
         self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
+        options = self._case.options
+        if options.depends and not options.readings and self._case.model.name == DEFAULT_MODEL and self.representative:
+            started = process_time()
+            self.verdict.possible = possible_readings(self.representative.run, self.representative.judgement)
+            self._case.effort.took("readings", started)
 
     def spent(self, reason: str) -> None:
         """The budget has run out. What a run that was not judged shows by itself is found."""

@@ -7,15 +7,20 @@ two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from typing import TypeVar
 
 from memmodel.base.rows import Rows
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
+from memmodel.cat.evaluate.readings import FlagPairs, OtherFlags
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, reported, rows_of
 from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.errors import InputError
+
+T = TypeVar("T")
 
 ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "fence-forced")
 """The definitions that are asked for when the flags have been evaluated."""
@@ -76,6 +81,28 @@ class Flags:
 
     def _node(self, check: Check) -> int:
         return self._graph.node(check.body, self._defined)
+
+    def more_with_readings(self) -> list[tuple[str, FlagPairs]]:
+        """For each reading, what its flags report here and those of the default model, which this is, do not."""
+        return self._other(lambda other: list(other.more()))
+
+    def fewer_with_readings(self, names: AbstractSet[str]) -> list[tuple[str, FlagPairs]]:
+        """For each reading, what some flags of the default model report here and those of the reading do not."""
+        return self._other(lambda other: list(other.fewer(names)))
+
+    def readings_that_may(self, fewer: AbstractSet[str] | None) -> list[str]:
+        """The readings whose flags may report more, by what a reading defines otherwise; or of which some flags may
+        report `fewer`."""
+        return self._other(lambda other: list(other.possible(fewer)))
+
+    def _other(self, ask: Callable[[OtherFlags], T]) -> T:
+        """Ask about the readings. What was evaluated for them is not kept."""
+        count, kept = len(self._graph.nodes), self._evaluator.kept
+        try:
+            return ask(OtherFlags(self._graph, self._evaluator, self.model.flags))
+        finally:
+            self._evaluator.kept = kept
+            self._evaluator.drop(count)
 
     def relation(self, name: str) -> Rows | None:
         """A relation that the model defines under that name."""

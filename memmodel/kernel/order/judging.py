@@ -6,7 +6,7 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: the races that have a na
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -28,7 +28,7 @@ from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.roles import Roles
 from memmodel.kernel.order.uses import bounded, is_generic
-from memmodel.kernel.order.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
+from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
@@ -262,17 +262,28 @@ class RunJudge:
 
     def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
         """The events that flags report. An access of a pair counts only against the other access of the pair."""
-        raised = []
-        graph = self.graph
-        for rule, pairs in flags.raised().items():
+        return self.counting(flags.raised())
+
+    def counting(self, raised: Mapping[str, Iterable[tuple[int, int]]]) -> list[tuple[str, int, int]]:
+        """What counts of the pairs that flags report."""
+        counting, graph = [], self.graph
+        for rule, pairs in raised.items():
             for first, second in pairs:
                 sides = graph.behind[first], graph.behind[second]
                 if any(side.pair is not None for side in sides) and first != second:
                     accesses = all(isinstance(graph.points[n].label, Access) for n in (first, second))
                     if accesses and ends_of(first, second) not in graph.pair_of:
                         continue
-                raised.append((rule, first, second))
-        return raised
+                counting.append((rule, first, second))
+        return counting
+
+    def harmless(self, rule: str, first: int, second: int) -> bool:
+        """True if a pair that a flag reports changes no verdict, as far as that is known without another run."""
+        self._asks = False
+        try:
+            return self._named(rule, first, second)[0] in HARMLESS
+        except _NotCompared:
+            return False
 
     def _named(self, rule: str, first: int, second: int) -> tuple[str, str, str]:
         """The name of a finding, its message, and the byte that it is about."""

@@ -5,11 +5,13 @@ In: models, runs with what the default model says of them. Out: `KernelReading`s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from memmodel.base.labels import InitialWrite
+from memmodel.cat.evaluate.large import LARGE
 from memmodel.cat.syntax import Model
 from memmodel.kernel.order.judging import Judgement, RunJudge
-from memmodel.kernel.order.verdict import KernelFinding, KernelReading
+from memmodel.kernel.order.verdict import KernelFinding, KernelReading, PossibleReadings
 
 SMALL = 2000
 """Events of a run that is judged under all readings."""
@@ -63,6 +65,43 @@ class OtherReadings:
             if gone or new:
                 readings.append(KernelReading(name, answer, gone, new, everywhere=self._asked[number]))
         return readings
+
+
+def possible_readings(run: RunJudge, judgement: Judgement) -> PossibleReadings:
+    """The readings that change what the default model says of a run: if it has findings, those under which one of them
+    is gone; if not, those that have one. No reading is asked (`cat.evaluate.readings`): the line of a verdict costs a
+    few per cent of it, and says `may`. Of a large run, readings are only looked at as far as they differ by themselves.
+    """
+    flags, serious = judgement.flags, [finding for finding in judgement.findings if not finding.harmless]
+    if flags is None or len(run.execution.events) > LARGE:
+        return PossibleReadings()
+    raised = run.raised(flags) if serious else []
+    rules = {rule for rule, *_ in raised}
+    if len(run.execution.events) > SMALL:
+        return PossibleReadings(tuple(flags.readings_that_may(rules if serious else None)), compared=False)
+    if not serious:
+        news = ((name, run.counting(pairs)) for name, pairs in flags.more_with_readings())
+        return PossibleReadings(tuple(name for name, new in news if any(not run.harmless(*pair) for pair in new)))
+    places = {frozenset(side.instruction.number for side in finding.sides) for finding in serious}
+    all_ = _by_place(run, raised)
+    names = []
+    for name, pairs in flags.fewer_with_readings(rules):
+        gone = _by_place(run, run.counting(pairs))
+        if any(key[1] in places and all_[key] == pairs_there for key, pairs_there in gone.items()):
+            names.append(name)
+    return PossibleReadings(tuple(names))
+
+
+def _by_place(
+    run: RunJudge, raised: Iterable[tuple[str, int, int]]
+) -> dict[tuple[str, frozenset[int]], set[tuple[int, int]]]:
+    """Pairs that flags report, by the flag and the instructions."""
+    places: dict[tuple[str, frozenset[int]], set[tuple[int, int]]] = {}
+    for rule, *ends in raised:
+        accesses = [end for end in ends if not isinstance(run.graph.points[end].label, InitialWrite)]
+        key = rule, frozenset(run.body[run.graph.behind[end].at].number for end in accesses)
+        places.setdefault(key, set()).add((ends[0], ends[1]))
+    return places
 
 
 def identity(finding: KernelFinding) -> object:

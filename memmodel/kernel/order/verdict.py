@@ -121,6 +121,15 @@ class KernelReading:
     everywhere: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class PossibleReadings:
+    """Readings, as `D2 accessor`, under which the representative run has findings, or has not all that it has.
+    `compared`: their flags were evaluated; if not, they may."""
+
+    names: tuple[str, ...] = ()
+    compared: bool = True
+
+
 @dataclass(slots=True, repr=False)
 class KernelVerdict:
     """`word`: as in docs/kernels.md; depends if each finding is gone under some other reading.
@@ -131,7 +140,7 @@ class KernelVerdict:
     remarks. `reached`: numbers of the instructions that left a trace; `coverage`:
     None if no run came to its end. `beyond`: whether the verdict holds for
     any grid and any trip count; `smaller`: the words of a few smaller launches, by what differs.
-    `spent`: the budget ran out.
+    `spent`: the budget ran out. `possible`: the readings on which it may depend, where none was asked.
     """
 
     entry: str
@@ -153,6 +162,7 @@ class KernelVerdict:
     reached: frozenset[int] = frozenset()
     coverage: Coverage | None = None
     spent: bool = False
+    possible: PossibleReadings = PossibleReadings()
 
     @property
     def serious(self) -> list[KernelFinding]:

@@ -59,6 +59,7 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         whole=verdict.whole or not verdict.ctas,
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
         repairs=None if repairs is None else tuple(map(repair, repairs.shown)),
+        may_depend_on=verdict.possible.names,
     ).json_values()
 
 
@@ -69,7 +70,13 @@ def _guesses(verdict: KernelVerdict) -> dict[str, str]:
 def repair(changed: KernelRepair) -> KernelRepairRecord:
     """Changes of the text."""
     changes = tuple(KernelChangeRecord(line=edit.line, what=edit.what) for edit in changed.edits)
-    return KernelRepairRecord(changes=changes, diff=changed.diff, verdict=changed.after.word, left=len(changed.left))
+    return KernelRepairRecord(
+        changes=changes,
+        diff=changed.diff,
+        verdict=changed.after.word,
+        left=len(changed.left),
+        may_depend_on=changed.after.possible.names,
+    )
 
 
 def finding(reported: KernelFinding) -> KernelFindingRecord:

@@ -5,6 +5,8 @@ In: KernelVerdict. Out: lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.output.places import cuda_word, on_disk, places
@@ -45,6 +47,8 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         new = groups(reading.new)
         text += [f"  with it, {finding_name(group)}" for group in new[:FEW]]
         text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
+    if possible := depends_line(verdict):
+        text.append(possible)
     if verdict.coverage is not None and (reached := covered(verdict.coverage)):
         text.append(f"covered: {reached}")
     text += [f"assumed: {what}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
@@ -52,6 +56,23 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         text += [f"guessed: {what}; to give it: {how}" for what, how in verdict.launch.guessed.items()]
     text += [f"note: {note}" for note in verdict.notes]
     return [*text, *beyond(verdict)]
+
+
+def depends_line(verdict: KernelVerdict) -> str:
+    """The readings on which a verdict may depend; empty if none is known."""
+    names = verdict.possible.names
+    if not names:
+        return ""
+    decisions = _listed(dict.fromkeys(name.split()[0] for name in names))
+    have = "has" if len(names) == 1 else "have"
+    what = "not all of these findings" if verdict.serious else "findings in this run"
+    why = f"{_listed(names)} {have} {what}" if verdict.possible.compared else "not compared in a large run"
+    return f"may depend on {decisions}: {why}; see --readings"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def explain_kernel(verdict: KernelVerdict) -> str:
@@ -91,6 +112,7 @@ def repair_lines(repairs: KernelRepairs) -> list[str]:
             then = CLEAN_FOR.get(repair.after.word, repair.after.word)
             text.append(f"repair {number}: {all_} gone, and the verdict is: {then}")
         text += [f"  line {edit.line}: {edit.what}" for edit in repair.edits]
+        text += [f"  {possible}" for possible in [depends_line(repair.after)] if possible]
         text += repair.diff.rstrip("\n").split("\n")
     return text
 

@@ -22,6 +22,7 @@ from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.order.readings import possible_readings
 from memmodel.kernel.order.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
 from memmodel.kernel.repair.edits import PtxEdits, apart, cost, inline, laid
@@ -176,7 +177,10 @@ class KernelMender:
     def _repair(self, state: _State) -> KernelRepair:
         source = self.module.source
         shown = diff(source.name, source.text, laid(source.text, state.edits))
-        return KernelRepair(state.edits, shown, state.kernel.verdict)
+        verdict, representative = state.kernel.verdict, state.kernel.representative
+        if representative is not None and self.model.name == DEFAULT_MODEL:
+            verdict.possible = possible_readings(representative.run, representative.judgement)
+        return KernelRepair(state.edits, shown, verdict)
 
     def _judged(self, edits: PtxEdits, parent: JudgedKernel) -> JudgedKernel | None:
         """The kernel with the edits; None if it is not valid, or if it has a new finding or a new open condition."""
@@ -184,7 +188,7 @@ class KernelMender:
         known = frozenset(finding.key for finding in old.serious)
         try:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
-            options = replace(self.options, first=True, known=known, mended=known)
+            options = replace(self.options, first=True, known=known, mended=known, depends=False)
             case = KernelCase(module, entry_of(module, self.entry), self.launch, self.model, options)
             kernel = judged(case, self._left())
         except InputError:
@@ -235,7 +239,7 @@ def fix_kernel(
     """
     asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
     module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
-    options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure))
+    options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True)
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,
         budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress, told=told,

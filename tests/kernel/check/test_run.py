@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from helpers.kernel.samples import NEIGHBOUR, copy, entry, judged, kernel_text, launch, module
+from helpers.kernel.samples import FENCE, NEIGHBOUR, copy, entry, judged, kernel_text, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
@@ -512,6 +512,55 @@ def test_readings_take_over_what_they_define_alike(body: str) -> None:
     for name, _, model in reading_models():
         alone = Flags(model, made.execution)
         assert Flags(model, made.execution, default).raised() == alone.raised(), name
+
+
+RELOAD = f"""
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+{FENCE}
+ld.shared.u32 %r21, [%r3];
+bar.sync 0;
+@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [%d0], 256, [%r4];
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 256;
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra WAIT;
+"""
+"""A tile is read and overwritten, with no proxy fence between."""
+
+
+@pytest.mark.parametrize("body", [*BODIES[3:6], RELOAD])
+def test_what_readings_change_is_found_without_asking_them(body: str) -> None:
+    read = module(body)
+    made = RunJudge(entry(read), run_launch(read, entry(read), launch()))
+    default = Flags(load_model("ptx-9.4"), made.execution)
+    mine = default.raised()
+    more, fewer = dict(default.more_with_readings()), dict(default.fewer_with_readings(mine.keys()))
+    possible = {True: default.readings_that_may(None), False: default.readings_that_may(mine.keys())}
+    for name, _, model in reading_models():
+        theirs = Flags(model, made.execution).raised()
+        for first, second, said in ((theirs, mine, more[name]), (mine, theirs, fewer[name])):
+            differ = {rule: sorted(set(pairs) - set(second.get(rule, ()))) for rule, pairs in first.items()}
+            assert said == {rule: pairs for rule, pairs in differ.items() if pairs}, name
+            assert not said or name in possible[first is theirs]
+
+
+@pytest.mark.parametrize(("body", "line"), [
+    (copy(), "may depend on D10: D10 dependent has findings in this run; see --readings"),
+    (RELOAD, "may depend on D18: D18 read has not all of these findings; see --readings"),
+    (NEIGHBOUR.format(sync="bar.sync 0;"), None),
+])  # fmt: skip
+def test_a_verdict_says_on_which_readings_it_may_depend(body: str, line: str | None) -> None:
+    read, model, depends = module(body), load_model("ptx-9.4"), CheckOptions(depends=True)
+    verdict = judge(read, entry(read), launch(), model, depends)
+    assert [text for text in lines(verdict) if text.startswith("may depend")] == ([] if line is None else [line])
+    assert record(verdict)["may_depend_on"] == list(verdict.possible.names)
+    other = judge(read, entry(read), launch(), load_model("readings/D9-letter"), depends)
+    assert not other.possible.names
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memmodel.kernel.order.readings.SMALL", 0)
+        large = judge(read, entry(read), launch(), model, depends)
+    assert set(verdict.possible.names) <= set(large.possible.names)
+    assert not large.possible.names or "not compared in a large run" in "\n".join(lines(large))
 
 
 # ---- reports and the command ---------------------------------------------------------------------------------------
