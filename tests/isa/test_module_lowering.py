@@ -115,6 +115,20 @@ def bulk(side: Side, **more: object) -> Access:
     return Access(side, asynchronous=True, **{"proxy": Proxy.ASYNC, "family": Family.BULK, **more})  # type: ignore[arg-type]
 
 
+def stride_checks(head: str, stride: Get | Const, length: int, unit: int) -> list[UndefinedIf]:
+    """What finds a stride below the length of a line, or not a multiple of `unit` elements."""
+    return [
+        UndefinedIf(
+            f"the stride of {head} is not below {length}, the length of a line",
+            Apply("lt", (stride, Const(length)), DataType("s", 32)),
+        ),
+        UndefinedIf(
+            f"the stride of {head} is a multiple of {unit}, so that lines are aligned",
+            Apply("and", (stride, Const(unit - 1)), U32),
+        ),
+    ]
+
+
 def copied(write: Scatter, size: int = 64) -> IssueAsync:
     """A copy from `s` that is tracked by groups."""
     read = Gather(bulk(Side.READ, role=Role.SOURCE), Chunk(OWN, Window.SHARED_CTA, Const(size)), BULK)
@@ -240,32 +254,22 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};": [Forget(("0", "1"))],
     # A has m rows of k elements: stored by columns these are k lines of m elements.
     "wmma.load.a.sync.aligned.row.m8n32k16.shared.bf16 {%r0, %r1}, [s], %r4;": [
-        UndefinedIf(
-            "the stride of wmma.load.a is not below 16, the length of a line",
-            Apply("lt", (Get("4"), Const(16)), DataType("s", 32)),
-        ),
-        UndefinedIf(
-            "the stride of wmma.load.a is a multiple of 4 here: each line is aligned to the fragment of a lane",
-            Apply("and", (Get("4"), Const(3)), U32),
-        ),
+        *stride_checks("wmma.load.a", Get("4"), 16, 4),
         MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, Get("4"), 8, 16, 16, 8), ("0", "1")),
     ],
     "wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1, %r2, %r3}, [s];": [
         MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, None, 16, 32, 8, 16), FOUR)
     ],
     "wmma.load.c.sync.aligned.col.m8n8k32.global.s32 {%r0, %r1}, [%d0], 32;": [
+        *stride_checks("wmma.load.c", Const(32), 8, 2),
         MoveMatrix(
             READ,
             MatrixLines(Apply("in global", (Get("6"),), U64), Window.GLOBAL, Const(32), 8, 8, 32, 8),
             ("0", "1"),
-        )
-    ],
-    "wmma.store.d.sync.aligned.row.m8n8k128.s32 [%d0], {%r0, %r1}, 6;": [
-        UndefinedIf(
-            "the stride of wmma.store.d is not below 8, the length of a line",
-            Apply("lt", (Const(6), Const(8)), DataType("s", 32)),
         ),
-        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, Const(6), 8, 8, 32, 8)),
+    ],
+    "wmma.store.d.sync.aligned.row.m8n8k4.f64 [%d0], {%d0, %d1};": [
+        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, None, 8, 8, 64, 16)),
     ],
     "multimem.cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [s], 64, 15;": [
         copied(Scatter(EVERYWHERE, Chunk(in_global("6"), Window.GLOBAL, Const(64), mask=Const(15)), 0, BULK))

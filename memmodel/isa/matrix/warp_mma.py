@@ -8,6 +8,7 @@ Which lane moves which element is not specified ("wmma.load").
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
@@ -16,11 +17,11 @@ from memmodel.isa.row import Effect, Row, Rule, Since, Slot, Syntax, Together, e
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf
 from memmodel.program.regions import MatrixLines
-from memmodel.program.warp_ops import Forget, MoveMatrix, TransposeMatrix, WarpOp
+from memmodel.program.warp_ops import Forget, MoveMatrix, Note, TransposeMatrix, WarpOp
 from memmodel.ptx.operands import Blank, Operand, Vector
 from memmodel.ptx.vocabulary import DataType
 
-LANES = 32
+LANES, GUIDE_ALIGN = 32, 16
 B32, B64, S32, U32 = DataType("b", 32), DataType("b", 64), DataType("s", 32), DataType("u", 32)
 
 BITS = {
@@ -147,7 +148,7 @@ def _lines(call: Call) -> tuple[int, int]:
     return (rows, columns) if call.word("layout") == "row" else (columns, rows)
 
 
-def _tile(call: Call, place: Operand) -> tuple[tuple[Op, ...], MatrixLines]:
+def _tile(call: Call, place: Operand) -> tuple[tuple[Op | WarpOp, ...], MatrixLines]:
     """The lines of a matrix, and the steps that find a stride which is too small, or leaves a line misaligned."""
     lines, length = _lines(call)
     type, count = _fragment(call)
@@ -156,24 +157,27 @@ def _tile(call: Call, place: Operand) -> tuple[tuple[Op, ...], MatrixLines]:
     stride = call.optional(2)
     apart = None if stride is None else call.source(stride, U32)
     tile = MatrixLines(address, call.window, apart, lines, length, bits, align)
-    unit = align * 8 // bits
-    return (() if apart is None else _checks(call, apart, length, unit)), tile
+    return (() if apart is None else tuple(_checks(call, apart, tile))), tile
 
 
-def _checks(call: Call, stride: Expr, length: int, unit: int) -> tuple[Op, ...]:
-    """The steps that find a stride below the length of a line, or not a multiple of `unit` elements."""
-    least = UndefinedIf(
-        f"the stride of {call.head} is not below {length}, the length of a line",
-        Apply("lt", (stride, Const(length)), S32),
-    )
-    multiple = UndefinedIf(
-        f"the stride of {call.head} is a multiple of {unit} here: each line is aligned to the fragment of a lane",
-        Apply("and", (stride, Const(unit - 1)), U32),
-    )
-    if not isinstance(stride, Const):
-        return (least, multiple) if unit > 1 else (least,)
-    small = stride.value < length or stride.value >= 1 << 31
-    return (least,) * small + (multiple,) * bool(stride.value % unit)
+def _checks(call: Call, stride: Expr, tile: MatrixLines) -> Iterator[Op | WarpOp]:
+    """The steps that find a stride below the length of a line, and one after which lines are misaligned.
+
+    "The starting address of each instance of the leading dimension must be aligned with the size of the corresponding
+    fragment", but the default strides of some are half of that, and the guide to `nvcuda::wmma` asks for multiples of
+    16 bytes only: what has these is taken to be aligned, and the verdict says so.
+    """
+    small = Apply("lt", (stride, Const(tile.length)), S32)
+    yield UndefinedIf(f"the stride of {call.head} is not below {tile.length}, the length of a line", small)
+    enough, wanted = (min(tile.align, most) * 8 // tile.bits for most in (GUIDE_ALIGN, tile.align))
+    if enough > 1:
+        odd = Apply("and", (stride, Const(enough - 1)), U32)
+        yield UndefinedIf(f"the stride of {call.head} is a multiple of {enough}, so that lines are aligned", odd)
+    if wanted > enough:
+        odd = Apply("ne", (Apply("and", (stride, Const(wanted - 1)), U32), Const(0)), U32)
+        text = f"lines {GUIDE_ALIGN} bytes apart are aligned enough for {call.head}, and the PTX ISA wants {tile.align}"
+        loose = Apply("ne", (stride, Const(tile.length)), U32)
+        yield Note(text, Apply("and", (odd, loose), U32), f"a stride that is a multiple of {wanted}")
 
 
 _WMMA_SHAPES = ("m16n16k16", "m8n32k16", "m32n8k16", "m16n16k8", "m8n8k4", "m8n8k32", "m8n8k128")
