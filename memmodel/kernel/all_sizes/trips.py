@@ -101,6 +101,12 @@ def deciding(entry: PtxFunction) -> list[int]:
     return [] if not loops else list(depending(entry, loops).values())
 
 
+def guarding(entry: PtxFunction) -> list[int]:
+    """The registers that decide outside of loops whether something is executed, and may come from parameters."""
+    guards = (does.instruction.guard for does in guarded_by_parameters(entry, loops_of(entry) or {}))
+    return [guard.slot for guard in guards if guard is not None]
+
+
 def _guards(entry: PtxFunction, loops: Mapping[int, LoopText]) -> str:
     """That something else than a trip count may depend on parameters, if it does."""
     guards = guarded_by_parameters(entry, loops)

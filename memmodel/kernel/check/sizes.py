@@ -7,21 +7,22 @@ stages, are looked for beside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from memmodel.errors import InputError
 from memmodel.kernel.all_sizes.grids import any_grid
 from memmodel.kernel.all_sizes.parameters import ParamPart, parameters
-from memmodel.kernel.all_sizes.trips import any_trips, deciding
+from memmodel.kernel.all_sizes.trips import any_trips, deciding, guarding
 from memmodel.kernel.check.case import Effort, KernelCase
 from memmodel.kernel.check.choices import OpenChoices
 from memmodel.kernel.check.inputs import chosen_ctas
 from memmodel.kernel.launch import KINDS, Launch, Param
+from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxFunction
 
@@ -29,8 +30,15 @@ GRID, TRIPS = "any grid", "any trip count"
 SPARE = 1_000
 """Steps of a smaller launch beyond those of the launch: with 0, a loop may count down from there."""
 
-FEWEST = 2
+FEWEST = 4
 """Parameters that are made smaller."""
+
+RING = 4
+"""Stages of a ring, where nothing says how many it has."""
+
+MOST_TRIES, CHEAP = 24, 200_000
+"""Runs to find out by how much a parameter grows for one more round, and instructions of a launch above which it is not
+worth while."""
 
 
 def questions(case: KernelCase) -> list[str]:
@@ -60,34 +68,114 @@ def other_sizes(
             steps = {growth.param: (growth.step, growth.length) for growth in growing}
         except Refused as error:
             verdict.beyond[TRIPS] = f"not shown: {error.message}"
+    answers = dict(verdict.beyond)
+    # A yes does not stand before the smaller launches are judged.
+    verdict.beyond |= {
+        question: f"not shown: smaller launches were not judged; {answers[question]}" for question in answers
+    }
     steps_of_all = 2 * choices.trace.instructions // min(LANES, case.launch.threads) + SPARE
     options = replace(case.options, any_grid=False, any_trips=False, readings=(), steps=steps_of_all)
-    for what, launch in _smaller(case, steps):
-        smaller = replace(case, launch=launch, options=replace(options, ctas=chosen_ctas(launch, ())), effort=Effort())
+    small = replace(case, options=options, effort=Effort())
+    known = {finding.key for finding in verdict.serious}
+    wrong: dict[str, list[str]] = {question: [] for question in answers}
+    for question, what, launch in _smaller(small, questions(case), steps, choices.trace.instructions):
+        smaller = replace(small, launch=launch, options=replace(options, ctas=chosen_ctas(launch, ())), effort=Effort())
         try:
-            verdict.smaller[what] = judge(smaller).word
+            judged = judge(smaller)
         except InputError:
             verdict.smaller[what] = "undecided"
+            continue
+        verdict.smaller[what] = judged.word
+        new = [finding for finding in judged.serious if finding.key not in known]
+        wrong[question] += [f"{_named(finding)} with {what}" for finding in new[:1]]
+    for question, answer in answers.items():
+        refuted = bool(wrong[question]) and answer.startswith("yes")
+        verdict.beyond[question] = f"no: {wrong[question][0]}; for larger ones {answer}" if refuted else answer
 
 
-def _smaller(case: KernelCase, steps: dict[ParamPart, tuple[int, int]]) -> Iterator[tuple[str, Launch]]:
-    """Launches with one cluster, and with loops of few rounds, each with what differs."""
+def _named(finding: KernelFinding) -> str:
+    rule, lines = finding.key
+    return f"{rule} of lines {' and '.join(map(str, lines))}" if lines else rule
+
+
+def _smaller(
+    case: KernelCase, asked: Sequence[str], steps: dict[ParamPart, tuple[int, int]], instructions: int
+) -> Iterator[tuple[str, str, Launch]]:
+    """Launches with one cluster, and with loops of few rounds, each with the question that it is about, and with what
+    differs. `instructions`: of the launch as it is.
+    """
     launch = case.launch
-    if case.options.any_grid and launch.grid != launch.cluster:
+    for number, grid in enumerate(_fewer_ctas(launch) if GRID in asked else ()):
+        what = "one CTA" if launch.cluster == (1, 1, 1) else "one cluster"
         yield (
-            ("one CTA" if launch.cluster == (1, 1, 1) else "one cluster"),
-            launch.model_copy(update={"grid": launch.cluster}),
+            GRID,
+            what if not number else f"grid = {'×'.join(map(str, grid))}",
+            launch.model_copy(update={"grid": grid}),
         )
-    if not case.options.any_trips:
+    if TRIPS not in asked:
         return
-    for part in list(steps or dict.fromkeys(parameters(case.entry, deciding(case.entry))))[:FEWEST]:
+    deciders = list(steps or dict.fromkeys(parameters(case.entry, deciding(case.entry))))
+    guards = [part for part in parameters(case.entry, guarding(case.entry)) if part not in deciders]
+    for part in [*deciders, *guards][:FEWEST]:
         value = _value(case.entry, launch, part)
         if value is None:
             continue
-        for number in _few(value, *steps.get(part, (1, 2))):
+        if part in steps:
+            numbers = _few(value, *steps[part])
+        elif part in deciders:
+            step = _step(case, part, value) if instructions <= CHEAP else 1
+            numbers = sorted({*_few(value, RING * step, RING), *range(min(value, 2))})
+        else:
+            numbers = [number for number in sorted({0, 1, value - 1}) if 0 <= number < value]
+        for number in numbers:
             changed = _with(case.entry, launch, part, number)
             if changed is not None:
-                yield f"{part} = {number}", changed
+                yield TRIPS, f"{part} = {number}", changed
+
+
+def _fewer_ctas(launch: Launch) -> list[tuple[int, int, int]]:
+    """Grids with one cluster, and with one in a single dimension."""
+    if launch.grid == launch.cluster:
+        return []
+    long = [axis for axis in range(3) if launch.grid[axis] > launch.cluster[axis]]
+    grids = [launch.cluster]
+    for axis in long if len(long) > 1 else ():
+        x, y, z = (launch.cluster[n] if n == axis else extent for n, extent in enumerate(launch.grid))
+        grids.append((x, y, z))
+    return grids
+
+
+def _step(case: KernelCase, part: ParamPart, value: int) -> int:
+    """By how much a parameter grows for one more round, as far as a few runs show it: what lies between the two
+    smallest values with which a launch executes more instructions than with less.
+    """
+    tries = MOST_TRIES
+
+    def executed(number: int) -> int | None:
+        nonlocal tries
+        tries -= 1
+        changed = _with(case.entry, case.launch, part, number)
+        if changed is None or tries < 0:
+            return None
+        try:
+            schedule = Schedule(ctas=chosen_ctas(changed, ()), assumed=case.options.assumed, steps=case.options.steps)
+            return run_launch(case.module, case.entry, changed, schedule).instructions
+        except (Refused, InputError):
+            return None
+
+    def next_change(start: int) -> int | None:
+        before, low, reach = executed(start), start, 1
+        while low + reach < value and executed(low + reach) == before:
+            low, reach = low + reach, 2 * reach
+        high = min(low + reach, value)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if executed(middle) == before else (low, middle)
+        return high if before is not None and tries >= 0 else None
+
+    first = next_change(0)
+    second = None if first is None or first >= value else next_change(first)
+    return 1 if first is None or second is None else second - first
 
 
 def _few(value: int, step: int, length: int) -> list[int]:

@@ -63,7 +63,8 @@ def said(source: str, trips: int) -> str:
 def step(answer: str) -> int | None:
     """What the trip count may grow by, if something is shown."""
     found = re.search(r"any multiple of (\d+) more", answer)
-    return int(found[1]) if answer.startswith("yes") and found else None
+    larger = answer.startswith("yes") or "; for larger ones yes" in answer
+    return int(found[1]) if larger and found else None
 
 
 def kept(source: str, trips: int, times: tuple[int, ...] = (1, 2)) -> bool | None:

@@ -14,6 +14,7 @@ from memmodel.cli.app import app
 from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.conductor import check_kernel
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.question import LaunchWords
 
 LOOP = (
     HEAD
@@ -74,8 +75,38 @@ def test_a_fault_in_a_loop_without_a_round(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, command).exit_code == 0
     done = CliRunner().invoke(app, [*command, "--any-trips", "--json", str(tmp_path / "o.json")])
     assert done.exit_code == 1 and "smaller launches: findings with n = 0" in done.output
+    assert "any trip count: no: data-race of lines 30 and 31 with n = 0; for larger ones yes, for n = 9" in done.output
     data = json.loads((tmp_path / "o.json").read_text())
     assert data["verdict"] == "clean" and data["smaller"]["n = 0"] == "findings" and data["smaller"]["n = 1"] == "clean"
+
+
+def test_fewer_rounds_than_a_ring_has_stages(tmp_path: Path) -> None:
+    """With 64 elements in a round, two rounds are 128: that is found by running the launch."""
+    command = written(tmp_path, first="shr.u32 %r1, %r1, 6;", rounds=640)
+    text = (
+        (tmp_path / "k.ptx").read_text().replace("bra END;\n", f"setp.ne.u32 %p1, %r1, 2;\n@%p1 bra END;\n{RACE}\n", 1)
+    )
+    (tmp_path / "k.ptx").write_text(text)
+    verdict = check_kernel(command[1], command[3], any_trips=True)
+    assert verdict.word == "clean" and verdict.smaller["n = 128"] == "findings"
+    assert verdict.smaller["n = 64"] == "clean", verdict.smaller
+    assert verdict.beyond["any trip count"].startswith("no: data-race of lines ")
+
+
+def test_a_grid_of_one_cta_and_a_guard(tmp_path: Path) -> None:
+    """What is wrong with a single CTA, and where a parameter that decides no trip count is 0."""
+    skipped = "@%p2 bra NO;\n" + RACE + "\nNO:"
+    command = written(tmp_path, first="mov.u32 %r8, %nctaid.x;\nsetp.ne.u32 %p2, %r8, 1;\n" + skipped)
+    verdict = check_kernel(command[1], command[3], words=LaunchWords(grid=(2,)), any_grid=True)
+    assert verdict.word == "clean" and verdict.smaller == {"one CTA": "findings"}
+    command = written(tmp_path, first="setp.ne.u32 %p2, %r1, 0;\n" + skipped)
+    text = (tmp_path / "k.ptx").read_text().replace("%r6, %r1;", "%r6, 9;")
+    text = text.replace("setp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;", "")
+    (tmp_path / "k.ptx").write_text(text)
+    verdict = check_kernel(command[1], command[3], any_trips=True)
+    assert verdict.word == "clean" and verdict.smaller == {"n = 0": "findings", "n = 1": "clean", "n = 8": "clean"}
+    answer = "no: data-race of lines 19 and 20 with n = 0; for larger ones yes: no trip count depends on a parameter"
+    assert verdict.beyond["any trip count"].startswith(answer), verdict.beyond
 
 
 def test_what_is_not_shown_has_an_exit_code(tmp_path: Path) -> None:
@@ -94,7 +125,7 @@ def test_a_parameter_that_decides_a_guard(tmp_path: Path) -> None:
     (tmp_path / "l.json").write_text(json.dumps(launch))
     verdict = check_kernel(tmp_path / "k.ptx", tmp_path / "l.json", any_trips=True)
     answer = "yes: there is no loop; whether line 11 is executed depends on a parameter, and that was not asked"
-    assert verdict.beyond == {"any trip count": answer}
+    assert verdict.beyond == {"any trip count": answer} and verdict.smaller == {"n = 0": "clean"}
 
 
 def test_the_verdict_stays_when_the_budget_ends_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +145,18 @@ def test_the_verdict_stays_when_the_budget_ends_behind_it(tmp_path: Path, monkey
     assert stands == [("clean", {})]
     assert verdict.word == "clean" and not verdict.spent
     assert verdict.beyond == {"any trip count": "not shown: the time is over"}
+
+
+def test_a_yes_does_not_stand_before_smaller_launches_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spent(*_: object) -> None:
+        raise BudgetSpent("the time is over")
+
+    monkeypatch.setattr("memmodel.kernel.check.conductor._word_of", spent)
+    command = written(tmp_path)
+    verdict = check_kernel(command[1], command[3], any_trips=True, budget=Budget(seconds=60))
+    assert verdict.beyond["any trip count"].startswith("not shown: smaller launches were not judged; yes, for n = 9")
 
 
 @pytest.mark.parametrize("option", ["--any-trips", "--fix", "--mutate"])
