@@ -196,12 +196,16 @@ class Action(WordList):
 
 @dataclass(frozen=True, slots=True)
 class Mbarrier:
-    """A thread's operation on an mbarrier object. `unscoped`: the instruction names no scope, so it has the default."""
+    """A thread's operation on an mbarrier object. `unscoped`: the instruction names no scope, so it has the default.
+
+    `reports`: an init that gives the object .layout::v1, which has room for reports.
+    """
 
     action: Action
     sem: Sem | None = None
     scope: Scope | None = None
     unscoped: bool = False
+    reports: bool = False
 
 
 @dataclass(frozen=True, slots=True)

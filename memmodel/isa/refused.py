@@ -15,7 +15,6 @@ SPELLING = "ptxas takes it, and no page of the PTX ISA says what it does"
 
 _FABRIC = "no test and no launch declares memory of the fabric, which lies behind logical endpoints"
 _SPARSE = "the contents of matrices are not followed where they are compressed"
-_LAYOUT = "which layout an mbarrier object has is not followed"
 _MEMBAR = "ptxas has no such instruction; write fence.proxy.async with the state space"
 
 REFUSED: Mapping[str, str] = {
@@ -29,7 +28,6 @@ REFUSED: Mapping[str, str] = {
     "fabric.try_red": _FABRIC,
     "fabric.wait": _FABRIC,
     "fence.alias": SPELLING,
-    "mbarrier.check_layout": _LAYOUT,
     "membar.proxy.async.global": _MEMBAR,
     "membar.proxy.async.shared::cluster": _MEMBAR,
     "membar.proxy.async.shared::cta": _MEMBAR,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from memmodel.base.labels import Access, Action, Allocates, Covers, Issue, ProxyFence, group_of
 from memmodel.lint.advice import Advice, named, part_label
-from memmodel.program.expressions import AddressOf
+from memmodel.program.expressions import AddressOf, Const
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Emit, IssueAsync, OnObject, Op, SignalPart
 from memmodel.program.regions import Box, BoxTile, Chunk, Elements, Matrix, Region
@@ -79,7 +79,9 @@ def _announces(signal: SignalPart) -> bool:
 
 
 def _expects(op: OnObject) -> bool:
-    return op.label.action is Action.EXPECT_TX or (op.label.action is Action.ARRIVE and op.bytes is not None)
+    if op.label.action not in (Action.EXPECT_TX, Action.ARRIVE):
+        return False
+    return op.bytes is not None and op.bytes != Const(0)
 
 
 def _missed_spaces(lowered: LoweredTest, steps: list[Step]) -> Iterator[Advice]:

@@ -12,7 +12,7 @@ from memmodel.base.labels import Access, Allocates, Family, Issue, Side
 from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Jump, Track
-from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines, TensorMapAt
+from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines, Object, TensorMapAt
 from memmodel.ptx.vocabulary import DataType
 
 
@@ -262,6 +262,15 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckLayout:
+    """`register` := 1 if the mbarrier object has .layout::v1 (`reports`), or .layout::v0, else 0."""
+
+    register: str
+    region: Object
+    reports: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AccessReplicas:
     """An access to all memory that a multimem address points to. Other devices write there, too: `registers` receive
     unknown values, and what is stored is unknown afterwards. `labels`: of the access, or of both halves of a reduction.
@@ -344,6 +353,7 @@ WarpOp = (
     | ActiveLanes
     | AmongLanes
     | CallFunction
+    | CheckLayout
     | EndThread
     | JumpByTable
     | OnStack

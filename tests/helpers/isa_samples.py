@@ -258,6 +258,7 @@ ld.proxy::readonly.global.u32 %r0, [x];
 mbarrier.test_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;
 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], 0, 100;
 mbarrier.pending_count.b64 %r0, %rd0;
+mbarrier.check_layout.layout::v1.shared::cta.b64 %p, [bar];
 mbarrier.pending_count.layout::v0.b64 %r0, %rd0;
 mbarrier.try_wait.parity.phase_type::primary.b64 %p|%q, %rd1, [bar], 0, 100;
 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 32, [bar];

@@ -348,6 +348,10 @@ STATES = {
         f"UndefinedIf(the state was returned by no arrive on this object ne.u64(shr.u64(%rd0, 39), {NAMES_BAR}))",
         f"OnObject(Mbarrier(test acquire cta unscoped) {OWN} register=p state=and.u64(%rd0, 262143))",
     ],
+    "mbarrier.check_layout.layout::v1.shared::cta.b64 %p, [bar];": [
+        f"OnObject(Mbarrier(expect_tx relaxed cta unscoped) {OWN} bytes=0)",
+        "Assign(p 0)",
+    ],
     "mbarrier.pending_count.b64 %r0, %rd0;": [
         "UndefinedIf(mbarrier.pending_count takes the state of an arrive with .noComplete "
         "eq.u64(and.u64(%rd0, 274877906944), 0))",

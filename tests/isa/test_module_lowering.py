@@ -53,6 +53,7 @@ from memmodel.program.regions import (
 )  # fmt: skip
 from memmodel.program.warp_ops import (
     AllocateColumns,
+    CheckLayout,
     CollectorUse,
     CopyTogether,
     CopyToTensorMemory,
@@ -220,6 +221,13 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
             Mbarrier(Action.TEST, Sem.ACQUIRE, Scope.CTA, unscoped=True),
             Object(shared(AddressOf("s")), Window.SHARED_CTA), register="8", parity=Const(1),
         )
+    ],
+    "mbarrier.check_layout.layout::v1.shared::cta.b64 %p0, [s];": [
+        OnObject(
+            Mbarrier(Action.EXPECT_TX, Sem.RELAXED, Scope.CTA, unscoped=True),
+            Object(shared(AddressOf("s")), Window.SHARED_CTA), bytes=Const(0),
+        ),
+        CheckLayout("8", Object(shared(AddressOf("s")), Window.SHARED_CTA), reports=True),
     ],
     # How many arrivals were pending depends on the schedule; bit 34 of a state says that .noComplete made it.
     "mbarrier.pending_count.b64 %r0, %d0;": [

@@ -14,13 +14,14 @@ from functools import partial
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, U32, WIDE_MASKS, in_cta, in_range, mask, mbarrier
-from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, in_blocks, optional
+from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, in_blocks, needed, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
+from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
-from memmodel.program.warp_ops import Note, WarpOp
+from memmodel.program.warp_ops import CheckLayout, Note, WarpOp
 from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Pair, Sym
 from memmodel.ptx.vocabulary import Scope, Sem, Window
 
@@ -52,7 +53,8 @@ def anywhere(call: Call, operand: Operand) -> Object:
 def init(call: Call) -> tuple[Op, ...]:
     """mbarrier.init: phase 0 with that many arrivals."""
     address, count = call.operands
-    return (OnObject(Mbarrier(Action.INIT), own(call, address), count=call.integer(count)),)
+    label = Mbarrier(Action.INIT, reports=call.word("layout") == "layout::v1")
+    return (OnObject(label, own(call, address), count=call.integer(count)),)
 
 
 def inval(call: Call) -> tuple[Op, ...]:
@@ -191,6 +193,34 @@ def pending_count(call: Call) -> tuple[Op, ...]:
 def pending_count_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """mbarrier.pending_count, where a count is not part of a state."""
     return pending_in_module(call, Get(call.register(call.operands[1])))
+
+
+def check_layout(call: Call) -> tuple[Op, ...]:
+    """mbarrier.check_layout: known where all objects of the test have one layout; declared objects have .layout::v0."""
+    test, asked = call.context.test, call.word("layout") == "layout::v1"
+    inits = (
+        "layout::v1" in instruction.parts
+        for thread in test.threads
+        for instruction in instructions(thread)
+        if instruction.parts[:2] == ("mbarrier", "init")
+    )
+    layouts = {*inits, *(False for variable in test.variables if variable.mbarrier is not None)}
+    several = (Unmodelled("mbarrier objects of a test have different layouts", Const(1)),)
+    has = Const(int(asked in layouts))
+    return (_used(call), *(several if len(layouts) > 1 else ()), *call.assign(call.operands[0], has))
+
+
+def check_layout_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
+    """The same in a module, where the object knows its init."""
+    target, where = call.operands
+    register = call.target(target, call.boolean)
+    return (_used(call), CheckLayout(register, own(call, where), call.word("layout") == "layout::v1"))
+
+
+def _used(call: Call) -> OnObject:
+    """An operation that changes nothing: an object that is not initialised has none."""
+    label = Mbarrier(Action.EXPECT_TX, Sem.RELAXED, Scope.CTA, unscoped=True)
+    return OnObject(label, own(call, call.operands[1]), bytes=Const(0))
 
 
 OWN = optional(
@@ -390,5 +420,17 @@ ROWS = (
         later={"layout": Since(90, "9.3")},
         lower_module=pending_count_in_module,
         effect=Effect.COMPUTES,
+    ),
+    _row(
+        ("mbarrier.check_layout",),
+        (needed("layout", "layout::v0", "layout::v1"), OWN, B64),
+        ("p", "[addr]"),
+        check_layout,
+        "a relaxed operation on the object that changes nothing (an expect-tx of no bytes); p says whether its init "
+        "gave it that layout, .layout::v0 unless written",
+        _PAGE + "mbarrier.check_layout",
+        since=Since(90, "9.3"),
+        lower_module=check_layout_in_module,
+        effect=Effect.SYNCHRONIZES,
     ),
 )

@@ -34,7 +34,7 @@ from memmodel.kernel.machine.engines.tensor import allocate_columns, free_column
 from memmodel.kernel.machine.engines.tensormaps import copy_together, read_map, write_map
 from memmodel.kernel.machine.engines.textures import access_texture
 from memmodel.kernel.machine.engines.wgmma import counted, counts_registers, multiply_in_registers
-from memmodel.kernel.machine.objects import on_objects
+from memmodel.kernel.machine.objects import check_layout, on_objects
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
@@ -70,6 +70,7 @@ from memmodel.program.warp_ops import (
     ActiveLanes,
     AllocateColumns,
     AmongLanes,
+    CheckLayout,
     CopyTogether,
     CopyToTensorMemory,
     Forget,
@@ -419,6 +420,7 @@ STEPS: dict[type, Callable[[Interpreter, Any], Blocking]] = {
     RelinquishPermit: relinquish_permit,
     OnStack: on_stack,
     AccessReplicas: access_replicas,
+    CheckLayout: check_layout,
     AccessTexture: access_texture,
 }
 """What the machine does at each kind of step. What is not listed is refused."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from memmodel.base.labels import Action, Signal
+from memmodel.base.labels import Action, Mbarrier, Signal
 from memmodel.base.lives import KERNEL_PHASE_BITS, in_life
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.state import Blocking, Machine
@@ -17,6 +17,7 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.automata import MbarrierCounts
 from memmodel.program.ops import OnObject
+from memmodel.program.warp_ops import CheckLayout
 from memmodel.ptx.module.syntax import PtxInstruction
 
 if TYPE_CHECKING:
@@ -109,6 +110,24 @@ def _update(interpreter: Interpreter, op: OnObject) -> Blocking:
             if slot is not None:
                 warp.own(slot)[lane] = _phase(machine.object(block, at))
             machine.update(event, action, count, size, drop=op.drop, no_complete=op.no_complete)
+        return True
+
+    return run
+
+
+def check_layout(interpreter: Interpreter, op: CheckLayout) -> Blocking:
+    """What the inits of the object in this run said; objects that are made again with another layout are refused."""
+    instruction, slot = interpreter.instruction, interpreter.slot(op.register)
+    location = interpreter.location(op.region.address, op.region.window)
+
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        for lane in lanes:
+            steps = machine.run.objects.get(_find(location, machine, warp, lane, instruction), ())
+            labels = [step.event.label for step in steps]
+            inits = {label.reports for label in labels if isinstance(label, Mbarrier) and label.action is Action.INIT}
+            if len(inits) > 1:
+                machine.unknown("the layout of an mbarrier object", instruction)
+            warp.own(slot)[lane] = int(op.reports in inits)
         return True
 
     return run

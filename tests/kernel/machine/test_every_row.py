@@ -178,6 +178,7 @@ mbarrier.arrive_drop.expect_tx.relaxed.cta.shared::cta.b64 _, [bar], 16;
 mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p0, [bar], 1;
 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p0, [bar], 1, 100;
 mbarrier.pending_count.b64 %r0, %rd2;
+mbarrier.check_layout.layout::v0.shared::cta.b64 %p0, [bar];
 cp.async.ca.shared::cta.global [tile], [src], 16;
 cp.async.ca.shared.global.L2::128B [tile+16], [src], 16, %r2;
 cp.async.ca.shared.global [tile+16], [src], 16, %p1;

@@ -220,3 +220,15 @@ def test_a_multicast_from_an_address_that_is_in_no_cta(line: str, found: set[str
     """Generic addresses of global memory, and an address behind the shared memory of the cluster."""
     put = "cvt.u64.u32 %d10, %r4;\ncvta.shared.u64 %d10, %d10;\nadd.u32 %r11, %r4, 0x10000000;\nmov.b16 %h1, 1;\n"
     assert rules(verdict_of(f"{INIT}{put}@%p0 {line}")) == found
+
+
+@pytest.mark.parametrize(
+    ("init", "asked", "has"), [(".layout::v1", "v1", 1), (".layout::v1", "v0", 0), ("", "v0", 1), ("", "v1", 0)]
+)
+def test_the_layout_is_that_of_the_init(init: str, asked: str, has: int) -> None:
+    body = f"@%p0 mbarrier.init{init}.shared::cta.b64 [%r4], 1;\nbar.sync 0;\n"
+    body += f"mbarrier.check_layout.layout::{asked}.shared::cta.b64 %p5, [%r4];\nselp.u32 %r10, 1, 0, %p5;\n"
+    body += f"setp.ne.u32 %p6, %r10, {has};\n@%p6 trap;\n"
+    verdict = verdict_of(body)
+    assert verdict.word == "clean", verdict
+    assert rules(verdict_of(body.replace("bar.sync 0;", ""))) == {"undefined-before-init"}
