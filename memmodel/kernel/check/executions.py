@@ -18,7 +18,7 @@ from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
 from memmodel.kernel.executions.consistent import execution_of
 from memmodel.kernel.executions.others import OtherReads
-from memmodel.kernel.executions.schedules import ALL, atomics, complete, schedules, with_stores
+from memmodel.kernel.executions.schedules import ALL, atomics, complete, sampled, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
@@ -113,6 +113,8 @@ class OtherExecutions:
             yield from islice(schedules(case.entry, choices.base, first, matter, wanted), bound)
             for trace in storing:
                 yield from with_stores(case.entry, choices.base, trace, matter, wanted)
+            if complete(first, matter, wanted) and not all_ and not storing:
+                yield from islice(sampled(case.entry, choices.base, first, matter, wanted), wanted)
 
         other_reads = OtherReads(case.entry, self.waits.polls.again)
         _note(other_reads, choices.base, representative, choices.chosen)

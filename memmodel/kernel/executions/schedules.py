@@ -24,6 +24,9 @@ POLLED = 3
 """Loads that poll for which a schedule is made in which they find nothing; atomic operations for which one is made in
 which they find a word taken."""
 
+POLLING = (ChoiceKind.LOAD, ChoiceKind.ATOMIC)
+"""Kinds of choices with which a loop may poll."""
+
 ALL = 24
 """Schedules that are explored if they are all there are."""
 
@@ -47,11 +50,21 @@ def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[in
         for chosen in product(*(permutations(threads) for threads in orders.values())):
             yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
         return
+    yield from sampled(entry, base, run, real, wanted)
+
+
+def sampled(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:
+    """Some schedules, where those are not all that differ in the order of atomic operations: some poll again, or give
+    up.
+    """
+    orders = _orders(run, real)
     yield replace(base, backwards=True)
     for late in _unseen_writers(entry, run, real):
         yield replace(base, late=late, starves=True)
     for number in _taken(entry, run, real):
         yield replace(base, holding=frozenset([number]), starves=True)
+        if _by_lanes(run, number):
+            yield replace(base, holding=frozenset([number]), starves=True, apart=True)
     looks = [FIRST, LAST, *map(str, range(wanted))]
     looks = looks if any(kind is ChoiceKind.LOAD and number in real for kind, number in run.choices) else [""]
     looked = frozenset(real)
@@ -86,10 +99,14 @@ def _taken(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> list[int]:
 
 
 def _unseen_writers(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """For loads in loops, the warps that write what the first warp polls: if they come late, the loop may give up."""
-    loads = sorted(number for kind, number in run.choices if kind is ChoiceKind.LOAD and number in real)
+    """For loads and atomic operations in loops, the warps that write what the first warp polls with another
+    instruction: if they come late, the loop may give up.
+    """
+    loads = sorted(
+        (kind is ChoiceKind.ATOMIC, number) for kind, number in run.choices if kind in POLLING and number in real
+    )
     events = [(thread, event) for thread in run.threads for event in thread.strong()]
-    for load in islice((at for at in loads if comes_back(entry, at)), POLLED):
+    for _, load in islice((key for key in loads if comes_back(entry, key[1])), POLLED):
         polls = [(thread, event) for thread, event in events if event.at == load and side_of(event.label) is Side.READ]
         if not polls:
             continue
@@ -98,11 +115,23 @@ def _unseen_writers(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> Ite
         writers = (
             (thread.cta, thread.warp)
             for thread, event in events
-            if side_of(event.label) is Side.WRITE and (event.block, event.first) in words
+            if side_of(event.label) is Side.WRITE and event.at != load and (event.block, event.first) in words
         )
         late = tuple(warp for warp in dict.fromkeys(writers) if warp != first)
         if late:
             yield late
+
+
+def _by_lanes(run: LaunchTrace, number: int) -> bool:
+    """True if lanes of one warp make an atomic operation at one place."""
+    for events in run.atomics.values():
+        warps = [
+            (run.threads[event.thread].cta, run.threads[event.thread].warp) for event in events if event.at == number
+        ]
+        threads = {event.thread for event in events if event.at == number}
+        if len(threads) > len(set(warps)):
+            return True
+    return False
 
 
 def atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:

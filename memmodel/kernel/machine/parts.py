@@ -45,7 +45,8 @@ class LaneGroup:
     `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
     `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
     `step`: the step of the instruction at which they wait; `checked`: it was seen to be defined. `since`: when they
-    went another way than other lanes of the warp, if they have not met all of these again.
+    went another way than other lanes of the warp, if they have not met all of these again. `held`: they are held back
+    while other lanes of their warp poll so many times more.
     """
 
     at: int
@@ -59,6 +60,7 @@ class LaneGroup:
     step: int = 0
     checked: bool = False
     since: Moment | None = None
+    held: int = 0
 
 
 class Moment(NamedTuple):

@@ -50,9 +50,9 @@ POLLS, LOOPS = 8, 256
 """Backward jumps of a warp in one turn, in loops that poll memory and in others."""
 
 STARVED = 300
-WRITING = 20
-"""So many rounds warps that are to come late are held back; one in which others write counts so many times, since each
-write is judged with all others."""
+WRITES, MOST_WRITES = 8, 20
+"""So many rounds warps that are to come late are held back. Each of so many writes in a round counts as one more, since
+each is judged with all others; they count as this many at most."""
 
 IDLE_ROUNDS = 400
 """Rounds in which nobody changed anything; more is taken for polling without end."""
@@ -174,7 +174,7 @@ class Scheduler:
             others = [warp for warp in waiting if not warp.slow]
             before_fast, fast = fast, state_of(others) if starves and others else None
             starving = starves and progress and fast != before_fast and starved < STARVED
-            starved += starving * (WRITING if self.machine.version != version else 1)
+            starved += starving * min(1 + (self.machine.version - version) // WRITES, MOST_WRITES)
             for warp in (warp for warp in waiting if warp.slow and not starving):
                 if self.machine.version == version or rounds % PATIENCE == 0 or starves:
                     progress |= self._turn(warp)
@@ -215,16 +215,18 @@ class Scheduler:
             ready = [candidate for candidate in warp.groups if not candidate.blocked]
             if not ready:
                 return progress
-            group = min(ready, key=lambda candidate: (candidate.spun, candidate.at))
+            group = min(ready, key=lambda candidate: (candidate.held > 0, candidate.spun, candidate.at))
+            group.held = 0
             for other in warp.groups:
-                alike = (other.at, other.step, other.frames) == (group.at, 0, group.frames) and group.step == 0
+                alike = (other.at, other.step, other.frames) == (group.at, other.held, group.frames) and group.step == 0
                 if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes, group.checked = sorted(group.lanes + other.lanes), False
                     warp.groups.remove(other)
                     group.since = min(filter(None, (group.since, other.since)), default=None)
                     group.since = group.since if len(warp.groups) > 1 else None
                     break
-            stop = min((candidate.at for candidate in warp.groups if candidate.at > group.at), default=-1)
+            meeting = (other.at for other in warp.groups if other.at > group.at and not other.held)
+            stop = min(meeting, default=-1)
             before, groups = group.at, len(warp.groups)
             moved = self._advance(warp, group, stop)
             if len(warp.groups) > groups:
@@ -233,6 +235,8 @@ class Scheduler:
             if moved and group.at <= before:
                 jumps += 1
                 group.spun += int(self.machine.polled)
+                for other in warp.groups:
+                    other.held = max(0, other.held - int(self.machine.polled))
             elif moved:
                 group.spun = 0
             if moved:
@@ -272,7 +276,7 @@ class Scheduler:
                 group.at += 1
                 if lanes and code.instruction.number in self._holding:
                     self._holding.remove(code.instruction.number)
-                    warp.slow = group.blocked = True
+                    self._hold(warp, group, lanes)
                     return True
         except Faulty as error:
             code = self.code[group.at]
@@ -283,6 +287,14 @@ class Scheduler:
                 raise
             group.waits, group.blocked = PARKED, True
         return True
+
+    def _hold(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
+        """Hold back who has made an atomic operation: the warp, or the first of several lanes."""
+        if not self.machine.schedule.apart or len(lanes) == 1:
+            warp.slow = group.blocked = True
+            return
+        warp.groups.append(LaneGroup(group.at, lanes[:1], frames=group.frames, held=STARVED * POLLS))
+        group.lanes = [lane for lane in group.lanes if lane != lanes[0]]
 
     def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
         """The lanes that carry out an instruction; None if the group goes on elsewhere."""

@@ -46,7 +46,8 @@ class Schedule:
     the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp changes
     anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do; `starves`: they
     only do where the others come to no new state, so that who polls a word may give up; `holding`: by which atomic
-    operations the first warp that makes one becomes such a warp, so that who tries to take what it has may give up.
+    operations the first warp that makes one becomes such a warp, so that who tries to take what it has may give up;
+    `apart`: of several lanes that make one together, the first is held back and the others go on.
     `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
     `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
     that return another write than the last one in time. `counted`: atomic operations whose result is not known where
@@ -69,6 +70,7 @@ class Schedule:
     late: tuple[tuple[int, int], ...] = ()
     starves: bool = False
     holding: frozenset[int] = frozenset()
+    apart: bool = False
     truthful: frozenset[int] = frozenset()
     filled: bool = False
     reads: tuple[ChosenRead, ...] = ()
