@@ -1,8 +1,8 @@
 """The representative run: the launch, run once.
 
 In: `KernelCase`. Out: `FirstRun`. Settled here: a test of an mbarrier object to which its thread does not come back
-returns false where the thread would wait for ever. Tests outside of polling loops fail a few times before they wait, if
-no failure of any of them changes anything.
+after a failure returns false where the thread would wait for ever. Tests outside of polling loops fail a few times
+before they wait, if no failure of any of them changes anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from memmodel.answer import HANG
 from memmodel.kernel.check.case import KernelCase
-from memmodel.kernel.flow.paths import comes_back
+from memmodel.kernel.flow.paths import fails_back
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -32,12 +32,12 @@ def first_schedule(case: KernelCase) -> Schedule:
 
 
 def first_run(case: KernelCase) -> FirstRun:
-    """The run; where threads wait for ever at a test to which they do not come back, the run in which the test returns
-    false. Raises Refused.
+    """The run; where threads wait for ever at a test to which they do not come back after a failure, the run in which
+    the test returns false. Raises Refused.
     """
     schedule = first_schedule(case)
     trace = case.run(schedule)
-    once = frozenset(at for at in _stuck(trace) & frozenset(trace.tests) if not comes_back(case.entry, at))
+    once = frozenset(at for at in _stuck(trace) & frozenset(trace.tests) if not fails_back(case.entry, at))
     if not once:
         return FirstRun(schedule, trace)
     past = replace(schedule, truthful=once)

@@ -1,6 +1,6 @@
 """Paths through instructions without effect: where they lead, and what they write.
 
-In: instructions. Out: `reached`, `failing`, `doomed`, `comes_back`.
+In: instructions. Out: `reached`, `failing`, `doomed`, `comes_back`, `fails_back`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,28 @@ def comes_back(entry: PtxFunction, at: int) -> bool:
     body = body_of(entry)
     later = reached(body, [at + 1], _followed)
     return at in later or not all(_followed(body[place]) for place in later)
+
+
+def fails_back(entry: PtxFunction, test: int) -> bool:
+    """True if a thread may come to a test again after it has returned false."""
+    body = body_of(entry)
+    if len(body[test].writes) != 1:
+        return comes_back(entry, test)
+    waiting: list[State] = [(test + 1, ((body[test].writes[0], 0),))]
+    seen: set[State] = set()
+    while waiting:
+        at, known = state = waiting.pop()
+        if state in seen or at >= len(body):
+            continue
+        seen.add(state)
+        if at == test or len(seen) > MAX_STATES or not _followed(body[at]):
+            return True
+        if body[at].without_effect:
+            waiting += following(body, state)
+        else:
+            left = tuple(pair for pair in known if pair[0] not in body[at].writes)
+            waiting += [(follower, left) for follower in body[at].follows]
+    return False
 
 
 def _followed(does: LoweredInstruction) -> bool:

@@ -108,3 +108,14 @@ def test_an_object_that_is_not_waited_for(test: str) -> None:
     load = "ld.shared.u32 %r21, [%r2];"
     body = OBJECT + POLL.format(test=wait, tries=1000, given_up=load, got=load)
     assert judged(body, 64).word == "findings"
+
+
+@pytest.mark.parametrize("loop", ["@%p2 bra W;", "@!%p2 bra D;\nbra W;\nD:"])
+def test_a_loop_that_ends_when_a_test_fails(loop: str) -> None:
+    """Nobody arrives, so that the test fails and its loop ends."""
+    body = (
+        "@%p0 mbarrier.init.shared.b64 [%r4], 1;\nbar.sync 0;\nW:\nmbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0;\n"
+    )
+    verdict = judged(body + loop, 64)
+    assert verdict.word == "undecided" and not verdict.findings
+    assert [finding.rule for finding in judged(body + "@!%p2 bra W;", 64).findings] == ["hang"]
