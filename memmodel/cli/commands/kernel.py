@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.base.resources import JOINED
+from memmodel.cli.commands.mutations import MutantQuestion
 from memmodel.cli.commands.mutations import mutate as mutations
-from memmodel.cli.commands.mutations import show_table
 from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.kernels import judge_all
 from memmodel.cli.options import (
@@ -105,6 +105,8 @@ class WithCompilerOptions(click.Command):
 )
 @click.option("--unwritten", is_flag=True, help="Find reads of shared memory that nothing in the launch writes.")
 @click.option("--mutate", is_flag=True, help="Remove or weaken every synchronization in turn; is that noticed?")
+@click.option("--annotate", is_flag=True, help="What does every synchronization order, and is it needed?")
+@click.option("--report", "page", metavar="OUT.html", help="The same as a page, beside the source.")
 @click.option("--fix", is_flag=True, help="Which small changes of the text end all findings? Printed as diffs.")
 @click.option(
     "--jobs",
@@ -148,6 +150,8 @@ def kernel(
     family: str | None,
     unwritten: bool,
     mutate: bool,
+    annotate: bool,
+    page: str | None,
     fix: bool,
     jobs: int,
     json_out: str | None,
@@ -185,29 +189,29 @@ def kernel(
     cat.settle(include, kept=True)
     if assume is not None:
         model = JOINED.join((model, *assume.split(",")))
-    if (fix or mutate) and (short or baseline or write_baseline):
-        raise InputError("--short and baselines do not go with --fix and --mutate")
+    mutants = MutantQuestion(mutate, annotate, page)
+    if (fix or mutants.asked) and (short or baseline or write_baseline):
+        raise InputError("--short and baselines do not go with --fix, --mutate, --annotate and --report")
+    if mutate and mutants.report:
+        raise InputError("--mutate does not go with --annotate and --report, which say what the mutants show")
     if family is not None and (
-        cta or fix or mutate or readings or any_grid or any_trips or short or litmus or sarif_out
+        cta or fix or mutants.asked or readings or any_grid or any_trips or short or litmus or sarif_out
     ):
         raise InputError("--sweep goes with --json, --jobs and options of the launch, and not with questions about one")
-    if fix and (mutate or readings or litmus or any_grid or any_trips):
-        raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
+    if fix and (mutants.asked or readings or litmus or any_grid or any_trips):
+        raise InputError(
+            "--fix goes with --json and --sarif, not with --mutate, --report, --readings, --litmus or --any-…"
+        )
     if family is not None:
         cost = parse_budget(budget, timeout or SECONDS, memory)
         return sweep_kernel(
             file, launch, words, compiler, entry, model, family, schedules, assume_pure, jobs, cost, json_out, baseline,
             unwritten=unwritten,
         )  # fmt: skip
-    if mutate:
-        told = None if json_out == "-" else _Output(None, None, statistics=statistics).verdict
+    if mutants.asked:
+        told = _Output(None, None, statistics=statistics).verdict
         cost = parse_budget(budget, timeout or SECONDS, memory)
-        code, data = mutations(file, launch, words, compiler, entry, model, jobs, cost, told)
-        if json_out != "-":
-            show_table(data)
-        if json_out:
-            write_json(json_out, data)
-        return code
+        return mutations(mutants, file, launch, words, compiler, entry, model, jobs, cost, told, json_out)
     cost = parse_budget(budget, timeout or SECONDS, memory)
     looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
     out.short = file if short else ""

@@ -14,6 +14,9 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Pair, Register
 from memmodel.repair.spellings import PROXY_SPACES, SCOPES
 
+REMOVED = "removed"
+"""What a mutation says that takes its instruction away."""
+
 NOTHING = ("nanosleep", "u32")
 WEAKER = {
     "sc": ("acq_rel",),
@@ -82,7 +85,7 @@ def _of(instruction: PtxInstruction) -> Iterator[Mutation]:
 
 
 def _removed(instruction: PtxInstruction) -> Mutation:
-    return Mutation(instruction, "removed", replace(instruction, words=NOTHING, operands=(Imm(0),)))
+    return Mutation(instruction, REMOVED, replace(instruction, words=NOTHING, operands=(Imm(0),)))
 
 
 def _worded(instruction: PtxInstruction, old: str, new: str | None) -> Mutation:
@@ -176,7 +179,7 @@ def _object(instruction: PtxInstruction) -> Iterator[Mutation]:
         target = instruction.operands[0].first if isinstance(instruction.operands[0], Pair) else instruction.operands[0]
         if isinstance(target, Register):
             passes = replace(instruction, words=("mov", "pred"), operands=(target, Imm(1)))
-            yield Mutation(instruction, "removed", passes)
+            yield Mutation(instruction, REMOVED, passes)
         yield from _acquire(instruction)
         if "parity" in instruction.words and len(instruction.operands) > 2 and isinstance(instruction.operands[2], Imm):
             yield _with(instruction, 2, instruction.operands[2].value ^ 1, "the other parity")

@@ -22,9 +22,11 @@ from memmodel.errors import BudgetSpent, InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.check.inputs import reading_models
+from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.mutate.mutations import Mutation, mutations
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
+from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.limits import shared
@@ -53,19 +55,24 @@ class Noticed(Enum):
 @dataclass(frozen=True, slots=True)
 class MutantResult:
     """A mutant and its fate. `how`: the rules that it breaks with their lines, what is undecided, or why it is
-    redundant, and under which readings it is not.
+    redundant, and under which readings it is not. `needing`: these readings.
     """
 
     mutation: Mutation
     noticed: Noticed
     how: str = ""
+    needing: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class MutationTable:
-    """All mutants of one kernel. `base`: the verdict on the kernel as it is."""
+    """All mutants of one kernel. `base`: the verdict on the kernel as it is; `order`: of its run, if that was judged.
+    `minimum`: which removals can be made together; None if that was not asked, or there was no time for it.
+    """
 
     base: KernelVerdict
+    order: LaunchOrder | None = None
+    minimum: MinimumSet | None = None
     results: list[MutantResult] = field(default_factory=list)
 
     def count(self, *words: Noticed) -> int:
@@ -101,14 +108,27 @@ class _Work:
         """What one verdict may cost now."""
         return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self.until - monotonic())))
 
-    def needing(self, mutant: PtxFunction) -> list[str]:
+    def judged(self, mutant: PtxFunction) -> JudgedKernel:
+        """The verdict on a mutant, up to its first finding that the kernel has not. Raises InputError."""
+        known = frozenset(finding.key for finding in self.base.serious)
+        options = CheckOptions(SCHEDULES, first=True, known=known)
+        return judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
+
+    def unnoticed(self, mutant: PtxFunction) -> bool:
+        """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
+        noticed, _ = compared(self.base, self.judged(mutant).verdict)
+        if noticed is Noticed.LATE:
+            raise BudgetSpent("the time for mutants ran out")
+        return noticed is Noticed.UNNOTICED and not self.needing(mutant)
+
+    def needing(self, mutant: PtxFunction) -> tuple[str, ...]:
         """The readings that find something in an unnoticed mutant which they do not find in the kernel."""
         if not self.readings:
-            return []
+            return ()
         options = CheckOptions(SCHEDULES, readings=self.readings)
         verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
         new = _found(verdict)
-        return [name for name, findings in new.items() if not findings <= self.known.get(name, set())]
+        return tuple(name for name, findings in new.items() if not findings <= self.known.get(name, set()))
 
 
 def _found(verdict: KernelVerdict) -> dict[str, set[object]]:
@@ -131,8 +151,9 @@ def mutation_table(
     started: Callable[[int], None] | None = None,
     progress: Callable[[str], None] | None = None,
     told: Callable[[KernelVerdict], None] | None = None,
+    together: bool = False,
 ) -> MutationTable:
-    """Judge every mutant.
+    """Judge every mutant. `together`: ask which removals can be made together.
 
     `told`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is listed
     as not judged.
@@ -151,12 +172,19 @@ def mutation_table(
     table = MutationTable(base)
     results: dict[int, MutantResult] = {}
     try:
-        order = LaunchOrder.of(kernel.representative)
+        order = table.order = LaunchOrder.of(kernel.representative)
         work = _Work(module, entry, launch, model, each, until, base, order, readings, known)
         for number, result in _judged(work, changes, jobs):
             results[number] = result
             if progress is not None:
                 progress(f"line {result.mutation.instruction.line}")
+        if together and len(results) == len(changes):
+            removed = [results[number] for number, change in enumerate(changes) if change.what == REMOVED]
+            table.minimum = minimum_set(
+                entry,
+                [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
+                work.unnoticed,
+            )
     except BudgetSpent:  # what is missing is listed as not judged
         pass
     table.results = [results.get(number, MutantResult(change, Noticed.LATE)) for number, change in enumerate(changes)]
@@ -166,15 +194,14 @@ def mutation_table(
 def _judged(work: _Work, changes: list[Mutation], jobs: int) -> Iterator[tuple[int, MutantResult]]:
     """Results as they come; what is removed is judged before what is weakened."""
     parallel = jobs > 1 and "fork" in multiprocessing.get_all_start_methods()
-    numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != "removed")
+    numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != REMOVED)
     _WORK.append(work)
     try:
         if not parallel:
             for number in numbers:
                 if monotonic() > work.until:
                     return
-                noticed, how = _mutant(number)
-                yield number, MutantResult(changes[number], noticed, how)
+                yield number, MutantResult(changes[number], *_mutant(number))
             return
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), context, settle, (_nothing,)) as pool:
@@ -182,8 +209,7 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int) -> Iterator[tuple[i
             try:
                 for future in as_completed(waiting, timeout=max(0.0, work.until - monotonic())):
                     number = waiting[future]
-                    noticed, how = future.result()
-                    yield number, MutantResult(changes[number], noticed, how)
+                    yield number, MutantResult(changes[number], *future.result())
             except (TimeoutError, BrokenProcessPool):
                 abandon(pool)
             except BaseException:  # a signal: do not wait for what is under way
@@ -197,26 +223,25 @@ def _nothing() -> None:
     pass
 
 
-def _mutant(number: int) -> tuple[Noticed, str]:
+def _mutant(number: int) -> tuple[Noticed, str, tuple[str, ...]]:
     work = _WORK[-1]
     change = mutations(work.entry)[number]
     if not _reached(work, change.instruction):
-        return Noticed.UNREACHED, ""
+        return Noticed.UNREACHED, "", ()
     try:
-        options = CheckOptions(SCHEDULES, first=True, known=frozenset(finding.key for finding in work.base.serious))
-        case = KernelCase(work.module, change.of(work.entry), work.launch, work.model, options)
-        mutant = judged(case, work.left())
+        mutant = work.judged(change.of(work.entry))
     except InputError as error:
-        return Noticed.UNDECIDED, error.message
+        return Noticed.UNDECIDED, error.message, ()
     noticed, how = compared(work.base, mutant.verdict)
+    if noticed is not Noticed.UNNOTICED:
+        return noticed, how, ()
     order = LaunchOrder.of(mutant.representative)
-    if noticed is Noticed.UNNOTICED:
-        how = redundant(work.order, order, change) if work.order is not None and order is not None else ""
-        needing = work.needing(change.of(work.entry))
-        if needing:
-            needed = f"needless under the model as decided, needed under {' and '.join(needing)}"
-            how = f"{how}; {needed}" if how else needed
-    return noticed, how
+    how = redundant(work.order, order, change) if work.order is not None and order is not None else ""
+    needing = work.needing(change.of(work.entry))
+    if needing:
+        needed = f"needless under the model as decided, needed under {' and '.join(needing)}"
+        how = f"{how}; {needed}" if how else needed
+    return noticed, how, needing
 
 
 def _reached(work: _Work, instruction: PtxInstruction) -> bool:

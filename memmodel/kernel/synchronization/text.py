@@ -1,0 +1,99 @@
+"""The synchronization report of a kernel as text, and as JSON values.
+
+In: SynchronizationReport. Out: lines; a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memmodel.kernel.mutate.together import MinimumSet
+from memmodel.kernel.output.text import short_name
+from memmodel.kernel.synchronization.report import Necessity, Synchronization, SynchronizationReport, named, place
+from memmodel.ptx.module.syntax import PtxInstruction
+
+
+def report_lines(report: SynchronizationReport) -> list[str]:
+    """A head, then each synchronizing instruction with what it does."""
+    text = [headline(report), *minimum_lines(report.minimum)]
+    for synchronization in report.synchronizations:
+        text += _lines(synchronization)
+    return text
+
+
+def headline(report: SynchronizationReport) -> str:
+    """How many instructions are needed."""
+    counts = ", ".join(f"{report.count(need)} {need.value}" for need in Necessity if report.count(need))
+    total = len(report.synchronizations)
+    word = "synchronization" if total == 1 else "synchronizations"
+    return f"{short_name(report.base.entry)} ({report.base.word}): {total} {word}" + (f": {counts}" if counts else "")
+
+
+def minimum_lines(minimum: MinimumSet | None) -> list[str]:
+    """What can be left out at once."""
+    if minimum is None or not (minimum.dropped or minimum.kept):
+        return []
+    if not minimum.dropped:
+        return ["least set: all of it"]
+    which = _listed(minimum.dropped)
+    can = "can go" if len(minimum.dropped) == 1 else "can go together"
+    bound = "no smaller set is right for this launch" if minimum.exact else "another choice may leave fewer"
+    text = [f"least set: without {which}, which {can}; {bound}"]
+    if minimum.kept:
+        text.append(f"  needless alone, but not beside these: {_listed(minimum.kept)}")
+    return text
+
+
+def _listed(instructions: tuple[PtxInstruction, ...]) -> str:
+    return ", ".join(named(instruction) for instruction in instructions)
+
+
+def _lines(synchronization: Synchronization) -> Iterator[str]:
+    instruction = synchronization.instruction
+    yield f"{place(instruction)}: {instruction.opcode}: {synchronization.need.value}"
+    if synchronization.phrase:
+        yield f"  {synchronization.phrase}"
+    if synchronization.without:
+        yield f"  {synchronization.without}"
+    for what, why in synchronization.weaker:
+        yield f"  weaker is enough: {what}" + (f"; {why}" if why else "")
+
+
+def report_record(report: SynchronizationReport) -> dict[str, Any]:
+    """The report as JSON values."""
+    minimum = report.minimum
+    return {
+        "entry": report.base.entry,
+        "verdict": report.base.word,
+        "synchronizations": [_record(synchronization) for synchronization in report.synchronizations],
+        "minimum": None
+        if minimum is None
+        else {
+            "dropped": [instruction.line for instruction in minimum.dropped],
+            "kept": [instruction.line for instruction in minimum.kept],
+            "exact": minimum.exact,
+        },
+    }
+
+
+def _record(synchronization: Synchronization) -> dict[str, Any]:
+    return {
+        "line": synchronization.instruction.line,
+        "place": place(synchronization.instruction),
+        "instruction": synchronization.instruction.opcode,
+        "need": synchronization.need.value,
+        "phrase": synchronization.phrase,
+        "without": synchronization.without,
+        "weaker": [{"change": what, "why": why} for what, why in synchronization.weaker],
+        "orders": [
+            {
+                "memory": ordered.memory,
+                "first": ordered.first.line,
+                "second": ordered.second.line,
+                "sides": None if ordered.sides is None else [side.value for side in ordered.sides],
+                "pairs": ordered.count,
+            }
+            for ordered in synchronization.orders
+        ],
+    }

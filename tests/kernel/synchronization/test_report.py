@@ -1,0 +1,156 @@
+"""The synchronization report of a kernel: what each instruction orders, if it is needed, and what can go at once."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from helpers.kernel.samples import NEIGHBOUR, entry, kernel_text, launch, module
+from helpers.places import ROOT
+
+from memmodel.cat.load import load_model
+from memmodel.cli.app import app
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.launch import read_launch
+from memmodel.kernel.mutate.mutations import REMOVED, mutations
+from memmodel.kernel.mutate.table import mutation_table
+from memmodel.kernel.mutate.together import MinimumSet, minimum_set
+from memmodel.kernel.synchronization.page import report_page
+from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
+from memmodel.kernel.synchronization.text import report_lines, report_record
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.source import Source
+
+EXAMPLES = ROOT / "docs" / "examples" / "kernels"
+TWICE = NEIGHBOUR.format(sync="bar.sync 0;\nbar.sync 0;")
+SPARE = NEIGHBOUR.format(sync="bar.sync 0;") + "fence.acq_rel.gpu;\nbar.sync 0;\n"
+"""Behind the reads there is nothing left to be ordered."""
+
+
+@cache
+def report(body: str) -> SynchronizationReport:
+    read = module(body)
+    return synchronization_report(mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), together=True))
+
+
+@cache
+def example(name: str) -> SynchronizationReport:
+    read = parse_module(Source.read(EXAMPLES / f"{name}.ptx"))
+    launched = read_launch(EXAMPLES / f"{name}.launch.json")
+    table = mutation_table(read, entry_of(read, launched.kernel), launched, load_model("ptx-9.4"), together=True)
+    return synchronization_report(table)
+
+
+def test_what_is_handed_over_and_what_breaks_without_it() -> None:
+    (barrier,) = report(NEIGHBOUR.format(sync="bar.sync 0;")).synchronizations
+    assert barrier.need is Necessity.NEEDED
+    assert re.fullmatch(r"hands shared memory.* from st\.shared\.u32 \(line \d+\) to ld\.shared\.u32 \(line \d+\)",
+                        barrier.phrase)  # fmt: skip
+    assert barrier.without.startswith("without it: data-race at ")
+
+
+def test_what_is_given_back() -> None:
+    phrases = {it.instruction.opcode: it.phrase for it in example("tma_pipeline").synchronizations}
+    assert phrases["fence.proxy.async.shared::cta"].startswith(
+        "gives shared memory of CTA 0 back: read by ld.shared.f32"
+    )
+    assert "makes an object ready: mbarrier.init" in phrases["mbarrier.init.shared.b64"]
+
+
+def test_a_weaker_form_that_is_enough() -> None:
+    made = example("tma_pipeline")
+    (arrive,) = (it for it in made.synchronizations if it.need is Necessity.STRONGER)
+    assert "expect_tx" in arrive.instruction.opcode and arrive.weaker[0][0] == ".release becomes .relaxed"
+    (fence,) = (it for it in made.synchronizations if it.need is Necessity.READING)
+    assert "needed under D15 fence" in fence.without
+
+
+def test_of_two_barriers_one_can_go() -> None:
+    made = report(TWICE)
+    assert made.count(Necessity.NEEDLESS) == 2
+    assert made.minimum is not None and made.minimum.exact
+    assert len(made.minimum.dropped) == len(made.minimum.kept) == 1
+    assert any("needless alone, but not beside these" in line for line in report_lines(made))
+
+
+def test_what_is_needless_goes_at_once() -> None:
+    minimum = report(SPARE).minimum
+    assert minimum is not None and minimum.exact and not minimum.kept
+    assert [it.opcode for it in minimum.dropped] == ["fence.acq_rel.gpu", "bar.sync"]
+
+
+@pytest.mark.parametrize("body", [TWICE, SPARE])
+def test_what_is_left_is_clean_and_all_of_it_is_needed(body: str) -> None:
+    """Judged without the report: the kernel with the least set, then without each of its members."""
+    minimum = report(body).minimum
+    assert minimum is not None
+    dropped = {it.number for it in minimum.dropped}
+    read = module(body)
+
+    def word(without: set[int]) -> str:
+        function = entry(read)
+        for change in mutations(entry(read)):
+            if change.what == REMOVED and change.instruction.number in without:
+                function = change.of(function)
+        return judge(read, function, launch(), load_model("ptx-9.4")).word
+
+    assert word(dropped) == "clean"
+    members = {change.instruction.number for change in mutations(entry(read))} - dropped
+    assert members and all(word({*dropped, number}) == "findings" for number in members)
+
+
+def test_which_set_is_the_least_is_said_only_where_it_is_known() -> None:
+    """Of four instructions any two have to stay: one by one finds a least set without knowing it."""
+    read = module(NEIGHBOUR.format(sync="bar.sync 0;\n" * 4))
+    changes = [change for change in mutations(entry(read)) if change.what == REMOVED]
+
+    def unnoticed(function: PtxFunction) -> bool:
+        return sum(it.words[0] == "bar" for it in function.body or ()) >= 2
+
+    found = minimum_set(entry(read), changes, unnoticed)
+    assert (len(found.dropped), len(found.kept), found.exact) == (2, 2, False)
+    assert minimum_set(entry(read), [], unnoticed) == MinimumSet((), (), exact=True)
+
+
+def test_the_page_has_every_line_and_nothing_foreign() -> None:
+    made = example("tma_pipeline")
+    page = report_page(made)
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None
+    allowed = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"style-src 'sha256-{allowed}'" in page and "default-src 'none'" in page
+    assert "<script" not in page and " style=" not in page
+    for it in made.synchronizations:
+        assert page.count(f'id="at{it.instruction.number}"') == 1
+        assert f'href="#at{it.instruction.number}"' in page
+        assert f'<span class="number">{it.instruction.line}</span>' in page
+
+
+def test_a_hostile_text_stays_text(tmp_path: Path) -> None:
+    body = NEIGHBOUR.format(sync='bar.sync 0; // </code><script>alert("1")</script> \u202e')
+    read = parse_module(Source("<b>k</b>.ptx", kernel_text(body)))
+    page = report_page(synchronization_report(mutation_table(read, entry(read), launch(), load_model("ptx-9.4"))))
+    assert "<script" not in page and "<b>" not in page and "\u202e" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    command = ["kernel", str(EXAMPLES / "dsmem.ptx"), "--launch", str(EXAMPLES / "dsmem.launch.json")]
+    page, data = tmp_path / "out.html", tmp_path / "out.json"
+    done = CliRunner().invoke(app, [*command, "--annotate", "--report", str(page), "--json", str(data)])
+    assert done.exit_code == 0
+    assert done.output.startswith("clean: dsmem") and "\ndsmem (clean): 4 synchronizations: 4 needed\n" in done.output
+    assert "\nline 50: barrier.cluster.arrive: needed\n  hands shared memory of CTA 0 from" in done.output
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert json.loads(data.read_text()) == report_record(example("dsmem"))
+    assert CliRunner().invoke(app, [*command, "--report", "-"]).output.startswith("<!DOCTYPE html>")
+    refused = CliRunner().invoke(app, [*command, "--annotate", "--mutate"])
+    assert refused.exit_code == 2 and "--mutate does not go with --annotate" in refused.output
