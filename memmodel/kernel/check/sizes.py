@@ -95,7 +95,7 @@ def other_sizes(
 
 def _named(finding: KernelFinding) -> str:
     rule, lines = finding.key
-    return f"{rule} of lines {' and '.join(map(str, lines))}" if lines else rule
+    return f"{rule} of line{'s' * (len(lines) > 1)} {' and '.join(map(str, lines))}" if lines else rule
 
 
 def _smaller(

@@ -197,9 +197,9 @@ def _first(reasons: list[str]) -> list[str]:
 def finding_name(group: FindingGroup) -> str:
     """The rule of findings that are alike, with their lines."""
     finding = group.first
-    at = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
+    lines = dict.fromkeys(str(side.instruction.line) for side in finding.sides)
     more = f" and {len(group.others)} alike" if group.others else ""
-    return f"{finding.rule} of lines {at}{more}" if at else finding.rule
+    return f"{finding.rule} of line{'s' * (len(lines) > 1)} {' and '.join(lines)}{more}" if lines else finding.rule
 
 
 def _finding(group: FindingGroup) -> list[str]:

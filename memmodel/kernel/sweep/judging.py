@@ -26,7 +26,7 @@ from memmodel.kernel.launch import KINDS, Launch
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.verdict import KernelVerdict
-from memmodel.kernel.output.groups import groups
+from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.output.text import finding_name
 from memmodel.kernel.sweep.family import (
     BAD_INPUT,
@@ -199,7 +199,7 @@ def _verdict(request: SweepRequest, entry: PtxFunction, sizes: Sizes, unknown: S
 def _about(verdict: KernelVerdict) -> tuple[str, ...]:
     """What tells verdicts of one word apart: the findings, or the first thing that is open."""
     if verdict.serious:
-        return tuple(sorted({finding_name(group) for group in groups(verdict.serious)}))
+        return tuple(sorted({finding_name(FindingGroup(group.first)) for group in groups(verdict.serious)}))
     return tuple((verdict.unsettled or verdict.choices)[:1])
 
 
