@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice, permutations, product
+from itertools import islice, product
 from math import factorial, prod
 
 from memmodel.base.labels import Side, side_of
@@ -24,6 +24,9 @@ POLLED = 3
 """Loads that poll for which a schedule is made in which they find nothing; atomic operations for which one is made in
 which they find a word taken."""
 
+MOST_OPERATIONS = 24
+"""Atomic operations at one place of which all orders may be explored."""
+
 POLLING = (ChoiceKind.LOAD, ChoiceKind.ATOMIC)
 """Kinds of choices with which a loop may poll."""
 
@@ -35,19 +38,18 @@ def complete(run: LaunchTrace, real: set[int], wanted: int) -> bool:
     """True if schedules differ only in the order of atomic operations, and all of these orders are within the bound."""
     orders = _orders(run, real)
     only = all(kind in (ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE) for kind, number in run.choices if number in real)
-    once = all(len(set(threads)) == len(threads) for threads in orders.values())
-    size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
+    size = prod(_count(threads) for threads in orders.values())
     atomic = not stores_matter(run, real)
     # What asynchronous instructions do has no place in these orders.
     atomic &= real <= {event.at for events in run.atomics.values() for event in events}
-    return only and once and atomic and not run.elected and size <= max(ALL, wanted)
+    return only and atomic and not run.elected and size <= max(ALL, wanted)
 
 
 def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:
     """Schedules that make the choices `real` otherwise, the most different first. `real` may grow meanwhile."""
     orders = _orders(run, real)
     if complete(run, real, wanted):
-        for chosen in product(*(permutations(threads) for threads in orders.values())):
+        for chosen in product(*(list(_interleavings(threads)) for threads in orders.values())):
             yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
         return
     yield from sampled(entry, base, run, real, wanted)
@@ -142,6 +144,24 @@ def atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, in
         if any(event.at in real for event in events)
         for event in events
     )
+
+
+def _count(threads: list[int]) -> int:
+    """The orders in which threads can make their operations."""
+    if len(threads) > MOST_OPERATIONS:
+        return factorial(MOST_OPERATIONS)
+    return factorial(len(threads)) // prod(map(factorial, Counter(threads).values()))
+
+
+def _interleavings(threads: list[int]) -> Iterator[tuple[int, ...]]:
+    """These orders: a thread may have several operations, which it makes one after the other."""
+    left = Counter(threads)
+    if not threads:
+        yield ()
+    for first in left:
+        others = list(threads)
+        others.remove(first)
+        yield from ((first, *order) for order in _interleavings(others))
 
 
 def _orders(run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:

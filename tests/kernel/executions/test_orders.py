@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from helpers.kernel.samples import judged
 
+from memmodel.kernel.executions.schedules import ALL, _count, _interleavings
 from memmodel.kernel.order.verdict import KernelVerdict
 
 
@@ -358,3 +361,27 @@ def test_a_store_that_only_another_schedule_makes() -> None:
     assert (verdict.word, rules(verdict)) == ("findings", {"data-race"})
     alone = judged(TRIED.replace("@%p3 ld.global.u32 %r6, [%d0+64];", ""), init="zero")
     assert alone.word == "explored", "it is not known that these are all schedules"
+
+
+TWICE = """
+@!%p0 bra OUT;
+atom.relaxed.gpu.global.add.u32 %r5, [%d0], 1;
+atom.relaxed.gpu.global.add.u32 %r6, [%d0], 1;
+setp.{last};
+@%p3 st.global.u32 [%d0+64], %r6;
+OUT:"""
+
+
+def test_all_orders_of_two_operations_of_each_thread() -> None:
+    """Of the six orders, each has one thread that reads 3; in two of them one second operation reads 2, another 3."""
+    verdict = judged(TWICE.format(last="eq.u32 %p3, %r6, 3"), 32, 2, "zero")
+    assert verdict.word == "clean" and verdict.explored == 6 and verdict.exhaustive
+    assert rules(judged(TWICE.format(last="ge.u32 %p3, %r6, 2"), 32, 2, "zero")) == {"data-race"}
+    assert judged(TWICE.format(last="eq.u32 %p3, %r6, 5"), 32, 3, "zero").word == "explored"
+
+
+@pytest.mark.parametrize("threads", [[], [1, 2, 3], [1, 1, 2, 2], [1, 1, 1, 1, 2], [3, 1, 3, 2]])
+def test_orders_are_drawn_once_each(threads: list[int]) -> None:
+    drawn = list(_interleavings(threads))
+    assert len(drawn) == _count(threads) and set(drawn) == set(permutations(threads))
+    assert _count([1] * 12 + [2] * 3) == 455 and _count([1] * 24 + [2]) > ALL
