@@ -68,6 +68,9 @@ TESTS = {
 FEW = 40
 """So many of the quickest tests run first: they notice nearly every mutant that is noticed, and few files are read."""
 
+MORE = 200
+"""So many of the quickest tests of a file or a room run where few tests enter a function."""
+
 MEMORY = 8 << 30
 
 ARGUED = {
@@ -281,14 +284,19 @@ class Tests:
         self.all = sorted(known.values(), key=lambda test: test.seconds)
 
     def of(self, mutant: Mutant) -> list[Test]:
-        """The tests that enter the function of a mutant, or its file if it is in no function; all tests of its room if
-        none does. The quickest first."""
+        """The tests that enter the function of a mutant, the quickest first.
+
+        What runs once, as when rows are loaded, counts for the test that came first only: if few tests enter the
+        function, others of its file and of its room follow.
+        """
         file = mutant.file.removeprefix("memmodel/")
-        if mutant.function:
-            return [test for test in self.all if f"{file}:{mutant.function}" in test.functions]
-        entering = [test for test in self.all if any(name.startswith(f"{file}:") for name in test.functions)]
         listed = tuple(f"tests/{name}" for name in TESTS.get(file.partition("/")[0], ()))
-        return entering or [test for test in self.all if test.name.startswith(listed)]
+        inside = [test for test in self.all if mutant.function and f"{file}:{mutant.function}" in test.functions]
+        if len(inside) >= FEW:
+            return inside
+        beside = [test for test in self.all if any(name.startswith(f"{file}:") for name in test.functions)]
+        of_room = [test for test in self.all if test.name.startswith(listed)]
+        return list(dict.fromkeys([*inside, *[*beside, *of_room][:MORE]]))
 
     def outcome(self, mutant: Mutant) -> str:
         """The test that notices a mutant, `time` if the tests do not end, or `survived`."""

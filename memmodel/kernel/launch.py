@@ -306,8 +306,8 @@ def _beside(launch: Launch, folder: str) -> Launch:
         path = os.path.join(folder, part.file)
         if "\0" in path or os.path.commonpath((os.path.realpath(path), home)) != home:
             hint = "copy it there, or give the bytes as hex"
-            raise InputError(
-                f"{part.file!r}: contents of buffers stay below the folder of the launch description", hint=hint
+            raise launch.wrong(
+                f"{part.file!r} is elsewhere: contents of buffers stay below the folder of this file", hint
             )
         return part.model_copy(update={"file": path})
 

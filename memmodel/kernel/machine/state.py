@@ -63,6 +63,7 @@ class Machine:
         self.twins: dict[object, int] = {}
         self.unstarted: dict[int, tuple[int, int, int]] = {}
         self.heir: int | None = None
+        self._multimem: dict[Block, Block] = {}
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self.warpgroups = Warpgroups()
@@ -393,13 +394,17 @@ class Machine:
 
     def replicas(self, block: Block, instruction: PtxInstruction) -> tuple[Block, ...]:
         """The memory that a multimem address points to. Where the launch names none, one block stands for all of it:
-        the replicas are accessed alike.
+        the replicas are accessed alike. All multimem addresses of a replica are taken for one: it may have only one.
         """
         self.run.multimem.setdefault(block, instruction)
+        replicas, why = self.memory.replicas.get(block) or (block,), ""
         if block not in self.memory.replicas:
             why = "the launch does not say what this multimem address points to"
+        elif any(self._multimem.setdefault(replica, block) is not block for replica in replicas):
+            why = "this memory has another multimem address, too, and the order between the two is not judged"
+        if why:
             self.run.unchecked.setdefault(f"line {instruction.line}: {instruction.opcode}: {why}")
-        return self.memory.replicas.get(block) or (block,)
+        return replicas
 
     # ---- looking ahead ---------------------------------------------------------------------------------------
 

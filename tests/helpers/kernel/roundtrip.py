@@ -200,7 +200,9 @@ def compared(path: Path) -> tuple[str, str]:
         verdict, mine = found(path)
     except InputError as error:
         return "not run", error.message.split(":")[0]
-    if verdict.word in ("undecided", "explored") or (verdict.open and not mine):  # not clean for every schedule
+    unfinished = verdict.open or (verdict.choices and not verdict.exhaustive)
+    # Not clean for every schedule. A finding of the set-up alone ends the search for others, too.
+    if verdict.word in ("undecided", "explored") or (unfinished and not mine):
         reason = (verdict.open or verdict.choices)[0]
         return "not run", re.sub(r"lines? [\d, and\[\]]+:? ?", "", reason)
     theirs = exact(path)

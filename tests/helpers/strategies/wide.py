@@ -8,7 +8,7 @@ something over; most lack a step, and are undefined, racy, or wait for ever: eng
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
@@ -196,13 +196,14 @@ def bodies_of(draw: st.DrawFn, lines: Sequence[str]) -> tuple[tuple[str, ...], .
     """Two or three threads of a theme."""
     many = draw(st.sampled_from((2, 2, 3)))
     chosen = [draw(st.lists(st.sampled_from(lines), min_size=1, max_size=6 - many)) for _ in range(many)]
-    return tuple(tuple(_filled(draw, line, number) for number, line in enumerate(body)) for body in chosen)
+    pick = lambda words: draw(st.sampled_from(words))  # noqa: E731
+    return tuple(tuple(filled(line, pick, number) for number, line in enumerate(body)) for body in chosen)
 
 
-def _filled(draw: st.DrawFn, line: str, number: int) -> str:
+def filled(line: str, pick: Callable[[list[str]], str], number: int) -> str:
     """A line with one word in the place of each choice, from the inside out, and a number of its own."""
     while (found := _CHOICE.search(line)) is not None:
-        line = line[: found.start()] + draw(st.sampled_from(found[1].split("|"))) + line[found.end() :]
+        line = line[: found.start()] + pick(found[1].split("|")) + line[found.end() :]
     return line.replace("#", str(number))
 
 

@@ -11,7 +11,7 @@ from helpers.kernel.random_mutants import unwritten
 
 
 @pytest.mark.generated
-@pytest.mark.parametrize("kind, count", [("mutant", 12), ("lock", 5), ("loop", 5), ("more", 4)])
+@pytest.mark.parametrize("kind, count", [("mutant", 12), ("lock", 4), ("loop", 4), ("more", 4), ("seldom", 6)])
 def test_a_kernel_is_clean_where_the_exact_engines_find_nothing(kind: str, count: int, tmp_path: Path) -> None:
     for seed in seeds(count):
         text = exact.KINDS[kind](seed)
@@ -59,3 +59,30 @@ def test_what_the_kernel_misses_is_wrong(tmp_path: Path, monkeypatch: pytest.Mon
     apart = WITH_A_RACE.replace("[y];", "[x];").replace("ld.weak.global.u32 %r1, [x];", "")
     alone = apart.replace("ld.acquire", "// ld.acquire")
     assert exact.judged(alone, tmp_path).answer == "false alarm"
+
+
+BY_COPY = """PTX copied
+.global .u32 d = 0;
+.shared .align 16 .b128 flag = 0;
+.global .align 16 .u64 out[2];
+thread P0 @ cta 0, gpu 0 {
+    st.global.u32 [d], 1;
+    mov.b128 %q, {1, 0};
+    bar.sync 0;
+    st.release.sys.shared.b128 [flag], %q;
+}
+thread P1 @ cta 0, gpu 0 {
+    cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group.b128 [out], [flag], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    ld.global.u64 %f, [out];
+    setp.eq.u64 %p, %f, 1;
+    @%p ld.global.u32 %r0, [d];
+}
+exists true
+"""
+
+
+def test_a_kernel_whose_set_up_alone_has_a_finding_is_not_clean(tmp_path: Path) -> None:
+    """The search for other executions ends there, so the two are not compared."""
+    assert exact.judged(BY_COPY, tmp_path).answer == "not run"

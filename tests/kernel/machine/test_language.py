@@ -462,3 +462,19 @@ def test_a_register_that_moves_to_or_from_memory_has_the_bits_of_its_type(line: 
     """
     assert "bits, and" in judged(line.format(register), threads=1).open[0]
     assert not judged(line.format("%r6"), threads=1).open
+
+
+def test_masks_of_lanes() -> None:
+    masks = """mov.u32 %r10, %laneid;
+mov.u32 %r11, 1;
+shl.b32 %r11, %r11, %r10;
+sub.u32 %r12, %r11, 1;
+or.b32 %r13, %r12, %r11;
+not.b32 %r14, %r13;
+not.b32 %r15, %r12;
+"""
+    wanted = {"eq": "%r11", "lt": "%r12", "le": "%r13", "gt": "%r14", "ge": "%r15"}
+    for name, register in wanted.items():
+        check = f"mov.u32 %r20, %lanemask_{name};\n"
+        assert rules(masks + check + reached("%r20", register)) == set(), name
+    assert rules(masks + "mov.u32 %r20, %lanemask_gt;\n" + reached("%r20", "%r13"))

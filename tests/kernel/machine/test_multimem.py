@@ -18,13 +18,14 @@ FIRST = "setp.eq.s32 %p1, %r0, 0;\n"
 
 
 def judged(
-    body: str, threads: int = 64, ctas: int = 1, before: str = "", points_to: tuple[str, ...] | None = ("own",)
-) -> KernelVerdict:
+    body: str, threads: int = 64, ctas: int = 1, before: str = "", points_to: tuple[str, ...] | None = ("own",),
+    others: tuple[object, ...] = (),
+) -> KernelVerdict:  # fmt: skip
     """The verdict on a kernel whose parameter is a multimem address; `own` is its replica, at 0x200000000."""
     text = kernel_text(f"mov.u64 %d9, 0x200000000;\n{body}", before)
     param = {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 4096}
     param |= {} if points_to is None else {"multimem": points_to}
-    buffers = [{"name": "own", "address": "0x200000000", "bytes": 4096, "init": "zero"}]
+    buffers = [{"name": "own", "address": "0x200000000", "bytes": 4096, "init": "zero"}, *others]
     launch = parse_launch({"grid": [ctas, 1, 1], "block": [threads, 1, 1], "params": [param], "buffers": buffers})
     read = parse_module(Source("k.ptx", text))
     return judge(read, entry(read), launch, load_model("ptx-9.4"))
@@ -60,6 +61,16 @@ def test_the_launch_says_what_a_multimem_address_points_to() -> None:
     assert "data-race" in rules(judged("multimem.st.weak.u32 [%d0], %r0;", ctas=2, points_to=None))
     with pytest.raises(InputError):
         judged(body, points_to=("nothing",))
+
+
+def test_two_multimem_addresses_of_one_memory_are_not_judged_as_one() -> None:
+    """They are different virtual addresses, and a barrier alone orders nothing between them."""
+    launch = {"name": "other", "address": "0x300000000", "bytes": 4096, "multimem": ["own"]}
+    body = "mov.u64 %d8, 0x300000000;\nmultimem.red.add.u32 [%d0], 1;\nbar.sync 0;\n"
+    body += "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r10, [%d8];"
+    verdict = judged(body, others=(launch,))
+    assert verdict.word == "undecided" and "another multimem address" in str(verdict.open)
+    assert judged(body.replace("[%d8]", "[%d0]"), others=(launch,)).word == "clean"
 
 
 @pytest.mark.parametrize(
