@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memmodel.kernel.check import check_kernel, check_ptx
     from memmodel.kernel.output.text import explain_kernel
     from memmodel.kernel.repair.search import fix_kernel
+    from memmodel.kernel.sequence import check_launches
     from memmodel.library import ShippedModel, SuiteResult, format, models, parse, suite
     from memmodel.litmus.syntax import LitmusTest
     from memmodel.report.readings import ReadingsReport
@@ -50,6 +51,7 @@ __all__ = [
     "assert_sometimes",
     "check",
     "check_kernel",
+    "check_launches",
     "check_ptx",
     "explain",
     "explain_kernel",
@@ -84,6 +86,7 @@ _HOME = {
     "assert_sometimes": "memmodel.testing",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
+    "check_launches": "memmodel.kernel.sequence",
     "check_ptx": "memmodel.kernel.check",
     "explain": "memmodel.api",
     "explain_kernel": "memmodel.kernel.output.text",

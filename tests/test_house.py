@@ -23,9 +23,9 @@ ROOMS = (
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "compare", "search", "mutate",
     "repair", "kernel.launch", "kernel.arguments", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",
-    "kernel.executions", "kernel.all_sizes", "kernel.question", "kernel.export", "kernel.check", "kernel.repair",
-    "kernel.mutate", "kernel.output", "kernel.synchronization", "kernel.sweep", "triton", "testing", "record", "lsp",
-    "cli", "pytest_plugin",
+    "kernel.executions", "kernel.all_sizes", "kernel.question", "kernel.export", "kernel.check", "kernel.sequence",
+    "kernel.repair", "kernel.mutate", "kernel.output", "kernel.synchronization", "kernel.sweep", "triton", "testing",
+    "record", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is
 `base.words`, from which every room imports."""

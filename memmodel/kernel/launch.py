@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -193,8 +194,21 @@ class TensorMapSpec(_Part):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class LeftContents:
+    """What launches before leave in global memory: bytes by their address, with 1 for each that is known. No more is
+    known than this, of variables of the module either.
+    """
+
+    pieces: tuple[tuple[int, bytes, bytes], ...] = ()
+
+
 class Launch(_Part):
-    """One launch of one entry. `nan`: false where no floating-point number is NaN, of the data or what comes of it."""
+    """One launch of one entry. `nan`: false where no floating-point number is NaN, of the data or what comes of it.
+
+    `programmatic`: in a list of launches, it may begin before the one before it has ended (programmatic stream
+    serialization).
+    """
 
     kernel: str | None = None
     grid: Dim3
@@ -207,9 +221,11 @@ class Launch(_Part):
     nan: bool = True
     source: str | None = None
     target: str | None = None
+    programmatic: bool = False
     _file: str = PrivateAttr("<launch>")
     _assumed: dict[str, str] = PrivateAttr(default_factory=dict)
     _guessed: dict[str, str] = PrivateAttr(default_factory=dict)
+    _left: LeftContents | None = PrivateAttr(None)
 
     @model_validator(mode="after")
     def _fits(self) -> Launch:
@@ -258,10 +274,17 @@ class Launch(_Part):
         """
         return self._guessed
 
-    def completed(self, assumed: dict[str, str], guessed: dict[str, str]) -> Launch:
-        """The launch, which was given in part, with what was assumed or guessed for the rest."""
+    @property
+    def left(self) -> LeftContents | None:
+        """What the launches before it leave; None: it is the only one."""
+        return self._left
+
+    def completed(self, assumed: dict[str, str], guessed: dict[str, str], left: LeftContents | None = None) -> Launch:
+        """The launch, which was given in part, with what was assumed or guessed for the rest, and what is left by the
+        launches before it.
+        """
         launch = self.model_copy()
-        launch._assumed, launch._guessed = assumed, guessed
+        launch._assumed, launch._guessed, launch._left = assumed, guessed, left
         return launch
 
 

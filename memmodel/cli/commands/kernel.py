@@ -13,7 +13,7 @@ import click
 from memmodel.base.resources import JOINED
 from memmodel.cli.commands.mutations import MutantQuestion
 from memmodel.cli.commands.mutations import mutate as mutations
-from memmodel.cli.exits import Exit, guarded, say, write_json
+from memmodel.cli.exits import Exit, guarded, say, worst, write_json
 from memmodel.cli.kernels import judge_all
 from memmodel.cli.options import (
     budget_option,
@@ -29,7 +29,7 @@ from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from memmodel.answer import Budget
     from memmodel.kernel.order.verdict import KernelVerdict
@@ -176,6 +176,8 @@ def kernel(
     """
     from memmodel import cat
     from memmodel.kernel.check import check_kernel
+    from memmodel.kernel.question import LaunchWords
+    from memmodel.kernel.question.asking import SeveralLaunches
     from memmodel.limits import whole
 
     context = click.get_current_context()
@@ -221,12 +223,28 @@ def kernel(
                 file, launch, words, compiler, entry, model, looked_at, schedules, assume_pure, cost, out.verdict
             )
             return out.rest(repairs.base, repairs)
-        verdict = check_kernel(
-            file, launch, entry=entry, words=words, compiler=compiler, model=model, ctas=looked_at, readings=readings,
-            schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
-            any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, told=out.verdict,
-            baseline=baseline, write_baseline=write_baseline,
-        )  # fmt: skip
+        try:
+            verdict = check_kernel(
+                file, launch, entry=entry, words=words, compiler=compiler, model=model, ctas=looked_at,
+                readings=readings, schedules=schedules, assume_pure=assume_pure, budget=cost, litmus=litmus,
+                any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, told=out.verdict,
+                baseline=baseline, write_baseline=write_baseline,
+            )  # fmt: skip
+        except SeveralLaunches as several:
+            if words != LaunchWords() or entry or cta or litmus or any_grid or any_trips or write_baseline:
+                raise InputError(
+                    f"{several.name}: is a list of launches, to which --grid and its like, --set, --entry, --cta, "
+                    "--litmus, --any-… and --write-baseline do not apply"
+                ) from several
+            from memmodel.kernel.sequence.launches import judged_launches  # loads the engines of litmus tests
+
+            return out.several(
+                judged_launches(
+                    several.text, several.launches, several.name, model=model, readings=readings, schedules=schedules,
+                    assume_pure=assume_pure, unwritten=unwritten, budget=cost, baseline=baseline,
+                ),
+                len(several.launches),
+            )  # fmt: skip
         return out.rest(verdict)
 
 
@@ -321,6 +339,25 @@ class _Output:
         if repairs is not None and repairs.signal is not None:
             raise repairs.signal
         return _code(verdict)
+
+    def several(self, verdicts: Iterable[KernelVerdict], count: int) -> Exit:
+        """The verdicts on launches in the order of a stream, each as it comes; the worst exit code."""
+        from memmodel.kernel.output.record import record
+        from memmodel.kernel.output.sarif import sarif
+        from memmodel.kernel.output.text import lines, short
+
+        judged = []
+        for number, verdict in enumerate(verdicts, 1):
+            judged.append(verdict)
+            if self._text and self.short:
+                say(short(verdict, self.short))
+            elif self._text:
+                say("\n".join([f"launch {number} of {count}:", *lines(verdict, statistics=self._statistics)]))
+        if self._json:
+            write_json(self._json, [record(verdict) for verdict in judged])
+        if self._sarif:
+            write_json(self._sarif, sarif(judged))
+        return worst(map(_code, judged))
 
     def _write(self, verdict: KernelVerdict, repairs: KernelRepairs | None, *, last: bool = False) -> None:
         """Standard output is written once, with all that is known in the end."""

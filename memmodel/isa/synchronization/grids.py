@@ -18,6 +18,7 @@ from memmodel.program.addresses import cta_places
 from memmodel.program.expressions import Const
 from memmodel.program.ops import AtBarrier, Op
 from memmodel.program.warp_ops import Note, WarpOp
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Place, Scope, Sem
 
 _PAGE = "Parallel Synchronization and Communication Instructions: griddepcontrol"
@@ -67,11 +68,7 @@ def at_end(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
     threads, after = _grid(test, place, 0), _grid(test, place, 1)
     if not after:
         return ()
-    waits = any(
-        instruction.mnemonic == "griddepcontrol.wait"
-        for thread_after in after
-        for instruction in instructions(thread_after)
-    )
+    waits = any(instruction.mnemonic == _WAIT for thread_after in after for instruction in instructions(thread_after))
     over = AtBarrier(Barrier(Half.ARRIVE, Domain.GRID, ends=True), (Const(place.grid),), Const(len(threads)))
     return (_launches(test, place, ends=True), *((over,) if waits else ()))
 
@@ -94,11 +91,24 @@ def _grid(test: LitmusTest, place: Place, distance: int) -> list[Thread]:
     return [thread for thread in test.threads if thread.place.grid_id == (place.gpu, place.grid + distance)]
 
 
+_LAUNCH, _WAIT = "griddepcontrol.launch_dependents", "griddepcontrol.wait"
+
+
+def lets_next_begin(instruction: PtxInstruction) -> bool:
+    """True for what lets the next grid begin, as far as its CTA is concerned."""
+    return instruction.opcode == _LAUNCH
+
+
+def waits_for_grid(instruction: PtxInstruction) -> bool:
+    """True for what waits for the grid before."""
+    return instruction.opcode == _WAIT
+
+
 _row = partial(Row, since=Since(90, "7.8"), effect=Effect.SYNCHRONIZES)
 
 ROWS = (
     _row(
-        ("griddepcontrol.launch_dependents",),
+        (_LAUNCH,),
         (),
         (),
         launch,
@@ -109,7 +119,7 @@ ROWS = (
         lower_module=nothing,
     ),
     _row(
-        ("griddepcontrol.wait",),
+        (_WAIT,),
         (),
         (),
         wait,

@@ -128,7 +128,8 @@ class VerdictSoFar:
         read |= {row.block.instance.name for row in trace.lanes if side_of(row.label) is Side.READ}
         read |= {event.block.instance.name for thread in trace.threads for event in thread.strong() if event.block}
         for variable in self._case.module.variables.values():
-            if variable.name in read and variable.initial is None and not variable.external:
+            first = self._case.launch.left is None
+            if first and variable.name in read and variable.initial is None and not variable.external:
                 self.assume(f"{variable.name} holds zeros, as when its module is loaded", FIRST_LAUNCH)
         if WORKSPACE in read:
             self.assume("the workspace of the barrier of the grid holds zeros", "a cooperative launch")

@@ -43,6 +43,7 @@ from memmodel.kernel.machine.values.expressions import assigning, rows_of
 from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.launch import RunMoment
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, registers_of, substituted
 from memmodel.program.expressions import Get as RegisterValue
@@ -338,6 +339,9 @@ class Interpreter:
             values = holds(warp)
             if any(values[lane] for lane in lanes):
                 machine.run.assumed.setdefault(f"line {instruction.line}: {op.text}", op.needs)
+                moments, moment = machine.run.noted.setdefault(instruction.number, {}), machine.moment
+                for thread in (warp.threads[lane] for lane in lanes if values[lane]):
+                    moments.setdefault(thread.number, RunMoment(*moment, len(thread.events)))
             return True
 
         return run

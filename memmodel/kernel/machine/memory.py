@@ -12,7 +12,7 @@ from typing import Protocol
 
 from memmodel.errors import InputError
 from memmodel.isa.lowered import lowered
-from memmodel.kernel.launch import KINDS, Buffer, Launch, Param, check_directives
+from memmodel.kernel.launch import KINDS, Buffer, Launch, LeftContents, Param, check_directives
 from memmodel.kernel.machine.regions.maps import described
 from memmodel.kernel.trace.blocks import REMEMBERED, Block
 from memmodel.limits import reserve
@@ -82,6 +82,8 @@ class DeviceMemory:
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: (None, FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
         self._addresses()
+        if launch.left is not None:
+            self._as_left(launch.left)
         self.blocks.sort(key=lambda block: block.address)
         self._starts = [block.address for block in self.blocks]
         self.shared_start = RESERVED["1"] if _uses_reserved(entry) else SHARED_START
@@ -187,6 +189,19 @@ class DeviceMemory:
             if variable.initial is not None:
                 self._pointing.append((self.blocks[-1], variable.initial))
             places[variable.space] = at + size
+
+    def _as_left(self, left: LeftContents) -> None:
+        """Variables, and buffers whose contents the launch does not give, hold what the launches before have left."""
+        given = {buffer.address for buffer in self.launch.all_buffers if buffer.init or buffer.hex or buffer.file}
+        for block in self.blocks:
+            if block.instance.space is not Space.GLOBAL or block.address == WORKSPACE_START or block.address in given:
+                continue
+            block.forget(0, block.size)
+            for address, content, known in left.pieces:
+                first, end = max(address, block.address), min(address + len(content), block.address + block.size)
+                if first < end:
+                    part = slice(first - address, end - address)
+                    block.put(first - block.address, content[part], known[part])
 
     def _addresses(self) -> None:
         """Variables whose first contents are addresses; one of something that is not here is unknown."""

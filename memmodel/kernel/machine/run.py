@@ -65,7 +65,7 @@ class Scheduler:
         self.launch, self.entry = launch, entry
         self.follower = Follower()
         memory = DeviceMemory(module, entry, launch)
-        self.run = LaunchTrace()
+        self.run = LaunchTrace(memory=memory.blocks)
         awaits = looking_ahead(entry)
         self.code, self._slots = compile_function(
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed

@@ -229,7 +229,8 @@ def who(side: FindingPlace) -> str:
         return ""
     turn = f", round {side.turn}" if side.turn else ""
     stage = f", stage {side.stage}" if side.stage >= 0 else ""
-    return f", CTA {side.cta} warp {side.warp} lane {side.lane} (role {side.role}){stage}{turn}"
+    role = f" (role {side.role})" if side.role >= 0 else ""
+    return f", CTA {side.cta} warp {side.warp} lane {side.lane}{role}{stage}{turn}"
 
 
 def _side(side: FindingPlace) -> list[str]:

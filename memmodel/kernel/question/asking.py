@@ -15,7 +15,7 @@ from memmodel.errors import InputError
 from memmodel.kernel.launch import Launch, read_json
 from memmodel.kernel.question.binaries import is_binary, ptx_inside
 from memmodel.kernel.question.comments import LaunchComment, launch_comments
-from memmodel.kernel.question.completing import completed
+from memmodel.kernel.question.completing import LaunchesBefore, completed
 from memmodel.kernel.question.cuda_sources import SUFFIXES, TARGET, compiled, parameter_names
 from memmodel.kernel.question.entries import entry_of
 from memmodel.kernel.question.requests import LaunchWords, requested, settable
@@ -23,7 +23,7 @@ from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.source import Source
 
-GivenLaunch = Launch | Mapping[str, Any] | str | os.PathLike[str] | None
+GivenLaunch = Launch | Mapping[str, Any] | list[Any] | str | os.PathLike[str] | None
 """A launch; JSON values; the path of a description; nothing, if the text says it or other words do."""
 
 Ctas = Callable[[Launch], tuple[int, ...]]
@@ -84,14 +84,26 @@ def question(
     """What is asked about one entry. `entry` None: the one that the launch names, or the only one. `ctas`: those of a
     launch that are run. Raises InputError.
     """
-    module = text.module
     if isinstance(launch, Launch):
-        return KernelQuestion(module, entry_of(module, entry or launch.kernel), launch)
-    name, data = _given(text, launch, entry)
-    kernel = entry or data.get("kernel")
+        return KernelQuestion(text.module, entry_of(text.module, entry or launch.kernel), launch)
+    name, data = _single(text, launch, entry)
+    return described_question(text, data, name, words, entry, ctas)
+
+
+def described_question(
+    text: KernelText,
+    data: Mapping[str, Any],
+    name: str,
+    words: LaunchWords,
+    entry: str | None,
+    ctas: Ctas,
+    before: LaunchesBefore = LaunchesBefore(),
+) -> KernelQuestion:
+    """What is asked about one entry by one description. `name`: where it stands. Raises InputError."""
+    module, kernel = text.module, entry or data.get("kernel")
     function = entry_of(module, kernel if isinstance(kernel, str) else None)
     request = requested(data, words, function, text.names.get(function.name, ()), name)
-    return KernelQuestion(module, function, completed(module, function, request, name, ctas, text.assumed))
+    return KernelQuestion(module, function, completed(module, function, request, name, ctas, text.assumed, before))
 
 
 def names_taken(
@@ -100,21 +112,54 @@ def names_taken(
     """The entry, and which of `keys` name a size of the launch or a parameter. Raises InputError."""
     if isinstance(launch, Launch):
         raise InputError("a complete launch takes no other sizes", hint="give the values of its description")
-    name, data = _given(text, launch, entry)
+    name, data = _single(text, launch, entry)
     kernel = entry or data.get("kernel")
     function = entry_of(text.module, kernel if isinstance(kernel, str) else None)
     names = text.names.get(function.name, ())
     return function, [key for key in keys if settable(data, key, function, names, name)]
 
 
-def _given(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any]]:
-    """The description of a launch, with the name of where it stands. Raises InputError."""
-    if isinstance(launch, Mapping):
+LAUNCHES = "launches"
+"""The key of a list of launches."""
+
+
+class SeveralLaunches(InputError):
+    """A list of launches stands where one was expected. `text`: that they are of; `name`: where they stand."""
+
+    def __init__(self, text: KernelText, launches: list[Mapping[str, Any]], name: str) -> None:
+        super().__init__(
+            f"{name}: {len(launches)} launches, and one is judged here", hint="memmodel.check_launches judges a list"
+        )
+        self.text, self.launches, self.name = text, launches, name
+
+
+def _single(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any]]:
+    """The description of one launch, with the name of where it stands. For a list raises SeveralLaunches."""
+    name, data = _given(text, launch, entry)
+    if isinstance(data, list) or LAUNCHES in data:
+        raise SeveralLaunches(text, _listed(name, data), name)
+    return name, data
+
+
+def _listed(name: str, data: Mapping[str, Any] | list[Any]) -> list[Mapping[str, Any]]:
+    """The launches of a list. Raises InputError."""
+    launches = data if isinstance(data, list) else data[LAUNCHES]
+    others = [] if isinstance(data, list) else [key for key in data if key != LAUNCHES]
+    if not isinstance(launches, list) or not launches or not all(isinstance(part, Mapping) for part in launches):
+        raise InputError(f"{name}: {LAUNCHES} is a list of launch descriptions, in the order of the stream")
+    if others:
+        raise InputError(f"{name}: {others[0]} stands beside {LAUNCHES}, and not in one of them")
+    return launches
+
+
+def _given(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any] | list[Any]]:
+    """The description of a launch or of several, with the name of where it stands. Raises InputError."""
+    if isinstance(launch, Mapping | list):
         return "<launch>", launch
     if isinstance(launch, str | os.PathLike):
         data = read_json(launch)
-        if not isinstance(data, dict):
-            raise InputError(f"{os.fspath(launch)}: a launch description is a JSON object")
+        if not isinstance(data, dict | list):
+            raise InputError(f"{os.fspath(launch)}: a launch description is a JSON object, or a list of them")
         return os.fspath(launch), data
     comments = text.launches()
     fitting = [comment for comment in comments if entry is None or comment.data.get("kernel", entry) == entry]

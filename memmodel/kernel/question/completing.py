@@ -15,7 +15,7 @@ from memmodel.errors import InputError
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.all_sizes.parameters import ParamPart, feeding_loads, parameters, parts_of
 from memmodel.kernel.flow.origin import place_of
-from memmodel.kernel.launch import KINDS, Launch, extents, placed_launch
+from memmodel.kernel.launch import KINDS, Launch, LeftContents, extents, placed_launch
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.memory import MAX_SHARED
 from memmodel.kernel.machine.run import run_launch
@@ -33,6 +33,9 @@ SPACING = 1 << 32
 
 ROOM, ZEROED = 1 << 26, 1 << 20
 """Bytes of a buffer of which nobody says how large it is; and of one that holds zeros."""
+
+MOST_BUFFERS = 1 << 12
+"""Buffers of a launch of which nobody says where they lie: those of the next launch of a list lie behind them."""
 
 FEW = 256
 """What is taken for a number that the run needs: with 0, most loops would run no round."""
@@ -56,6 +59,19 @@ OF_SIZES = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 OF_TYPES = {"f32": "fp32", "f64": "fp64", "f16": "fp16", "b16": "u16", "b8": "u8"}
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchesBefore:
+    """The launches before one in a list of launches. `count`: how many; `left`: what they leave in memory."""
+
+    count: int = 0
+    left: LeftContents | None = None
+
+    @property
+    def addresses(self) -> int:
+        """Where buffers of this launch lie of which nobody says where, behind those of the launches before."""
+        return self.count * MOST_BUFFERS * SPACING
+
+
 @dataclass(slots=True)
 class Completion:
     """What is added to a launch. `guessed`: what was taken, by what it is, and how to give it."""
@@ -63,6 +79,7 @@ class Completion:
     module: PtxModule
     entry: PtxFunction
     request: dict[str, Any]
+    before: LaunchesBefore = LaunchesBefore()
     assumed: dict[str, str] = field(default_factory=dict)
     guessed: dict[str, str] = field(default_factory=dict)
     roomy: list[dict[str, Any]] = field(default_factory=list)
@@ -129,7 +146,7 @@ class Completion:
             if isinstance(address, str) and not address[:1].isdecimal():
                 spec["address"] = self._address_of(address, size, name)
             elif address is None:
-                spec["address"] = hex((len(self.entry.params) + number + 1) * SPACING)
+                spec["address"] = hex(self.before.addresses + (len(self.entry.params) + number + 1) * SPACING)
             if not self._covered(spec["address"]):
                 buffers = self.request.setdefault("buffers", [])
                 buffers.append({"name": f"tensor of {spec['param']}", "address": spec["address"], "bytes": size})
@@ -183,7 +200,7 @@ class Completion:
             if given.get("type") is None:
                 number_type = OF_TYPES.get(param.type, param.type)
                 given["type"] = STRUCT if struct else POINTER if whole in points else number_type
-            address = (number + 1) * SPACING
+            address = self.before.addresses + (number + 1) * SPACING
             if given["type"] == POINTER:
                 self._buffer(given, address)
             elif given["type"] == STRUCT and given.get("hex") is None:
@@ -329,7 +346,9 @@ class Completion:
             assumed["buffers without a size are apart, and as large as the kernel needs"] = (
                 "their addresses and bytes in a launch description"
             )
-        return launch.completed(assumed, guessed)
+        if self.before.count and self.roomy:
+            assumed["buffers whose addresses are not given are those of no other launch"] = "their addresses"
+        return launch.completed(assumed, guessed, self.before.left)
 
 
 def completed(
@@ -339,11 +358,12 @@ def completed(
     name: str,
     ctas: Callable[[Launch], tuple[int, ...]],
     assumed: Mapping[str, str],
+    before: LaunchesBefore = LaunchesBefore(),
 ) -> Launch:
-    """The launch that a request asks for. `ctas`: those of a launch that are run; `assumed`: what is so far. Raises
-    InputError.
+    """The launch that a request asks for. `ctas`: those of a launch that are run; `assumed`: what is so far; `before`:
+    the launches before it. Raises InputError.
     """
-    completion = Completion(module, entry, request, dict(assumed))
+    completion = Completion(module, entry, request, before, dict(assumed))
     completion.sizes()
     completion.params()
     completion.tensor_maps(name)

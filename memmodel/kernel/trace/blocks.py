@@ -59,6 +59,16 @@ class Block:
             self.data[at : at + len(content)] = content
             known[at : at + len(content)] = b"\1" * len(content)
 
+    def put(self, at: int, content: bytes, known: bytes) -> None:
+        """Bytes at an offset, of which some are known."""
+        if any(known):
+            room = self._room() if self.known is None else self.known
+            if room is not None:
+                self.data[at : at + len(content)] = content
+                room[at : at + len(content)] = known
+                return
+        self.forget(at, len(content))
+
     def forget(self, at: int, size: int) -> None:
         """Bytes that are no longer known."""
         if self.known is not None:

@@ -5,8 +5,9 @@ In: nothing. Out: `LaunchTrace`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from memmodel.base.words import WordList
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -32,6 +33,17 @@ ChoiceKey = tuple[ChoiceKind, int]
 """A choice, and the number of its instruction."""
 
 
+class RunMoment(NamedTuple):
+    """A moment of a run: how many weak accesses, those of several lanes together, events in all and events of the
+    thread there were.
+    """
+
+    single: int
+    lanes: int
+    time: int
+    events: int
+
+
 @dataclass(slots=True)
 class LaunchTrace:
     """One run of a launch.
@@ -48,6 +60,9 @@ class LaunchTrace:
     does not allow the order of atomic operations that the schedule asks for. `again`: carries the run out once more,
     with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there; `limited`: values
     there that a limit may keep apart from equal ones, with the limit.
+
+    `memory`: the global memory as the run leaves it. `noted`: by the number of an instruction for which something was
+    taken for granted, when each thread first came to it.
 
     `executed`: the numbers of the instructions that some lane executed, and of branches that one came to.
 
@@ -78,6 +93,8 @@ class LaunchTrace:
     bad: list[TraceEvent] = field(default_factory=list)
     stale: list[TraceEvent] = field(default_factory=list)
     chosen: list[tuple[TraceEvent, TraceEvent | None]] = field(default_factory=list)
+    memory: Sequence[Block] = ()
+    noted: dict[int, dict[int, RunMoment]] = field(default_factory=dict)
     executed: set[int] = field(default_factory=set)
     instructions: int = 0
     elected: bool = False

@@ -1,0 +1,5 @@
+"""Several launches of a module, one after the other in a stream: `check_launches`."""
+
+from memmodel.kernel.sequence.launches import check_launches
+
+__all__ = ["check_launches"]

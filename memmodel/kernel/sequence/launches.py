@@ -1,0 +1,105 @@
+"""Several launches in the order of a stream: each begins when the one before it has ended.
+
+In: a module, launch descriptions. Out: a verdict for each. Settled here: the end of a launch comes before the beginning
+of the next. So two launches have no races with each other, and each is judged alone, with what is known of the memory
+that it finds. A tensor map in memory has to be acquired in each launch, which its own verdict says. A programmatic
+launch may overlap with those before it (`dependents`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from memmodel.answer import Budget
+from memmodel.base.resources import DEFAULT_MODEL
+from memmodel.cat.load import load_model
+from memmodel.errors import InputError
+from memmodel.isa.synchronization.grids import UNWATCHED
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.ignoring import ignored
+from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.question import LaunchWords, kernel_text
+from memmodel.kernel.question.asking import KernelText, SeveralLaunches, described_question, question
+from memmodel.kernel.question.completing import LaunchesBefore
+from memmodel.kernel.sequence.contents import left_by
+from memmodel.kernel.sequence.dependents import DependentLaunches, OverlappingLaunch, overlapping
+from memmodel.ptx.module.syntax import PtxModule
+
+
+def check_launches(
+    file: str | os.PathLike[str] | PtxModule,
+    launches: Sequence[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    *,
+    compiler: Sequence[str] = (),
+    **options: Any,
+) -> list[KernelVerdict]:
+    """Judge launches of a module in the order of a stream: descriptions, the path of a list of them, or nothing, if the
+    list stands in the text. `options`: those of `judged_launches`. Raises InputError.
+    """
+    text = kernel_text(file, compiler)
+    given = list(launches) if isinstance(launches, Sequence) and not isinstance(launches, str) else launches
+    try:
+        question(text, given, LaunchWords(), None, partial(chosen_ctas, wanted=()))
+    except SeveralLaunches as several:
+        return list(judged_launches(text, several.launches, several.name, **options))
+    raise InputError("one launch, and a list of launches is expected", hint="memmodel.check_kernel judges one")
+
+
+def judged_launches(
+    text: KernelText,
+    launches: Sequence[Mapping[str, Any]],
+    name: str = "<launch>",
+    *,
+    model: str | os.PathLike[str] = DEFAULT_MODEL,
+    readings: bool = False,
+    schedules: int = 8,
+    assume_pure: Sequence[str] = (),
+    unwritten: bool = False,
+    budget: Budget | None = None,
+    baseline: str | None = None,
+    told: Callable[[KernelVerdict], None] | None = None,
+) -> Iterator[KernelVerdict]:
+    """The verdicts on launches that stand in a file `name`. The options are those of `check_kernel`."""
+    loaded, left = load_model(model), None
+    dependent = DependentLaunches(os.fspath(model))
+    running: list[OverlappingLaunch] = []
+    for number, data in enumerate(launches):
+        before = LaunchesBefore(number, left)
+        where = f"{name}: launch {number + 1}" if name.startswith("<") else name
+        asked = described_question(
+            text, data, where, LaunchWords(), None, partial(chosen_ctas, wanted=()), before
+        )  # fmt: skip
+        options = CheckOptions(
+            schedules, chosen_ctas(asked.launch, ()), True, tuple(assume_pure), reading_models() if readings else (),
+            unwritten=unwritten,
+        )  # fmt: skip
+        case = KernelCase(asked.module, asked.entry, asked.launch, loaded, options)
+        verdict = judged(case, budget).verdict
+        launch = overlapping(number + 1, case, verdict)
+        if number:
+            if asked.launch.programmatic:
+                dependent.judge(running, launch)
+            else:
+                running.clear()
+            _is_watched(verdict)
+            if asked.launch.left is not None and asked.launch.left.pieces:
+                verdict.assumptions["memory holds what the launches before leave"] = "the launch alone, without a list"
+        running.append(launch)
+        known = ignored(asked.entry, baseline)
+        known.apply(verdict)
+        verdict.notes += [*known.notes(), *beyond_the_module(asked.module)]
+        if told is not None:
+            told(verdict)
+        left = left_by(launch.trace, verdict)
+        yield verdict
+
+
+def _is_watched(verdict: KernelVerdict) -> None:
+    """The launch before is judged as well: that a wait for it orders what it has to is no assumption."""
+    for what in [what for what in verdict.assumptions if what.endswith(UNWATCHED)]:
+        del verdict.assumptions[what]

@@ -1,0 +1,202 @@
+"""Launches in the order of a stream: what one finds in memory, and pairs of which the second may begin early."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memmodel import check_kernel, check_launches
+from memmodel.cli.app import app
+from memmodel.errors import InputError
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.reader import parse_module
+from memmodel.source import Source
+
+HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n.global .u32 limit;\n"
+A, B, C = (f"{number:#x}00000000" for number in (1, 2, 3))
+
+
+def entry(name: str, count: int, *lines: str) -> str:
+    """A kernel of `count` pointers, in %rd1 and so on; %r3 is the number of the thread in the grid, %rd21 and so on are
+    the addresses of its words.
+    """
+    params = ", ".join(f".param .u64 {name}_{number}" for number in range(count))
+    loads = [f"ld.param.u64 %rd{number + 1}, [{name}_{number}];" for number in range(count)]
+    words = [f"add.s64 %rd{number + 21}, %rd{number + 1}, %rd20;" for number in range(count)]
+    body = (
+        *loads, "mov.u32 %r1, %ctaid.x;", "mov.u32 %r2, %tid.x;", "mad.lo.s32 %r3, %r1, 32, %r2;",
+        "mul.wide.s32 %rd20, %r3, 4;", *words, *lines, "ret;",
+    )  # fmt: skip
+    registers = ".reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<32>;"
+    return "\n".join((f".visible .entry {name}({params}) {{", registers, *body, "}\n"))
+
+
+FILL = entry("fill", 1, "shl.b32 %r4, %r3, 3;", "st.global.u32 [%rd21], %r4;")
+SCATTER = entry(
+    "scatter", 2, "ld.global.u32 %r4, [%rd21];", "mul.wide.s32 %rd5, %r4, 4;", "add.s64 %rd6, %rd2, %rd5;",
+    "st.global.u32 [%rd6], %r3;",
+)  # fmt: skip
+
+
+def launch(kernel: str, *addresses: str, grid: int = 1, size: int = 4096, **more: Any) -> dict[str, Any]:
+    params = {f"{kernel}_{n}": {"type": "ptr", "address": place, "bytes": size} for n, place in enumerate(addresses)}
+    return {"kernel": kernel, "grid": grid, "block": 32, "params": params, **more}
+
+
+def judged(text: str, *launches: dict[str, Any]) -> list[KernelVerdict]:
+    return check_launches(parse_module(Source("k.ptx", HEADER + text)), launches)
+
+
+def words(text: str, *launches: dict[str, Any]) -> list[str]:
+    return [verdict.word for verdict in judged(text, *launches)]
+
+
+def test_the_second_reads_what_the_first_wrote() -> None:
+    """Indices that the first kernel writes decide where the second one stores."""
+    pair = launch("fill", A), launch("scatter", A, B)
+    assert words(FILL + SCATTER, *pair) == ["clean", "clean"]
+    assert words(FILL.replace("%r3, 3", "%r2, 31") + SCATTER, *pair) == ["clean", "findings"]
+    # Nothing is known of what no launch before wrote, what one with findings wrote, or what atomic operations left.
+    assert words(FILL + SCATTER, launch("fill", C), launch("scatter", A, B)) == ["clean", "undecided"]
+    assert words(FILL.replace("[%rd21]", "[%rd1]") + SCATTER, *pair) == ["findings", "undecided"]
+    added = FILL.replace("ret;", "red.relaxed.gpu.global.add.u32 [%rd21], 0;\nret;")
+    assert words(added + SCATTER, *pair) == ["clean", "undecided"]
+    # What the description gives comes first: the host has written it in between.
+    given = launch("scatter", A, B)
+    given["params"]["scatter_0"]["init"] = "zero"
+    assert words(FILL + SCATTER, launch("fill", A), given) == ["clean", "findings"]
+
+
+def test_a_variable_of_the_module_keeps_its_value() -> None:
+    count = entry("count", 0, "mov.u32 %r4, 3;", "st.global.u32 [limit], %r4;")
+    loop = entry(
+        "loop", 1, "ld.global.u32 %r4, [limit];", "setp.ge.u32 %p1, %r3, %r4;", "@%p1 bra OUT;",
+        "st.global.u32 [%rd1], %r3;", "OUT:",
+    )  # fmt: skip
+    counted = {"kernel": "count", "grid": 1, "block": 1}
+    assert words(count + loop, counted, launch("loop", A)) == ["clean", "findings"]
+    assert words(count + loop, launch("loop", A)) == ["clean"]  # zero, as when the module is loaded
+    (alone,) = judged(count + loop, launch("loop", A))
+    assert any("limit holds zeros" in what for what in alone.assumptions)
+    late = judged(count.replace("[limit], %r4", "[limit], %r3") + loop, {**counted, "block": 32}, launch("loop", A))
+    assert [verdict.word for verdict in late] == ["findings", "undecided"]
+    assert not any("limit holds zeros" in what for what in late[1].assumptions)
+
+
+WAIT, LAUNCH = "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"
+WRITES = entry("writes", 1, LAUNCH, "st.global.u32 [%rd21], %r3;")
+ATOMIC = entry("writes", 1, LAUNCH, "red.relaxed.gpu.global.add.u32 [%rd21], 1;")
+
+
+def reads(*lines: str) -> str:
+    return entry("reads", 2, *lines)
+
+
+USE = ("ld.global.u32 %r5, [%rd21];", "st.global.u32 [%rd22], %r5;")
+PAIRS = {
+    "waits": (WRITES, reads(WAIT, *USE), "clean", ""),
+    "no wait": (WRITES, reads(*USE), "findings", ""),
+    "reads before it waits": (WRITES, reads(USE[0], WAIT, USE[1]), "findings", ""),
+    "writes before it waits": (
+        entry("writes", 1, LAUNCH, "ld.global.u32 %r5, [%rd21];"), reads("st.global.u32 [%rd21], %r3;", WAIT),
+        "findings", "",
+    ),
+    "touches other memory before it waits": (
+        WRITES, reads("ld.global.u32 %r6, [%rd22];", WAIT, USE[0], "add.u32 %r5, %r5, %r6;", USE[1]), "clean", "",
+    ),
+    "begins when all have ended": (WRITES.replace(LAUNCH, ""), reads(*USE), "findings", ""),
+    "the read-only path": (WRITES, reads(WAIT, USE[0].replace("global", "global.nc"), USE[1]), "findings", ""),
+    "a barrier before the read, and no wait": (WRITES, reads("bar.sync 0;", *USE), "findings", ""),
+    # What is not followed is named.
+    "another thread waits": (
+        WRITES, reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "IN:", "bar.sync 0;", *USE), "undecided",
+        "whether anything else orders ld.global.u32 at line",
+    ),
+    "a fence before the launch": (
+        WRITES.replace("ret;", f"fence.acq_rel.gpu;\n{LAUNCH}\nret;").replace(LAUNCH, "", 1), reads(*USE), "undecided",
+        "whether anything else orders",
+    ),
+    "atomic operations of both": (
+        ATOMIC, reads("red.relaxed.gpu.global.add.u32 [%rd21], 1;", WAIT), "undecided", "what they read of each other",
+    ),
+    "atomic operations, and it waits": (ATOMIC, reads(WAIT, "red.relaxed.gpu.global.add.u32 [%rd21], 1;"), "clean", ""),
+    "something depends on the schedule": (
+        entry("writes", 1, "atom.relaxed.gpu.global.add.u32 %r5, [%rd1], 1;", "setp.eq.u32 %p1, %r5, 5;",
+              "@%p1 st.global.u32 [%rd1+1024], %r5;"), reads(WAIT, *USE), "undecided", "was not followed",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_launch_that_may_begin_early(name: str) -> None:
+    first, second, word, reason = PAIRS[name]
+    early = launch("reads", A, B, grid=2, programmatic=True)
+    before, verdict = judged(first + second, launch("writes", A, grid=2, size=8192), early)
+    assert verdict.word == word, (verdict.open, verdict.findings)
+    assert before.word != "findings" and any(reason in what for what in verdict.open) is bool(reason)
+    if word == "findings":
+        assert [side.what.split(" (")[0][-8:] for side in verdict.findings[0].sides] == ["launch 1", "launch 2"]
+    assert not any("launch before writes" in what for what in verdict.assumptions)
+    early["programmatic"] = False
+    assert judged(first + second, launch("writes", A, grid=2, size=8192), early)[1].word == "clean"
+
+
+def test_the_last_block_of_many_counts() -> None:
+    """A launch of which some CTAs are run first: what the others write is read too early."""
+    early = reads("ld.global.u32 %r5, [%rd1+38396];", WAIT, USE[1])
+    second = launch("reads", A, B, size=40960, programmatic=True)
+    for grid, word in ((300, "findings"), (299, "clean")):
+        assert judged(WRITES + early, launch("writes", A, grid=grid, size=40960), second)[1].word == word
+
+
+def test_a_chain_of_early_launches() -> None:
+    """A wait is for the launch before. What that one did not wait for may still run."""
+    between = entry("between", 1, WAIT, LAUNCH, "st.global.u32 [%rd21], %r3;")
+    last = launch("reads", A, B, programmatic=True)
+    chain = launch("writes", A), launch("between", C, programmatic=True), last
+    assert words(WRITES + between + reads(WAIT, *USE), *chain) == ["clean"] * 3
+    open_chain = judged(WRITES + between.replace(WAIT, "") + reads(WAIT, *USE), *chain)
+    assert [verdict.word for verdict in open_chain] == ["clean", "clean", "undecided"]
+    assert "launch 1 (writes)" in open_chain[2].open[0]
+    plain = launch("writes", A), launch("between", C), last
+    assert words(WRITES + between.replace(WAIT, "") + reads(WAIT, *USE), *plain) == ["clean"] * 3
+
+
+def invoke(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["kernel", *map(str, words)])
+    return result.exit_code, result.output
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """A list in a file or in a comment; JSON has a list of verdicts, and the exit code is the worst."""
+    early = launch("reads", A, B, programmatic=True)
+    launches = [launch("writes", A), early]
+    (tmp_path / "k.ptx").write_text(HEADER + WRITES + reads(*USE))
+    (tmp_path / "l.json").write_text(json.dumps(launches))
+    code, output = invoke(tmp_path / "k.ptx", "--launch", tmp_path / "l.json", "--json", tmp_path / "out.json")
+    assert (
+        code == 1
+        and output.startswith("launch 1 of 2:\nclean: writes,")
+        and "\nlaunch 2 of 2:\nfindings: reads," in output
+    )
+    assert "writes in launch 1 (writes), CTA 0 warp 0 lane 0\n" in output and "missing: griddepcontrol.wait" in output
+    assert [verdict["verdict"] for verdict in json.loads((tmp_path / "out.json").read_text())] == ["clean", "findings"]
+    comment = f"// memmodel: launch {json.dumps({'launches': launches})}\n"
+    (tmp_path / "c.ptx").write_text(comment + HEADER + WRITES + reads(WAIT, *USE))
+    short = "".join(f"clean {name} {tmp_path}/c.ptx\n" for name in ("writes", "reads"))
+    assert invoke(tmp_path / "c.ptx", "--short") == (0, short)
+    for options, message in (
+        (("--grid", "2"), "a list of launches"), (("--fix",), "2 launches, and one is judged here"),
+    ):  # fmt: skip
+        code, output = invoke(tmp_path / "c.ptx", *options)
+        assert code == 2 and message in output
+    with pytest.raises(InputError, match="check_launches judges a list"):
+        check_kernel(tmp_path / "c.ptx")
+    assert [verdict.word for verdict in check_launches(tmp_path / "c.ptx")] == ["clean", "clean"]
+    for wrong in ([], [1], {"launches": {}}, {"launches": launches, "grid": 1}):
+        (tmp_path / "l.json").write_text(json.dumps(wrong))
+        assert invoke(tmp_path / "k.ptx", "--launch", tmp_path / "l.json")[0] == 2
