@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from memmodel.errors import InputError
-from memmodel.kernel.arguments.launches import launch_of
+from memmodel.kernel.arguments.launches import KernelCall, launches_of
+from memmodel.kernel.launch import Launch
 from memmodel.kernel.question import kernel_text
 from memmodel.kernel.question.entries import entry_of
 from memmodel.kernel.question.skeleton import printed
@@ -65,6 +66,7 @@ class _ImageText:
 class _KernelWriter:
     def __init__(self, recording: Recording, folder: Path) -> None:
         self._recording, self._folder = recording, folder
+        self._numbered = {(launch.process, launch.number): launch for launch in recording.launches}
         self._texts: dict[tuple[Path, str], _ImageText | None] = {}
         self._paths: dict[str, Path] = {}
         self._taken: set[str] = set()
@@ -76,6 +78,8 @@ class _KernelWriter:
         for launch in self._recording.launches:
             try:
                 self._launch(launch)
+                if launch.follows is not None:
+                    self._pair(launch)
             except InputError as error:
                 message = error.message.replace(str(launch.image), "its module")
                 self._note(f"{base_name(launch.kernel)}: {message}" + (f" ({error.hint})" if error.hint else ""))
@@ -101,30 +105,60 @@ class _KernelWriter:
         self._written.add((text.path, written))
         path = self._folder / self._name(base_name(recorded.kernel), ".json")
         write_text(str(path), written)
-        sizes = [f"grid {_times(recorded.grid)}", f"block {_times(recorded.block)}"]
-        sizes += [f"cluster {_times(recorded.cluster)}"] if recorded.cluster else []
-        title = ", ".join((without_parameters(recorded.kernel), *sizes))
-        self.kernels.launches.append(WrittenLaunch(text.path, path, title, tuple(unknown)))
+        self.kernels.launches.append(WrittenLaunch(text.path, path, _titled(recorded), tuple(unknown)))
 
-    def _described(self, entry: PtxFunction, recorded: RecordedLaunch) -> tuple[dict[str, Any], list[str]]:
-        """The launch description, and what is not known of the launch. Raises InputError."""
+    def _pair(self, recorded: RecordedLaunch) -> None:
+        """Write a launch that may begin early, with the one before it. Raises InputError."""
+        before = self._numbered.get((recorded.process, recorded.follows or 0))
+        if before is None:
+            raise InputError("it may begin early (programmatic), and the launch before it was not recorded")
+        text, first = self._text(recorded), self._text(before)
+        if text is None or first is None:
+            return
+        if text.path != first.path:
+            raise InputError(
+                f"it may begin before {without_parameters(before.kernel)} has ended (programmatic), and that is of "
+                "another module: the two are not judged together"
+            )
+        calls = [self._call(entry_of(text.module, launch.kernel), launch)[0] for launch in (before, recorded)]
+        if None in calls:
+            raise InputError("it may begin early (programmatic), and parameters of the two launches are not known")
+        launches = launches_of([call for call in calls if call is not None])
+        listed = ",\n".join(printed(_values(launch)) for launch in launches)
+        written = f'{{"launches": [\n{listed}\n]}}\n'
+        if (text.path, written) not in self._written:
+            self._written.add((text.path, written))
+            path = self._folder / self._name(f"{base_name(before.kernel)}-{base_name(recorded.kernel)}", ".json")
+            write_text(str(path), written)
+            title = f"{_titled(recorded)}, which may begin before {without_parameters(before.kernel)} has ended"
+            self.kernels.launches.append(WrittenLaunch(text.path, path, title))
+
+    def _call(self, entry: PtxFunction, recorded: RecordedLaunch) -> tuple[KernelCall | None, list[str]]:
+        """The call of a kernel, and what is not known of it; None if its parameters are not. Raises InputError."""
         values = bytes_of(entry, recorded)
         if values is None:
-            data: dict[str, Any] = {"kernel": entry.name, "grid": recorded.grid, "block": recorded.block}
-            data |= {"cluster": recorded.cluster} if recorded.cluster else {}
-            return {**data, "dynamic_shared": recorded.shared}, [
-                "its parameters, whose sizes drivers say from CUDA 12.4 on"
-            ]
+            return None, []
         arguments, unknown = [], []
         for param, value in zip(entry.params, values, strict=True):
             handed, missing = argument(param, value, recorded.memory, self._recording.maps)
             arguments.append(handed)
             unknown += missing
-        launch = launch_of(
-            entry, recorded.grid, arguments, block=recorded.block, cluster=recorded.cluster,
-            dynamic_shared=recorded.shared,
+        call = KernelCall(
+            entry, recorded.grid, arguments, recorded.block, recorded.cluster, recorded.shared,
+            programmatic=recorded.follows is not None,
         )  # fmt: skip
-        return launch.model_dump(mode="json", exclude_defaults=True), unknown
+        return call, unknown
+
+    def _described(self, entry: PtxFunction, recorded: RecordedLaunch) -> tuple[dict[str, Any], list[str]]:
+        """The launch description, and what is not known of the launch. Raises InputError."""
+        call, unknown = self._call(entry, recorded)
+        if call is None:
+            data: dict[str, Any] = {"kernel": entry.name, "grid": recorded.grid, "block": recorded.block}
+            data |= {"cluster": recorded.cluster} if recorded.cluster else {}
+            return {**data, "dynamic_shared": recorded.shared}, [
+                "its parameters, whose sizes drivers say from CUDA 12.4 on"
+            ]
+        return _values(launches_of([call])[0]), unknown
 
     def _text(self, recorded: RecordedLaunch) -> _ImageText | None:
         """The PTX of a launch. Raises InputError, once for a kernel."""
@@ -176,6 +210,17 @@ def _title(module: PtxModule) -> str:
     """What a module is called."""
     names = [entry.name for entry in module.entries]
     return base_name(names[0]) if len(names) == 1 else "module"
+
+
+def _values(launch: Launch) -> dict[str, Any]:
+    """A launch description."""
+    return launch.model_dump(mode="json", exclude_defaults=True)
+
+
+def _titled(recorded: RecordedLaunch) -> str:
+    sizes = [f"grid {_times(recorded.grid)}", f"block {_times(recorded.block)}"]
+    sizes += [f"cluster {_times(recorded.cluster)}"] if recorded.cluster else []
+    return ", ".join((without_parameters(recorded.kernel), *sizes))
 
 
 def _times(sizes: tuple[int, ...]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memmodel.errors import InputError
@@ -42,31 +43,70 @@ def launch_of(
     """A launch of an entry. `args`: in the order of its parameters, or by their names. `names`: what reports call them;
     without it the names of the PTX. Raises InputError.
     """
-    values = _in_order(entry, args)
-    called = [names[at] if at < len(names) else param.name for at, param in enumerate(entry.params)]
+    called = KernelCall(entry, grid, args, block, cluster, dynamic_shared, tuple(names))
+    return launches_of([called], nan=nan)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """A call of an entry: `args` and the rest as in `launch_of`."""
+
+    entry: PtxFunction
+    grid: Extents
+    args: Sequence[object] | Mapping[str, object]
+    block: Extents | None = None
+    cluster: Extents | None = None
+    dynamic_shared: int = 0
+    names: tuple[str, ...] = ()
+    programmatic: bool = False
+
+    def named(self) -> list[tuple[ModuleVariable, str, object]]:
+        """Its parameters, what reports call them, and what is handed over. Raises InputError."""
+        names, params = self.names, self.entry.params
+        called = (names[at] if at < len(names) else param.name for at, param in enumerate(params))
+        return list(zip(params, called, _in_order(self.entry, self.args), strict=True))
+
+
+def launches_of(calls: Sequence[KernelCall], *, nan: bool = True) -> list[Launch]:
+    """The launches of several calls. What shares memory in the program does so in all of them. Raises InputError."""
     places = _Places()
-    for name, value in zip(called, values, strict=True):
+    handed = [call.named() for call in calls]
+    for _, name, value in (argument for arguments in handed for argument in arguments):
         places.see(name, value)
     places.settle()
-    params, maps = [], []
-    for param, name, value in zip(entry.params, called, values, strict=True):
-        described, found = places.param(param, name, value)
-        params.append({"name": name, **described})
-        maps += found
+    described = []
+    for arguments in handed:
+        params, maps = list[dict[str, Any]](), list[dict[str, Any]]()
+        for param, name, value in arguments:
+            values, found = places.param(param, name, value)
+            params.append({"name": name, **values})
+            maps += found
+        described.append((params, maps))
+    return [_launch(call, *parts, places.buffers, nan=nan) for call, parts in zip(calls, described, strict=True)]
+
+
+def _launch(
+    call: KernelCall,
+    params: list[dict[str, Any]],
+    maps: list[dict[str, Any]],
+    buffers: list[dict[str, Any]],
+    *,
+    nan: bool,
+) -> Launch:
+    declared = (*call.entry.directives.get("reqnctapercluster", (1,)), 1, 1)[:3]
     data: dict[str, Any] = {
-        "kernel": entry.name,
-        "grid": extents(grid, "grid"),
-        "block": _block(entry, block),
-        "cluster": list((*entry.directives.get("reqnctapercluster", (1,)), 1, 1)[:3])
-        if cluster is None
-        else extents(cluster, "cluster"),
-        "dynamic_shared": dynamic_shared,
+        "kernel": call.entry.name,
+        "grid": extents(call.grid, "grid"),
+        "block": _block(call.entry, call.block),
+        "cluster": list(declared) if call.cluster is None else extents(call.cluster, "cluster"),
+        "dynamic_shared": call.dynamic_shared,
         "params": params,
-        "buffers": places.buffers,
+        "buffers": buffers,
         "tensormaps": maps,
         "nan": nan,
+        "programmatic": call.programmatic,
     }
-    return parse_launch(data, f"the call of {entry.name}")
+    return parse_launch(data, f"the call of {call.entry.name}")
 
 
 def extents(given: Extents, key: str) -> list[int]:
