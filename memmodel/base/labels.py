@@ -154,7 +154,8 @@ OF_TENSOR_MEMORY = (Domain.PAIR, Domain.COLUMNS)
 class Barrier:
     """Half of an execution barrier. `sem`, `scope`: of barrier.cluster, and between grids.
 
-    `reduces`: it belongs to a .red. `ends`: it is an arrival that the end of a thread makes.
+    `reduces`: it belongs to a .red. `ends`: it is an arrival that the end of a thread makes. `without`: a wait of
+    bar.warp.sync or elect.sync that a lane of the mask has exited without coming to.
     """
 
     half: Half
@@ -163,6 +164,7 @@ class Barrier:
     scope: Scope | None = None
     reduces: bool = False
     ends: bool = False
+    without: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,12 @@ SETS: tuple[BaseSet, ...] = (
         lambda label: isinstance(label, Barrier) and label.ends,
     ),
     BaseSet(
+        "LANEGONE",
+        "in kernels: waits of bar.warp.sync and elect.sync with a lane in the mask that has exited",
+        "bar.warp.sync",
+        lambda label: isinstance(label, Barrier) and label.without,
+    ),
+    BaseSet(
         "GRIDEND",
         "ends of threads, and griddepcontrol.wait, as halves of the end of a grid",
         "griddepcontrol",

@@ -109,7 +109,7 @@ thread P0 @ cta 0, cluster 0, gpu 0 { ld.shared.b64 %r, [bar]; }
 """,
 }
 
-NOTHING = ("emptyset", "foreign")
+NOTHING = ("emptyset", "foreign", "LANEGONE")
 """Names that hold nothing in any execution of a test; the second one is about CTAs of kernels that start."""
 
 Pairs = frozenset[tuple[int, int]]

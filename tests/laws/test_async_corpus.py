@@ -73,8 +73,8 @@ GENERIC = (
 OF_KERNELS = ("undefined-before-start",)
 """Checks about CTAs that start, which all run in a test (kernel/order/test_cta_lives.py)."""
 
-READINGS_OF_KERNELS = ("D19-together",)
-"""Readings about the lanes of a warp, which a litmus thread stands for (kernel/machine/test_engines.py)."""
+READINGS_OF_KERNELS = ("D19-together", "D20-all")
+"""Readings about the lanes of a warp (kernel/machine/test_engines.py, kernel/machine/test_barriers.py)."""
 
 REPORTED = {
     "readings/D10-fence": "the load runs after a test that failed, too",

@@ -111,17 +111,20 @@ def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
 
 # ---- readings --------------------------------------------------------------------------------------------------------
 
-REMOVING = ("D5-fence", "D9-letter", "D10-dependent", "D11-unfinished", "D13-thread", "D15-fence")
+REMOVING = ("D5-fence", "D9-letter", "D10-dependent", "D11-unfinished", "D13-thread", "D15-fence", "D21-relaxed")
 """The readings that only take order away."""
 
-OF_KERNELS = ("D19-together",)
+OF_KERNELS = ("D19-together", "D20-all")
 """Readings about the lanes of a warp, which a litmus thread stands for."""
 
 ORDERS = ("morally-strong", "base-causality", "causality", "tensor-before", "signalled-after")
 
 TELLING = (
     *(f"readings/{name}" for name in ("R1", "R2", "R3", "R3-relaxed", "R4-cluster", "R4-relaxed", "R5", "R6")),
-    *(f"readings/{name}" for name in ("D3", "D7", "D10-one-shot", "D11", "D12", "D13", "D15", "D16", "D17", "D18")),
+    *(
+        f"readings/{name}"
+        for name in ("D3", "D7", "D10-one-shot", "D11", "D12", "D13", "D15", "D16", "D17", "D18", "D21")
+    ),
     "proxy/relaxed-copy-as-flag",
     "patterns/threads-to-mma-pair.cluster-leader-fence",
 )

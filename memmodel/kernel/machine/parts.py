@@ -86,12 +86,14 @@ PARKED = "parked"
 @dataclass(slots=True, eq=False)
 class BarrierState:
     """A barrier. `counts`: its present generation. `partly`: of warps whose lanes are not all there, how many are, and
-    the count that they ask for. `votes`: by generation, what a reduction combines.
+    the count that they ask for. `votes`: by generation, what a reduction combines. `missing`: by generation, the
+    threads that exited without arriving, if it was complete without them.
     """
 
     counts: BarrierCounts = field(default_factory=BarrierCounts)
     partly: dict[Warp, tuple[int, int | None]] = field(default_factory=dict)
     votes: dict[int, list[Value]] = field(default_factory=dict)
+    missing: dict[int, int] = field(default_factory=dict)
 
     def arrive(self, warp: Warp, lanes: Lanes, count: int | None) -> None:
         """Lanes of a warp arrive at a barrier of the CTA. The warp counts as all its lanes when they are all there."""
@@ -119,6 +121,8 @@ class BarrierState:
     def complete(self, threads: int, exited: int) -> None:
         """Begin the next generation if this one is complete."""
         if self.counts.complete(threads, exited):
+            if self.counts.needed is None and threads & ~self.counts.who:
+                self.missing[self.counts.generation] = threads & ~self.counts.who
             self.counts = self.counts.next()
 
 
@@ -328,6 +332,11 @@ class Warp:
     def in_cta(self, lanes: Lanes) -> int:
         """Lanes as a mask of the threads of the CTA."""
         return sum(1 << lane for lane in lanes) << self.number * LANES
+
+    @property
+    def everyone(self) -> int:
+        """The lanes that the warp has, as a mask."""
+        return (1 << len(self.threads)) - 1
 
     @property
     def live(self) -> int:

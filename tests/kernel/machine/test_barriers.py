@@ -68,6 +68,27 @@ def test_the_lanes_of_a_warp_wait_for_those_that_have_not_exited(late: bool) -> 
     assert judged(body, 32).word == "clean"
 
 
+@pytest.mark.parametrize(
+    ("body", "threads", "undefined"),
+    [
+        ("@%p0 ret;\nbar.warp.sync -1;", 32, True),
+        ("@%p0 bra LAST;\nbar.warp.sync -1;\nLAST:", 32, True),
+        ("@%p0 ret;\nbar.warp.sync 0xfffffffe;", 32, False),
+        ("bar.warp.sync -1;\n@%p0 ret;", 32, False),
+        ("bar.warp.sync -1;", 8, False),  # a warp with eight lanes
+        ("@%p0 ret;\nelect.sync _|%p1, -1;", 32, True),
+        ("elect.sync _|%p1, -1;", 32, False),
+        ("@%p0 ret;\nvote.sync.any.pred %p1, %p2, -1;", 32, False),
+        ("@%p0 ret;\nbar.sync 0;", 32, False),
+    ],
+)
+def test_whether_lanes_of_the_mask_may_have_exited_is_a_decision(body: str, threads: int, undefined: bool) -> None:
+    """D20: the pages of bar.warp.sync and elect.sync alone wait for all lanes of the mask."""
+    assert rules(verdict_of(body, threads)) == set()
+    other = rules(verdict_of(body, threads, model="readings/D20-all"))
+    assert other == ({"undefined-instruction"} if undefined else set())
+
+
 def test_lanes_meet_those_of_the_same_mask() -> None:
     body = "mov.u32 %r10, 0xffff;\nsetp.ge.u32 %p1, %r0, 16;\n@%p1 mov.u32 %r10, 0xffff0000;\nbar.warp.sync %r10;"
     assert judged(body, 32).word == "clean"

@@ -9,6 +9,7 @@ non-exited threads from its warp"). They are ordered by it no more than by any o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Domain, Half
@@ -120,9 +121,11 @@ def _wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
             meeting.gather(warp.cta)
         if meeting.counts.generation <= generation:
             return False
-        for event in machine.each(
-            [warp.threads[lane] for lane in lanes], instruction.number, op.label, which, generation
-        ):
+        label = op.label
+        if domain is Domain.WARP and meeting.missing.get(generation, 0) & warp.everyone:
+            label = replace(label, without=True)
+        threads = [warp.threads[lane] for lane in lanes]
+        for event in machine.each(threads, instruction.number, label, which, generation):
             event.barrier, event.generation = identity, generation
         if not reduces:
             group.waits = None

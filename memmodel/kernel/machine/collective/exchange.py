@@ -32,11 +32,16 @@ Learn = Callable[[Machine, Warp, Lanes], None]
 def among_lanes(interpreter: Interpreter, op: AmongLanes) -> Blocking:
     """The lanes of a mask wait for one another; without a mask, all lanes of the warp have to be there."""
     instruction, learn = interpreter.instruction, _learning(interpreter, op)
-    return _active(instruction, learn) if op.mask is None else _masked(instruction, interpreter.value(op.mask), learn)
+    if op.mask is None:
+        return _active(instruction, learn)
+    return _masked(instruction, interpreter.value(op.mask), learn, elects=op.exchange is Exchange.ELECT)
 
 
-def _masked(instruction: PtxInstruction, masks: Get, learn: Learn) -> Blocking:
-    """Lanes that are not in the mask that they give, which is undefined, wait for nobody."""
+def _masked(instruction: PtxInstruction, masks: Get, learn: Learn, *, elects: bool) -> Blocking:
+    """Lanes that are not in the mask that they give, which is undefined, wait for nobody.
+
+    `elects`: it is elect.sync, whose page asks for all lanes of the mask and not for those that have not exited.
+    """
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         row = masks(warp)
@@ -47,13 +52,13 @@ def _masked(instruction: PtxInstruction, masks: Get, learn: Learn) -> Blocking:
                 machine.unknown("the member mask", instruction)
             if mask >> lane & 1:
                 teams.setdefault(mask, []).append(lane)
-        live = warp.live
+        live, gone = warp.live, warp.everyone & ~warp.live
         for mask, members in teams.items():
             if mask & live & ~sum(1 << lane for lane in members):
                 return False
         for mask, members in teams.items():
             learn(machine, warp, members)
-            lanes_meet(machine, warp, members, mask, instruction.number)
+            lanes_meet(machine, warp, members, mask, instruction.number, without=elects and bool(mask & gone))
         return True
 
     return run
@@ -71,14 +76,17 @@ def _active(instruction: PtxInstruction, learn: Learn) -> Blocking:
     return run
 
 
-def lanes_meet(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) -> None:
-    """The lanes have waited for one another (`.sync`); that orders no memory, so that both halves are relaxed."""
+def lanes_meet(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int, *, without: bool = False) -> None:
+    """The lanes have waited for one another (`.sync`); that orders no memory, so that both halves are relaxed.
+
+    `without`: lanes of the mask have exited, and the page does not exempt these.
+    """
     meeting = warp.syncs.setdefault(~mask, BarrierState())
     generation = meeting.counts.generation
     barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask, 1))
     threads = [warp.threads[lane] for lane in lanes]
     for half in (Half.ARRIVE, Half.WAIT):
-        label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA)
+        label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA, without=without and half is Half.WAIT)
         for event in machine.each(threads, number, label, mask, generation):
             event.barrier, event.generation = barrier, generation
     meeting.counts = meeting.counts.next()
