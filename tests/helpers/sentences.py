@@ -2,7 +2,8 @@
 
 `python -m helpers.sentences PAGES…` in `tests` prints `COUNT` sentences of folders of pages (Markdown, a file each),
 each with the heading under which it stands. The pages are not part of this project. tests/data/sentences.toml has the
-sentences that were drawn, each with its verdict, and `page` makes docs/sentences.md of it.
+sentences that were drawn, each with its verdict, and `page` makes docs/sentences.md of it. Of
+tests/data/missed_sentences.toml, sentences that reviewers found missing, `missed_page` makes docs/sentences-missed.md.
 """
 
 from __future__ import annotations
@@ -107,6 +108,16 @@ def drawn(sentences: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [sentences[i] for i in sorted(random.Random(SEED).sample(range(len(sentences)), COUNT))]
 
 
+def _linked(names: Sequence[str]) -> list[str]:
+    """Tests by their names, as a page has them: litmus files are links."""
+    return [
+        f"[`{name.removeprefix('litmus/').removesuffix('.litmus')}`](../{name})"
+        if name.endswith(".litmus")
+        else f"`{name.removeprefix('tests/')}`"
+        for name in names
+    ]
+
+
 @dataclass(frozen=True)
 class Sentence:
     """A sentence that was drawn, with the title of its page, and what is known of it.
@@ -129,8 +140,7 @@ class Sentence:
     def item(self) -> str:
         """The sentence as an item of the page."""
         label = self.verdict + (f", {self.found}" if self.found else "")
-        names = [f"[`{name.removeprefix('litmus/').removesuffix('.litmus')}`](../{name.partition('::')[0]})"
-                 if name.endswith(".litmus") else f"`{name.removeprefix('tests/')}`" for name in self.by]  # fmt: skip
+        names = _linked(self.by)
         said = [f"*… {self.says} …*"] if self.says else []
         return f"- {self.text}\n  **{label}**: {' '.join([', '.join(names + said), self.why]).strip()}"
 
@@ -184,6 +194,73 @@ def page(sentences: Sequence[Sentence]) -> str:
     for title, group in groupby(sentences, lambda sentence: sentence.page):
         text += f"\n## {title}\n\n" + "\n".join(sentence.item for sentence in group) + "\n"
     return text
+
+
+MISSED_DATA = ROOT / "tests" / "data" / "missed_sentences.toml"
+MISSED_PAGE = ROOT / "docs" / "sentences-missed.md"
+MISSED_INTRODUCTION = """# Sentences that were missed
+
+Reviewers with fresh eyes found these sentences missing in the model. Each stands here with the tests that notice now,
+in litmus tests and in kernels, and with the sentences like it that were tried then. The litmus tests are read back as
+kernels as well (`tests/kernel/export/test_roundtrip.py`).
+
+This page is made of `tests/data/missed_sentences.toml` by `MEMMODEL_REWRITE=1 pytest tests/docs/test_sentences.py`.
+"""
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """A sentence like one that was missed: what it is about, and the tests of it."""
+
+    what: str
+    by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MissedSentence:
+    """A sentence that was missed, its page, what memmodel says today, and the tests of both entrances."""
+
+    title: str
+    sentence: str
+    page: str
+    today: str
+    litmus: tuple[str, ...]
+    kernels: tuple[str, ...]
+    siblings: tuple[Sibling, ...]
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """All tests that are named."""
+        return (*self.litmus, *self.kernels, *(name for sibling in self.siblings for name in sibling.by))
+
+    @property
+    def section(self) -> str:
+        """The sentence as a section of the page."""
+        lines = [f"## {self.title}", "", f"What the pages say: {self.sentence} ({self.page})", "", self.today, ""]
+        lines += [f"- litmus tests: {', '.join(_linked(self.litmus))}"] if self.litmus else []
+        lines.append(f"- kernels: {', '.join(_linked(self.kernels)) or 'the same tests, read back'}")
+        for sibling in self.siblings:
+            tests = ", ".join(_linked(sibling.by))
+            lines.append(f"- tried: {sibling.what}" + (f": {tests}" if tests else ""))
+        return "\n".join(lines) + "\n"
+
+
+def missed() -> list[MissedSentence]:
+    """The sentences of tests/data/missed_sentences.toml."""
+    entries = tomllib.loads(MISSED_DATA.read_text(encoding="utf-8"))["missed"]
+    return [
+        MissedSentence(
+            entry["title"], entry["sentence"], entry["page"], entry["today"], tuple(entry["litmus"]),
+            tuple(entry["kernels"]),
+            tuple(Sibling(sibling["what"], tuple(sibling["by"])) for sibling in entry["siblings"]),
+        )
+        for entry in entries
+    ]  # fmt: skip
+
+
+def missed_page(sentences: Sequence[MissedSentence]) -> str:
+    """docs/sentences-missed.md."""
+    return "\n".join([MISSED_INTRODUCTION, *(sentence.section for sentence in sentences)])
 
 
 if __name__ == "__main__":

@@ -326,7 +326,14 @@ TO_GLOBAL = "cp.async.bulk.global.shared::cta.bulk_group"
 
 
 @pytest.mark.parametrize("size", ["24", "%r20"])
-@pytest.mark.parametrize("copy", [f"{TO_GLOBAL} [%d0], [%r2], ", "cp.async.bulk.prefetch.L2.global [%d0], "])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        f"{TO_GLOBAL} [%d0], [%r2], ",
+        "cp.async.bulk.prefetch.L2.global [%d0], ",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r2], ",
+    ],
+)
 def test_a_size_that_is_no_multiple_of_16(size: str, copy: str) -> None:
     """ "If the value is not a multiple of 16, then the behavior is undefined" ("cp.async.bulk")."""
     verdict = verdict_of(f"mov.u32 %r20, 24;\n@%p0 {copy}{size};", threads=1)

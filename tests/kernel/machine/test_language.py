@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.kernel.engines import verdict_of
 from helpers.kernel.samples import HEAD, judged
 
 from memmodel.errors import InputError
@@ -478,3 +479,24 @@ not.b32 %r15, %r12;
         check = f"mov.u32 %r20, %lanemask_{name};\n"
         assert rules(masks + check + reached("%r20", register)) == set(), name
     assert rules(masks + "mov.u32 %r20, %lanemask_gt;\n" + reached("%r20", "%r13"))
+
+
+@pytest.mark.parametrize(
+    ("shift", "value", "result"),
+    [("shl.b16", 3, 0), ("shr.u16", 3, 0), ("shr.s16", -3, -1), ("shl.b32", 3, 0), ("shr.s64", -3, -1)],
+)
+@pytest.mark.parametrize("amount", ["65536", "%r20"])
+def test_shift_amounts_are_clamped(shift: str, value: int, result: int, amount: str) -> None:
+    """ "Shift amounts greater than the register width N are clamped to N", .u32 in all forms ("shl", "shr")."""
+    size = shift[-2:]
+    name = {"16": "%h", "32": "%r", "64": "%d"}[size] + "7"
+    body = f"mov.u32 %r20, 65536;\nmov.b{size} {name}, {value};\n{shift} {name}, {name}, {amount};\n"
+    for wanted, found in ((result, set()), (1 - result, {"trap"})):
+        verdict = verdict_of(f"{body}setp.ne.s{size} %p1, {name}, {wanted};\n@%p1 trap;")
+        assert {finding.rule for finding in verdict.findings} == found and not verdict.open
+
+
+def test_the_size_of_a_warp() -> None:
+    """WARP_SZ is the constant 32, in operands and expressions."""
+    verdict = verdict_of("mov.u32 %r20, WARP_SZ * 2;\nsetp.ne.u32 %p1, %r20, 64;\n@%p1 trap;")
+    assert verdict.word == "clean"

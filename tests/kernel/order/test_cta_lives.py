@@ -28,6 +28,19 @@ def test_a_cluster_barrier_shows_that_the_peer_has_started(sem: str) -> None:
     assert found(MEET.format(sem) + STORE + MEET.format("")) == set()
 
 
+@pytest.mark.parametrize(
+    "access",
+    [
+        "@%p2 ld.shared::cluster.b32 %r11, [%r10];\n",
+        "@%p2 atom.relaxed.cluster.shared::cluster.add.u32 %r11, [%r10], 1;\n",
+        "@%p2 red.relaxed.cluster.shared::cluster.add.u32 [%r10], 1;\n",
+    ],
+)
+def test_any_access_touches_the_memory_of_a_cta_that_runs(access: str) -> None:
+    assert found(access + MEET.format("")) == {"undefined-before-start"}
+    assert found(MEET.format("relaxed.") + access + MEET.format("")) == set()
+
+
 def test_nothing_shows_it_otherwise() -> None:
     assert found(STORE + MEET.format("")) == {"undefined-before-start"}
     assert found("bar.sync 0;\n" + STORE + MEET.format("")) == {"undefined-before-start"}
