@@ -15,7 +15,9 @@ import click
 
 from memmodel.answer import ENGINES, Budget
 from memmodel.base.resources import DEFAULT_MODEL
+from memmodel.cli.exits import complain
 from memmodel.errors import InputError
+from memmodel.ptx.targets import PtxLevel, version_of
 
 if TYPE_CHECKING:
     from memmodel.engine import Options
@@ -111,6 +113,22 @@ ptx_version_option = click.option(
     "--ptx-version", metavar="X.Y", help="Refuse what is younger than this version of PTX, such as 8.6."
 )
 target_option = click.option("--target", metavar="ARCH", help="Refuse what this target does not have, such as sm_90a.")
+
+
+def asked_level(version: str | None, target: str | None) -> PtxLevel:
+    """What `--ptx-version` and `--target` ask for. A version that the table does not know yet is told so."""
+    level = PtxLevel.parse(version, target)
+    if version is not None:
+        from memmodel.isa.table import NEWEST  # loads what every instruction needs
+
+        known = ".".join(map(str, NEWEST))
+        if version_of(version) > NEWEST:
+            complain(
+                f"note: words mean what PTX {known} says, the newest version that is known; --ptx-version is {version}"
+            )
+    return level
+
+
 include_option = click.option(
     "--allow-include",
     "include",

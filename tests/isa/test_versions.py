@@ -160,6 +160,14 @@ def test_a_dialect_that_ptx_does_not_have_is_bad_input(options: tuple[str, ...],
     assert done.exit_code == 2 and said in done.output
 
 
+def test_a_version_that_is_not_known_yet_is_told_so_once(tmp_path: Path) -> None:
+    file = tmp_path / "multicast.litmus"
+    file.write_text(MULTICAST)
+    for version, times in (("9.4", 0), ("9.5", 1), ("10.0", 1)):
+        done = CliRunner().invoke(app, ["check", str(file), str(file), "--ptx-version", version])
+        assert done.exit_code == 0 and done.output.count("the newest version that is known") == times
+
+
 def test_readings_and_modules_of_tests_have_the_option(tmp_path: Path) -> None:
     file = tmp_path / "multicast.litmus"
     file.write_text(MULTICAST)

@@ -14,6 +14,7 @@ from memmodel.cli.exits import Exit, complain, guarded, not_kept, say, write_jso
 from memmodel.cli.options import (
     Judging,
     ask_option,
+    asked_level,
     confirm_option,
     file_argument,
     files_argument,
@@ -30,7 +31,6 @@ from memmodel.cli.options import (
 )
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
-from memmodel.ptx.targets import PtxLevel
 
 
 @click.command()
@@ -76,7 +76,7 @@ def check(
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
-    level = PtxLevel.parse(ptx_version, target)
+    level = asked_level(ptx_version, target)
     settings = batch.Settings(judging.engine, judging.cost(), judging.bound, confirm=confirm, level=level)
     if readings and confirm:
         raise InputError("--confirm goes with a check of one model, not with --readings")
@@ -182,7 +182,7 @@ def suite(
     cost = shared(judging.cost(), jobs)
     settings = batch.Settings(
         judging.engine, cost, judging.bound, against, under, include, kept=not no_cache, resume=resume,
-        confirm=confirm, level=PtxLevel.parse(ptx_version, target),
+        confirm=confirm, level=asked_level(ptx_version, target),
     )  # fmt: skip
     hear(model, include, kept=not no_cache)
     work = batch.plan(paths, model, expected)

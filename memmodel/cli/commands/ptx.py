@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
-from memmodel.cli.options import ptx_version_option
+from memmodel.cli.options import asked_level, ptx_version_option
 from memmodel.errors import InputError
 from memmodel.output import write_text
 from memmodel.ptx.targets import PtxLevel
@@ -38,7 +38,7 @@ def ptx(
     from memmodel.emit import Assembler, Target
 
     wanted = Target.parse(target) if target is not None else None
-    level = PtxLevel.parse(ptx_version, None)
+    level = asked_level(ptx_version, None)
     assembler = Assembler.find() if assemble else None
     places = _places(files, output)
     return worst(_print(file, place, wanted, level, assembler) for file, place in places)
