@@ -99,8 +99,8 @@ def _options(context: click.Context) -> Iterator[str]:
 
 def _joined(name: str, data: list[Any]) -> Any:
     """What several processes wrote, as one."""
-    if name == "json_out":
-        return data
+    if name == "json_out":  # a list of launches has a list of verdicts
+        return [verdict for part in data for verdict in (part if isinstance(part, list) else [part])]
     if name == "sarif_out":
         return {**data[0], "runs": [run for log in data for run in log["runs"]]} if data else {}
     listed = {(item["kernel"], item["rule"], *item["places"]): item for part in data for item in part["findings"]}

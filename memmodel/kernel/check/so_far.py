@@ -27,7 +27,13 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
 
 FIRST_LAUNCH = "a launch that is the first to use the module, and a host that does not set the variable"
-"""What it takes to drop the assumption that a variable without an initial value has not been written."""
+"""What it takes to drop that assumption."""
+
+
+def zeros(name: str) -> tuple[str, str]:
+    """The assumption that a variable without an initial value has not been written, and what it takes to drop it."""
+    return f"{name} holds zeros, as when its module is loaded", FIRST_LAUNCH
+
 
 KNOWN = "a row of the table of instructions"
 """What it takes to drop the assumption that an unknown instruction only computes."""
@@ -130,7 +136,7 @@ class VerdictSoFar:
         for variable in self._case.module.variables.values():
             first = self._case.launch.left is None
             if first and variable.name in read and variable.initial is None and not variable.external:
-                self.assume(f"{variable.name} holds zeros, as when its module is loaded", FIRST_LAUNCH)
+                self.assume(*zeros(variable.name))
         if WORKSPACE in read:
             self.assume("the workspace of the barrier of the grid holds zeros", "a cooperative launch")
         for branch in trace.endless.values():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Side, side_of
 from memmodel.kernel.launch import LeftContents
+from memmodel.kernel.machine.memory import WORKSPACE_START
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.vocabulary import Space
@@ -31,6 +32,7 @@ def left_by(trace: LaunchTrace | None, verdict: KernelVerdict) -> LeftContents:
         tuple(
             (block.address, bytes(block.data), bytes(block.known))
             for block in trace.memory
-            if block.known is not None and block.instance.space is Space.GLOBAL
+            if block.known is not None and any(block.known) and block.instance.space is Space.GLOBAL
+            if block.address != WORKSPACE_START
         )
     )

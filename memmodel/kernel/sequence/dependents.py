@@ -77,6 +77,10 @@ class OverlappingLaunch:
                         moments[thread] = moment
         return moments
 
+    def names(self, side: Side) -> set[str]:
+        """The names of the global memory that it reads, or writes."""
+        return {block.instance.name for _, label, _, block, *_ in self._accesses() if side_of(label) is side}
+
     def touched(self) -> list[TouchedBytes]:
         """What it does to global memory."""
         groups: dict[tuple[int, Label, Waited], TouchedBytes] = {}

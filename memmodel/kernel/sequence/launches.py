@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from memmodel.answer import Budget
+from memmodel.base.labels import Side
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError
@@ -22,6 +23,7 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
+from memmodel.kernel.check.so_far import zeros
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import LaunchWords, kernel_text
 from memmodel.kernel.question.asking import KernelText, SeveralLaunches, described_question, question
@@ -68,6 +70,7 @@ def judged_launches(
     loaded, left = load_model(model), None
     dependent = DependentLaunches(os.fspath(model))
     running: list[OverlappingLaunch] = []
+    written: set[str] = set()
     for number, data in enumerate(launches):
         before = LaunchesBefore(number, left)
         where = f"{name}: launch {number + 1}" if name.startswith("<") else name
@@ -87,9 +90,11 @@ def judged_launches(
             else:
                 running.clear()
             _is_watched(verdict)
+            _assume_zeros(asked.module, launch, written)
             if asked.launch.left is not None and asked.launch.left.pieces:
                 verdict.assumptions["memory holds what the launches before leave"] = "the launch alone, without a list"
         running.append(launch)
+        written |= launch.names(Side.WRITE)
         known = ignored(asked.entry, baseline)
         known.apply(verdict)
         verdict.notes += [*known.notes(), *beyond_the_module(asked.module)]
@@ -103,3 +108,11 @@ def _is_watched(verdict: KernelVerdict) -> None:
     """The launch before is judged as well: that a wait for it orders what it has to is no assumption."""
     for what in [what for what in verdict.assumptions if what.endswith(UNWATCHED)]:
         del verdict.assumptions[what]
+
+
+def _assume_zeros(module: PtxModule, launch: OverlappingLaunch, written: set[str]) -> None:
+    """Variables that no launch before has written are as when the module was loaded. `written`: the names of others."""
+    for name in launch.names(Side.READ) & module.variables.keys() - written:
+        variable = module.variables[name]
+        if variable.initial is None and not variable.external and launch.case.launch.left is not None:
+            launch.verdict.assumptions.setdefault(*zeros(name))

@@ -85,6 +85,8 @@ def test_a_variable_of_the_module_keeps_its_value() -> None:
     late = judged(count.replace("[limit], %r4", "[limit], %r3") + loop, {**counted, "block": 32}, launch("loop", A))
     assert [verdict.word for verdict in late] == ["findings", "undecided"]
     assert not any("limit holds zeros" in what for what in late[1].assumptions)
+    after = judged(FILL + loop, launch("fill", B), launch("loop", A))[1]
+    assert after.clean and any("limit holds zeros" in what for what in after.assumptions)
 
 
 WAIT, LAUNCH = "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"
