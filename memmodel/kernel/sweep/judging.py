@@ -41,7 +41,7 @@ from memmodel.kernel.sweep.family import (
 )
 from memmodel.kernel.trace.problems import Refused
 from memmodel.limits import shared, whole
-from memmodel.program.ops import UndefinedIf
+from memmodel.program.ops import UndefinedIf, Write
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.workers import abandon, settle
 
@@ -228,14 +228,15 @@ def _not_read(request: SweepRequest, entry: PtxFunction, launches: Sequence[Size
 
 
 def _is_number(launch: Launch, entry: PtxFunction, name: str) -> bool:
-    """True for a parameter that is a number, and reaches no instruction that is taken to be defined for what is not
-    known: such as a conversion of addresses.
+    """True for a parameter that is a number, and reaches no instruction that is taken to do one thing where it is not
+    known: a conversion of addresses is taken to be defined, an atomic operation that compares to write.
     """
     at = _number(launch, name)
     if at is None or launch.params[at].type not in KINDS:
         return False
     for does in body_of(entry):
-        if does.without_effect and any(isinstance(op, UndefinedIf) for op in does.ops):
+        compares = any(isinstance(op, Write) and op.when is not None for op in does.ops)
+        if compares or (does.without_effect and any(isinstance(op, UndefinedIf) for op in does.ops)):
             parts = parameters(entry, does.sources)
             if feeding_loads(entry, does.sources) or any(part.name == entry.params[at].name for part in parts):
                 return False

@@ -72,6 +72,12 @@ def test_a_parameter_that_nothing_depends_on_costs_one_verdict(tmp_path: Path) -
     assert code == 0 and output.startswith("clean: k, 5,001 launches with n=0..5000, under ptx-9.4, 1 verdict\n")
 
 
+def test_what_an_atomic_operation_compares_with_is_not_left_unknown(tmp_path: Path) -> None:
+    body = "setp.ne.u32 %p1, %r0, 0;\n@%p1 bra END;\natom.global.cas.b32 %r3, [%d0], {}, 1;\nEND:"
+    assert run(tmp_path, body.format("%r1"), "--sweep", "n=1..3")[1].splitlines()[0].endswith("3 verdicts")
+    assert run(tmp_path, body.format("5"), "--sweep", "n=1..3")[1].splitlines()[0].endswith("1 verdict")
+
+
 @pytest.mark.parametrize("body", [
     "setp.ne.u32 %p1, %r1, 7;\n@%p1 bra END;\nst.global.u32 [%d0], %r0;\nEND:",
     "sub.u32 %r3, %r1, 7;\nmul.lo.u32 %r3, %r3, %r0;\nst.global.u32 [%d0], %r3;",
