@@ -303,6 +303,7 @@ class RunJudge:
         if missing is not None:
             finding.reason, finding.missing = missing.reason.value, missing.text
             finding.way, finding.steps = tuple(self.place(n) for n in missing.way), missing.way
+            finding.mentioned = missing.mentioned
         return finding
 
     def _store_race(self, index: int, rule: str) -> tuple[str, str]:

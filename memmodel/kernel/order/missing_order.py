@@ -7,7 +7,7 @@ The model decides that they are not ordered; this says in which of its terms.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -42,13 +42,16 @@ class MissingOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """`first`, `second`: the events in the order of the way. `way`: events from the first towards the second."""
+    """`first`, `second`: the events in the order of the way. `way`: events from the first towards the second.
+    `mentioned`: the instructions that the text names by their lines.
+    """
 
     reason: MissingOrder
     text: str
     first: int
     second: int
     way: tuple[int, ...] = ()
+    mentioned: tuple[PtxInstruction, ...] = ()
 
 
 class Ways:
@@ -60,9 +63,15 @@ class Ways:
         self._steps: Rows | None = None
         self._forth: Rows | None = None
         self._trees: dict[int, dict[int, int]] = {}
+        self._mentioned: list[PtxInstruction] = []
 
     def missing(self, rule: str, left: int, right: int) -> Missing | None:
         """What is missing between two events of a finding."""
+        self._mentioned.clear()
+        missing = self._missing(rule, left, right)
+        return None if missing is None else replace(missing, mentioned=tuple(self._mentioned))
+
+    def _missing(self, rule: str, left: int, right: int) -> Missing | None:
         if left == right:
             return None
         base = self._rows("base-causality")
@@ -232,6 +241,7 @@ class Ways:
     def _line(self, number: int) -> str:
         behind = self.graph.behind[number]
         instruction = self.body[behind.at]
+        self._mentioned.append(instruction)
         return f"{instruction.opcode} at line {instruction.line}"
 
 

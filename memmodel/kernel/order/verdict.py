@@ -51,7 +51,8 @@ class KernelFinding:
     """Something wrong, with its places. `count`: pairs of classes that are alike.
 
     `ignored`: why it does not count, if a comment or a baseline says so. `reason`, `missing`: what would order them;
-    `way`: how far the order leads. `events`, `steps`: the numbers of sides and way in the graph that was judged.
+    `mentioned`: the instructions that `missing` names by their lines; `way`: how far the order leads. `events`,
+    `steps`: the numbers of sides and way in the graph that was judged.
     """
 
     rule: str
@@ -62,6 +63,7 @@ class KernelFinding:
     count: int = 1
     missing: str = ""
     reason: str = ""
+    mentioned: tuple[PtxInstruction, ...] = ()
     way: tuple[FindingPlace, ...] = ()
     events: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()

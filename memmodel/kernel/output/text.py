@@ -5,14 +5,15 @@ In: KernelVerdict. Out: lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelVerdict
+from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.output.places import cuda_word, on_disk, places
 from memmodel.kernel.repair.search import KernelRepairs
 from memmodel.ptx.module.names import without_parameters
-from memmodel.ptx.module.syntax import Location
+from memmodel.ptx.module.syntax import Location, PtxInstruction
 
 SHOWN, FEW, FEW_LINES = 20, 3, 6
 CLEAN_FOR = {"explored": "clean for the schedules explored", "partial": "clean for the CTAs looked at"}
@@ -212,7 +213,7 @@ def _finding(group: FindingGroup) -> list[str]:
     for side in finding.sides:
         text += _side(side)
     if finding.reason:
-        text.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
+        text.append(f"  missing: {finding.reason}" + (f"; {_missing(finding)}" if finding.missing else ""))
     for step in finding.way:
         text.append(f"    on the way: {_named(step)}{_at(step)}{who(step)}")
     if group.others:
@@ -220,6 +221,17 @@ def _finding(group: FindingGroup) -> list[str]:
         shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
         located = all(side.instruction.location is not None for side in finding.sides)
         text.append(f"  alike{' at the same places of the source' if located else ''}, in PTX lines {shown}")
+    return text
+
+
+def _missing(finding: KernelFinding) -> str:
+    """What would order the accesses. Where the PTX lies in no file, with the lines of the source."""
+    text = finding.missing
+    for instruction in finding.mentioned:
+        shown = places(instruction.location)
+        if shown and not on_disk(instruction):
+            named = f"{instruction.opcode} at line {instruction.line}"
+            text = re.sub(rf"{re.escape(named)}(?!\d)", f"{_name_of(instruction)} at {shown[0]}", text)
     return text
 
 
@@ -247,7 +259,10 @@ def _side(side: FindingPlace) -> list[str]:
 
 def _named(side: FindingPlace) -> str:
     """What the source calls an instruction, and its opcode."""
-    instruction = side.instruction
+    return _name_of(side.instruction)
+
+
+def _name_of(instruction: PtxInstruction) -> str:
     word = "" if on_disk(instruction) or instruction.location is None else cuda_word(instruction)
     return f"{word}, {instruction.opcode}" if word else instruction.opcode
 

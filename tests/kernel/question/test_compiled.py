@@ -4,6 +4,7 @@ scripts; where nvcc is, it compiles a kernel too.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -55,6 +56,14 @@ def test_a_source_is_compiled_and_its_lines_are_shown(tmp_path: Path, tools: Pat
     assert "-arch=sm_90a" not in output
     assert run(tmp_path / "k.cu", "--", "-arch=sm_80")[0] == 1
     assert "sm_90a" not in (tmp_path / "args").read_text()
+
+
+def test_what_is_missing_names_lines_of_the_source() -> None:
+    """Where the PTX lies in no file. In a file of PTX the lines are its own."""
+    ptx = EXAMPLES.parent / "gallery" / "dropped-barrier.ptx"
+    result = CliRunner().invoke(app, ["kernel", "-"], input=ptx.read_text())
+    assert "goes on to __syncthreads(), bar.sync at dropped-barrier.cu:13:3; the other thread comes" in result.output
+    assert re.search(r"goes on to bar\.sync at line \d+; the other", run(ptx)[1])
 
 
 def test_what_the_compiler_says_is_bad_input(tmp_path: Path, tools: Path) -> None:
