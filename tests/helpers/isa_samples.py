@@ -371,6 +371,8 @@ griddepcontrol.wait;
 multimem.ld_reduce.acquire.sys.global.add.u32 %r0, [both];
 multimem.st.weak.global.b32 [%rd0], %r0;
 multimem.red.release.gpu.global.max.u32 [both], 1;
+multimem.st.async.release.gpu.global.u32 [both], %r1;
+multimem.red.async.release.sys.global.add.u32 [both], 1;
 mov.f32 %f0, 1.0;
 st.global.f64 [a], -2.5e-1;
 """.splitlines()[1:]

@@ -151,6 +151,17 @@ MULTIMEM = {
         "Write([min.s32(%$0, -1) min.s32(%$1, -1)] Multimem(&both 4) "
         "Access(write relaxed sys red rmw spelt=multimem) rmw)",
     ],
+    "multimem.st.async.release.gpu.global.b32 [both], %r0;": [
+        "Issue(st_async release gpu)",
+        "+ AsyncWrite(Access(write relaxed gpu st_async asynchronous spelt=multimem) Multimem(&both 4) "
+        "[cvt.b32(%r0) cvt.b32(%r0)])",
+    ],
+    "multimem.red.async.release.sys.global.add.u32 [both], 1;": [
+        "Issue(st_async release sys)",
+        "+ AsyncRead(Access(read relaxed sys st_async rmw asynchronous spelt=multimem) Multimem(&both 4) [$0 $1])",
+        "+ AsyncWrite(Access(write relaxed sys st_async rmw asynchronous spelt=multimem) Multimem(&both 4) "
+        "[add.u32(%$0, 1) add.u32(%$1, 1)] rmw)",
+    ],
     "multimem.red.release.gpu.global.add.u32 [both], %r0;": [
         "Read([$0 $1] Multimem(&both 4) Access(read relaxed gpu red rmw spelt=multimem) type=u32)",
         "Write([add.u32(%$0, cvt.u32(%r0)) add.u32(%$1, cvt.u32(%r0))] Multimem(&both 4) "

@@ -55,7 +55,7 @@ _PAGE = "Data Movement and Conversion Instructions: multimem.ld_reduce, multimem
 def load(call: Call) -> tuple[Op, ...]:
     """multimem.ld_reduce: the values of all variables, combined."""
     target = call.register(call.operands[0])
-    region, count = _region(call, call.operands[1])
+    region, count = replicas(call, call.operands[1])
     label = _label(call, Side.READ)
     each = tuple(f"${k}" for k in range(count))
     result: Expr = Get(each[0])
@@ -66,14 +66,14 @@ def load(call: Call) -> tuple[Op, ...]:
 
 def store(call: Call) -> tuple[Op, ...]:
     """multimem.st: the value, to all variables."""
-    region, count = _region(call, call.operands[0])
+    region, count = replicas(call, call.operands[0])
     value = call.data(call.operands[1])
     return (Write((value,) * count, region, _label(call, Side.WRITE)),)
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """multimem.red: an atomic update of each variable, whose old value is not returned."""
-    region, count = _region(call, call.operands[0])
+    region, count = replicas(call, call.operands[0])
     operand = call.data(call.operands[1])
     read, write = _halves(call)
     each = tuple(f"${k}" for k in range(count))
@@ -125,7 +125,7 @@ def _elements(call: Call, operand: Operand, count: int) -> Elements:
     return Elements(call.location(operand), Window.GLOBAL, size, count)
 
 
-def _region(call: Call, operand: Operand) -> tuple[Multimem, int]:
+def replicas(call: Call, operand: Operand) -> tuple[Multimem, int]:
     """The memory behind a multimem address, and how many variables that is: as many for each such address."""
     address, variable, _ = memory_base(call, operand, Space.GLOBAL)
     declared = next((variable for variable in call.context.variables.values() if variable.multimem), None)

@@ -15,6 +15,7 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
+from memmodel.isa.movement.multimem import replicas
 from memmodel.isa.place import address_in, mbarrier, rank_of
 from memmodel.isa.row import Effect, Row, Rule, Since, Slot, in_blocks, needed, optional
 from memmodel.isa.synchronization.atomic import NO_FLOATS
@@ -42,6 +43,23 @@ def reduce(call: Call) -> tuple[Op, ...]:
     read = AsyncRead(_label(call, Side.READ, rmw=True), region, ("$0",))
     write = AsyncWrite(_label(call, Side.WRITE, rmw=True), region, (value,), rmw=True)
     return _issue(call, [read, write], 1)
+
+
+def store_replicas(call: Call) -> tuple[Op, ...]:
+    """multimem.st.async: the value, to all variables that the multimem address points to."""
+    region, count = replicas(call, call.operands[0])
+    write = AsyncWrite(_label(call, Side.WRITE), region, (call.data(call.operands[1]),) * count)
+    return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), (write,)),)
+
+
+def reduce_replicas(call: Call) -> tuple[Op, ...]:
+    """multimem.red.async: an atomic update of each variable."""
+    region, count = replicas(call, call.operands[0])
+    each, added = tuple(f"${k}" for k in range(count)), call.data(call.operands[1])
+    values = tuple(Apply("add", (Get(register), added), call.type) for register in each)
+    read = AsyncRead(_label(call, Side.READ, rmw=True), region, each)
+    write = AsyncWrite(_label(call, Side.WRITE, rmw=True), region, values, rmw=True)
+    return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), (read, write)),)
 
 
 def _region(call: Call, count: int) -> Elements:
@@ -141,18 +159,23 @@ _row = partial(Row, since=Since(90, "8.1"), effect=Effect.ASYNCHRONOUS)
 
 
 def _multimem(
-    head: str, slots: tuple[Slot, ...], lower: Callable[[Call], tuple[Op, ...]], accesses: str, source: str
+    head: str,
+    slots: tuple[Slot, ...],
+    lower: Callable[[Call], tuple[Op, ...]],
+    lower_module: Callable[[Call], tuple[Op, ...]],
+    accesses: str,
+    source: str,
 ) -> Row:
     return _row(
         (head,),
         (needed("sem", "release"), needed("scope", "gpu", "sys"), optional("space", "global"), *slots),
         ("[a]", "b"),
-        None,
+        lower,
         f"an issue that releases; outside of program order {accesses} of all memory that the multimem address points "
         "to, at the same scope",
         source,
         since=Since(100, "9.3"),
-        lower_module=lower,
+        lower_module=lower_module,
     )
 
 
@@ -235,6 +258,7 @@ ROWS = (
     _multimem(
         "multimem.st.async",
         (in_blocks("type", *(word for word in _TYPES if word != "b128")),),
+        store_replicas,
         store,
         "a relaxed write",
         "Data Movement and Conversion Instructions: multimem.st.async",
@@ -242,6 +266,7 @@ ROWS = (
     _multimem(
         "multimem.red.async",
         (needed("op", "add"), in_blocks("type", "u32", "s32", "u64")),
+        reduce_replicas,
         reduce,
         "a relaxed atomic read and write",
         "Parallel Synchronization and Communication Instructions: multimem.red.async",

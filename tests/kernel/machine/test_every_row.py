@@ -70,7 +70,9 @@ NOT_COMPARED = {
     "mbarrier.try_wait": LOOKS_AHEAD,
     "multimem.ld_reduce": POINTS_TO,
     "multimem.red": POINTS_TO,
+    "multimem.red.async": POINTS_TO,
     "multimem.st": POINTS_TO,
+    "multimem.st.async": POINTS_TO,
     "redux.sync": EXCHANGE,
     "shfl.sync": EXCHANGE,
     "tcgen05.alloc": TENSOR,
@@ -259,6 +261,8 @@ griddepcontrol.wait;
 multimem.ld_reduce.acquire.sys.global.add.u32 %t0, [both];
 multimem.st.weak.global.b32 [both], %t1;
 multimem.red.release.gpu.global.max.u32 [both], %t1;
+multimem.st.async.release.gpu.global.u32 [both], %t1;
+multimem.red.async.release.gpu.global.add.u32 [both], %t1;
 mapa.shared::cluster.u32 %t0, tile, 1;
 getctarank.shared::cluster.u32 %r0, %a24;
 isspacep.shared::cta %p0, %rd20;
