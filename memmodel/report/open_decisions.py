@@ -89,6 +89,20 @@ def readings_with_more(report: Report) -> frozenset[str]:
     return frozenset(more)
 
 
+def readings_with_less(report: Report) -> frozenset[str]:
+    """The readings that may forbid an outcome that the default model allows, or may lack a finding that it has: those
+    that do in the executions at hand."""
+    if report.subject is None or report.model != DEFAULT_MODEL or report.answer.observation not in DECIDED:
+        return frozenset()
+    less = set(open_decisions(report).possible)
+    for witness in (report.answer.witness, report.answer.counter):
+        under = None if witness is None else _UnderReadings.of(witness)
+        if under is not None:
+            known = under.faults(DEFAULT_MODEL)
+            less |= {name for name in under.names if known - under.faults(name)}
+    return frozenset(less)
+
+
 def _open_decisions(report: Report) -> OpenDecisions:
     word, seen = report.finding, _settling(report)
     if seen is not None:

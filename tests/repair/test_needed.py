@@ -46,6 +46,26 @@ def test_a_change_that_a_reading_wants_undone_says_so(path, line, said):
     assert before.holds and not without.holds, "the reading itself says the same"
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "reading"),
+    [
+        ("R6", "P0, line 11: drop fence.proxy.async", "D2 anywhere"),
+        ("D12", "P0, line 13: drop fence.proxy.async.shared::cta", "D12 issue"),
+    ],
+)
+def test_a_test_that_is_wrong_as_decided_keeps_what_makes_it_right_under_a_reading(name, line, reading):
+    path = READINGS / f"{name}.litmus"
+    text = path.read_text()
+    weaker = weaken(str(path), text, (api.load(DEFAULT_MODEL),), Options())
+    (edit,) = [edit for edit in weaker.changes if reading in edit.what]
+    assert edit.what.startswith(line) and "needless under the model as decided, needed under " in edit.what
+    words = [
+        api.check(changed, f"readings/{reading.replace(' ', '-')}").answer.observation.value
+        for changed in (text, apply(text, (edit,)))
+    ]
+    assert words == ["never", "sometimes"]
+
+
 def test_what_no_reading_needs_is_dropped_without_a_word():
     path = READINGS / "R4-cluster.litmus"
     weaker = weaken(str(path), path.read_text(), (api.load(DEFAULT_MODEL),), Options())
