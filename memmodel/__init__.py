@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memmodel.kernel.output.text import explain_kernel
     from memmodel.kernel.repair.search import fix_kernel
     from memmodel.kernel.sequence import check_launches
+    from memmodel.kernel.sweep.sweeping import sweep_kernel
     from memmodel.library import ShippedModel, SuiteResult, format, models, parse, suite
     from memmodel.litmus.syntax import LitmusTest
     from memmodel.report.readings import ReadingsReport
@@ -62,6 +63,7 @@ __all__ = [
     "parse",
     "readings",
     "suite",
+    "sweep_kernel",
 ]
 
 _HOME = {
@@ -97,6 +99,7 @@ _HOME = {
     "parse": "memmodel.library",
     "readings": "memmodel.api",
     "suite": "memmodel.library",
+    "sweep_kernel": "memmodel.kernel.sweep.sweeping",
 }
 
 

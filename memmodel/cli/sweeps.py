@@ -5,7 +5,6 @@ In: what was typed. Out: a line for each verdict, the smallest counterexample, J
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from memmodel.cli.exits import Exit, say, write_json
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from memmodel.kernel.question import LaunchWords
 
 
-def sweep_kernel(
+def show_sweep(
     file: str,
     launch: str | None,
     words: LaunchWords,
@@ -36,31 +35,23 @@ def sweep_kernel(
     """Judge every launch of a family. `budget`: of all together. Exit code: that of the worst verdict; 3 if launches
     are left.
     """
-    from memmodel.cat.load import load_model
-    from memmodel.kernel.check.case import CheckOptions
-    from memmodel.kernel.question import kernel_text
     from memmodel.kernel.sweep.axes import axes
-    from memmodel.kernel.sweep.family import SweepRequest
-    from memmodel.kernel.sweep.judging import sweep
     from memmodel.kernel.sweep.output import sweep_lines, sweep_record
-    from memmodel.limits import whole
+    from memmodel.kernel.sweep.sweeping import sweep_kernel
 
-    until = monotonic() + budget.seconds
-    with whole(budget):
-        request = SweepRequest(
-            kernel_text(file, compiler, entry), launch, words, entry, axes(family), load_model(model),
-            CheckOptions(schedules, assumed=assumed, unwritten=unwritten), budget, until, baseline,
-        )  # fmt: skip
-    total = 0
-    with ticker(request.axes.count) as tick:
+    shown = 0
+    with ticker(axes(family).count) as tick:
 
-        def progress(sizes: str, done: int) -> None:
-            nonlocal total
-            for _ in range(done - total):
+        def progress(sizes: str, done: int, _: int) -> None:
+            nonlocal shown
+            for _ in range(done - shown):
                 tick.done(sizes)
-            total = done
+            shown = done
 
-        result = sweep(request, jobs=jobs, progress=progress)
+        result = sweep_kernel(
+            file, family, launch, entry=entry, words=words, compiler=compiler, model=model, schedules=schedules,
+            assume_pure=assumed, unwritten=unwritten, budget=budget, jobs=jobs, baseline=baseline, progress=progress,
+        )  # fmt: skip
         tick.hide()
     if json_out != "-":
         say("\n".join(sweep_lines(result)))

@@ -24,7 +24,7 @@ from memmodel.cli.options import (
     parse_budget,
     timeout_option,
 )
-from memmodel.cli.sweeps import sweep_kernel
+from memmodel.cli.sweeps import show_sweep
 from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
 
@@ -206,7 +206,7 @@ def kernel(
         )
     if family is not None:
         cost = parse_budget(budget, timeout or SECONDS, memory)
-        return sweep_kernel(
+        return show_sweep(
             file, launch, words, compiler, entry, model, family, schedules, assume_pure, jobs, cost, json_out, baseline,
             unwritten=unwritten,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from math import prod
 from time import monotonic
 
 from memmodel.answer import Budget
+from memmodel.base.oneline import shown
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.kernel.check.case import CheckOptions
@@ -46,7 +47,7 @@ class SweepAnswer:
     about: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Sweep:
     """`answers`: of each launch that was judged, by the values of the free axes. `assumptions`: as in `KernelVerdict`,
     of all of them together. `judged`: verdicts that these answers took. `counterexample`: the smallest launch with a
@@ -64,6 +65,10 @@ class Sweep:
     verdict: KernelVerdict | None = None
     stopped: str = ""
     signal: KeyboardInterrupt | None = None
+
+    def __repr__(self) -> str:
+        answers = [f"{answer.word}: {len(launches)}" for answer, launches in self.alike().items()]
+        return shown("Sweep", f"{self.entry}, {self.axes} under {self.model}: {self.word}", *answers)
 
     @property
     def left(self) -> int:

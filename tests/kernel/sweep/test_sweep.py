@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from helpers.kernel.samples import HEAD
 from jsonschema import Draft202012Validator
 
+import memmodel
 from memmodel.cli.app import app
 from memmodel.cli.commands.schema import json_schema
 from memmodel.errors import InputError
@@ -107,12 +108,24 @@ def test_sizes_that_follow_from_others(tmp_path: Path) -> None:
 
 def test_what_is_not_judged_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("memmodel.cli.sweeps.monotonic", lambda: monotonic() - 10_000)
+        patch.setattr("memmodel.kernel.sweep.sweeping.monotonic", lambda: monotonic() - 10_000)
         code, output = run(tmp_path, "", "--sweep", "grid.x=1..3")
     assert code == 3 and output.startswith("undecided: k, 3 launches") and "not judged: 3 launches" in output
     code, output = run(tmp_path, "ld.global.u32 %r3, [%d1];\nmul.wide.u32 %d2, %r3, 4;\nadd.u64 %d2, %d2, %d1;\n"
                        "st.global.u32 [%d2], %r0;", "--sweep", "n=1..3,block.x=1..2")  # fmt: skip
     assert code == 3 and "clean" not in output
+
+
+def test_a_sweep_in_python(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(KERNEL.replace("BODY", "st.global.u32 [%d1], %r2;"))
+    seen: list[tuple[int, int]] = []
+    launch = {"grid": 1, "block": 32, "params": {"p": 4096}}
+    result = memmodel.sweep_kernel(
+        tmp_path / "k.ptx", "n=1..3,grid.x=1..2", launch, progress=lambda _, done, total: seen.append((done, total))
+    )
+    assert result.word == "findings" and result.counterexample == (("n", 1), ("grid.x", 2)) and result.left == 0
+    assert result.verdict is not None and result.verdict.launch.grid == (2, 1, 1) and seen[-1] == (6, 6)
+    assert repr(result).startswith("<Sweep k, n=1..3,grid.x=1..2 under ptx-9.4: findings")
 
 
 def test_several_processes_say_the_same(tmp_path: Path) -> None:
