@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.readings import identity
-from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.limits import shared
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import abandon, settle
@@ -91,7 +91,7 @@ class MutationTable:
 @dataclass(frozen=True, slots=True)
 class _Work:
     """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
-    kernel and the model does not."""
+    kernel."""
 
     module: PtxModule
     entry: PtxFunction
@@ -127,13 +127,21 @@ class _Work:
             return ()
         options = CheckOptions(SCHEDULES, readings=self.readings)
         verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
-        new = _found(verdict)
-        return tuple(name for name, findings in new.items() if not findings <= self.known.get(name, set()))
+        found = _found(verdict, self.readings)
+        return tuple(name for name, findings in found.items() if not findings <= self.known.get(name, set()))
 
 
-def _found(verdict: KernelVerdict) -> dict[str, set[object]]:
-    """What each reading finds that the model does not."""
-    return {reading.name: set(map(identity, reading.new)) for reading in verdict.readings}
+def _found(verdict: KernelVerdict, readings: Sequence[tuple[str, str, Model]]) -> dict[str, set[object]]:
+    """What each reading finds: more than the model, or less."""
+    mine = _identities(verdict.findings)
+    found = {name: mine for name, *_ in readings}
+    for reading in verdict.readings:
+        found[reading.name] = mine - _identities(reading.gone) | _identities(reading.new)
+    return found
+
+
+def _identities(findings: Iterable[KernelFinding]) -> set[object]:
+    return {identity(finding) for finding in findings if not finding.harmless}
 
 
 _WORK: list[_Work] = []
@@ -161,7 +169,7 @@ def mutation_table(
     until = monotonic() + budget.seconds
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
     kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES, readings=readings)), budget)
-    base, known = kernel.verdict, _found(kernel.verdict)
+    base, known = kernel.verdict, _found(kernel.verdict, readings)
     base.readings = []  # the verdict of the table is the model's own
     if told is not None:
         told(base)

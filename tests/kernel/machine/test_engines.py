@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from helpers.kernel.engines import rules, verdict_of, wait, without
+from helpers.kernel.engines import rules, text_of, verdict_of, wait, without
+
+from memmodel.cat.load import load_model
+from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.launch import parse_launch
+from memmodel.kernel.mutate.mutations import mutations
+from memmodel.kernel.mutate.table import mutation_table
+from memmodel.ptx.module.reader import parse_module
+from memmodel.source import Source
 
 INIT = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
 LOAD = (
@@ -519,6 +527,22 @@ def test_the_fence_depends_on_the_reading() -> None:
     body = without(TENSOR, "tcgen05.fence::after_thread_sync;")
     assert verdict_of(body, model="ptx-9.4").word == "findings"
     assert verdict_of(body, model="readings/D4b-acquire").word == "clean"
+
+
+def test_what_makes_a_kernel_right_under_a_reading_alone_is_not_called_needless_without_a_word() -> None:
+    """Without the fence, an acquire wait is enough under D4b and D4ab, and a relaxed one is not."""
+    read = parse_module(Source("k.ptx", text_of(without(TENSOR, "tcgen05.fence::after_thread_sync;"))))
+    buffers = [
+        {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536},
+        {"name": "map", "type": "bytes", "hex": "00" * 128},
+    ]
+    launch = parse_launch({"grid": [1, 1, 1], "block": [32, 1, 1], "params": buffers})
+    with pytest.MonkeyPatch.context() as patch:
+        relaxed = [change for change in mutations(entry_of(read, "k")) if change.what == "with .relaxed"]
+        patch.setattr("memmodel.kernel.mutate.table.mutations", lambda _: relaxed)
+        table = mutation_table(read, entry_of(read, "k"), launch, load_model("ptx-9.4"))
+    assert table.base.word == "findings"
+    assert [result.needing for result in table.results] == [("D4b acquire", "D4ab no-fences")]
 
 
 def test_tensor_memory_that_is_not_allocated() -> None:
