@@ -50,7 +50,7 @@ POLLS, LOOPS = 8, 256
 """Backward jumps of a warp in one turn, in loops that poll memory and in others."""
 
 STARVED = 300
-WRITES, MOST_WRITES = 8, 20
+WRITES, MOST_WRITES = 16, 20
 """So many rounds warps that are to come late are held back. Each of so many writes in a round counts as one more, since
 each is judged with all others; they count as this many at most."""
 

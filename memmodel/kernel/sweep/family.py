@@ -7,7 +7,7 @@ threads, then smaller values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
@@ -35,7 +35,7 @@ WORST_FIRST = (BAD_INPUT, *FOUND, "undecided", "explored", "partial", "clean", N
 Sizes = tuple[tuple[str, int], ...]
 """What a sweep says of a launch: names that `--set` takes, and numbers."""
 
-LaunchGroup = Mapping[Sizes, tuple[Values, ...]]
+LaunchGroup = Mapping[Sizes, Sequence[Values]]
 """Launches that differ in unknown parameters only, each with the values that lead to it."""
 
 
@@ -142,9 +142,8 @@ def _extent(sizes: Mapping[str, int]) -> tuple[int, int]:
 
 def grouped(launches: Mapping[Values, Sizes], unknown: tuple[str, ...]) -> list[LaunchGroup]:
     """Launches that differ in nothing but `unknown` parameters, together."""
-    groups: dict[Sizes, dict[Sizes, tuple[Values, ...]]] = {}
+    groups: dict[Sizes, dict[Sizes, list[Values]]] = {}
     for values, sizes in launches.items():
         known = tuple((name, size) for name, size in sizes if name not in unknown)
-        group = groups.setdefault(known, {})
-        group[sizes] = (*group.get(sizes, ()), values)
+        groups.setdefault(known, {}).setdefault(sizes, []).append(values)
     return list(groups.values())
