@@ -124,6 +124,9 @@ class OtherExecutions:
                 all_ = False
                 break
             outcome = case.attempt(schedule)
+            if isinstance(outcome, Refused) and schedule.apart:  # lanes that went together may have to
+                all_ = False
+                continue
             if isinstance(outcome, Refused):  # what does not matter in the first run does here
                 schedule, all_ = replace(schedule, opaque=frozenset()), False
                 outcome = case.run(schedule)

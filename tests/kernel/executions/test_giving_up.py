@@ -119,3 +119,10 @@ def test_a_loop_that_ends_when_a_test_fails(loop: str) -> None:
     verdict = judged(body + loop, 64)
     assert verdict.word == "undecided" and not verdict.findings
     assert [finding.rule for finding in judged(body + "@!%p2 bra W;", 64).findings] == ["hang"]
+
+
+def test_lanes_that_have_to_stay_together() -> None:
+    """A shfl without .sync is not known in a warp that has diverged: then no lane is held back."""
+    body = "atom.global.add.u32 %r5, [%d0], 1;\nshfl.idx.b32 %r6, %r5, 0, 31;\nsetp.eq.u32 %p2, %r6, 5;\n@%p2 trap;"
+    verdict = judged(body, 32, 2, "zero")
+    assert verdict.word == "explored", verdict.unsettled
