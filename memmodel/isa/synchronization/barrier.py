@@ -15,9 +15,10 @@ from functools import partial
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in
+from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
 from memmodel.isa.row import FIRST, Effect, OperandRange, Row, Rule, Since, Slot, Together, in_blocks, needed, optional
+from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
@@ -108,25 +109,43 @@ def reduce(call: Call) -> tuple[Op, ...]:
 
 
 def warp(call: Call) -> tuple[Op, ...]:
-    """bar.warp.sync: equal masks meet. The lanes of a module that are in a mask and have not exited are all that meet.
+    """bar.warp.sync: equal masks meet. The lanes that are in a mask and have not exited are all that meet (D20).
 
-    In a litmus test a mask that is not full says how many lanes take part.
+    In a litmus test a mask of all threads of the warp that the test has is a full one; another one says how many lanes
+    take part, of which none may exit.
     """
     operand = call.operands[0]
     written, mask = call.integer(operand), member_mask(call, operand)
     count: Expr | None = None
+    members = () if call.module or lane(call) is None else warp_members(call)
+    everyone = (1 << len(members)) - 1
     if not call.module and isinstance(written, Const) and isinstance(mask, Const):
         if not -1 <= written.value <= FULL_MASK or not mask.value:
             call.fail(
                 "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
             )
-        count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
+        count = None if mask.value in (FULL_MASK, everyone) else Const(mask.value.bit_count())
     elif not call.module and lane(call) is not None:
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
-        full = Apply("eq", (mask, Const(FULL_MASK)), _U32)
+        full = Apply("or", tuple(Apply("eq", (mask, Const(all)), _U32) for all in (FULL_MASK, everyone)), _U32)
         count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
     halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
-    return (*own_lane_in(call, mask), *(AtBarrier(half, (mask,), count) for half in halves))
+    return (
+        *own_lane_in(call, mask),
+        *_exits_beside(call, members, count),
+        *(AtBarrier(half, (mask,), count) for half in halves),
+    )
+
+
+def _exits_beside(call: Call, members: tuple[str, ...], count: Expr | None) -> tuple[Op, ...]:
+    """The step at which a barrier of some lanes of a warp, one of which may exit, is not modelled."""
+    if count is None or not members:
+        return ()
+    threads = [thread for thread in call.context.test.threads if thread.name in members]
+    if not any(instruction.parts[0] in ("exit", "ret") for thread in threads for instruction in instructions(thread)):
+        return ()
+    some = Apply("ne", (count, Const(0)), _U32)
+    return (Unmodelled("bar.warp.sync of some lanes of a warp, of which a lane exits", some),)
 
 
 def cluster_arrive(call: Call) -> tuple[Op, ...]:
