@@ -116,7 +116,10 @@ class _Work:
 
     def unnoticed(self, mutant: PtxFunction) -> bool:
         """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
-        noticed, _ = compared(self.base, self.judged(mutant).verdict)
+        try:
+            noticed, _ = compared(self.base, self.judged(mutant).verdict)
+        except InputError:  # what is left cannot be run
+            return False
         if noticed is Noticed.LATE:
             raise BudgetSpent("the time for mutants ran out")
         return noticed is Noticed.UNNOTICED and not self.needing(mutant)

@@ -101,7 +101,7 @@ def _summary(report: SynchronizationReport) -> str:
     rows = "".join(
         f'<tr><td><a href="#{_anchor(it)}">{_written(it)[1]}</a></td>'
         f"<td><code>{_shown(it.instruction.opcode)}</code></td><td>{_badge(it.need)}</td>"
-        f"<td>{_shown(it.phrase)}</td></tr>"
+        f"<td>{_shown(it.phrase or it.without)}</td></tr>"
         for it in report.synchronizations
     )
     head = "<tr><th>Line</th><th>Instruction</th><th>Needed</th><th>What it does</th></tr>"
