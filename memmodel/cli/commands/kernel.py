@@ -192,8 +192,8 @@ def kernel(
     if assume is not None:
         model = JOINED.join((model, *assume.split(",")))
     mutants = MutantQuestion(mutate, annotate, page)
-    if (fix or mutants.asked) and (short or baseline or write_baseline):
-        raise InputError("--short and baselines do not go with --fix, --mutate, --annotate and --report")
+    if (fix or mutants.asked) and (short or write_baseline):
+        raise InputError("--short and --write-baseline do not go with --fix, --mutate, --annotate and --report")
     if mutate and mutants.report:
         raise InputError("--mutate does not go with --annotate and --report, which say what the mutants show")
     if family is not None and (
@@ -213,15 +213,16 @@ def kernel(
     if mutants.asked:
         told = _Output(None, None, statistics=statistics).verdict
         cost = parse_budget(budget, timeout or SECONDS, memory)
-        return mutations(mutants, file, launch, words, compiler, entry, model, jobs, cost, told, json_out)
+        return mutations(mutants, file, launch, words, compiler, entry, model, jobs, cost, told, json_out, baseline)
     cost = parse_budget(budget, timeout or SECONDS, memory)
     looked_at, out = [_index(text) for text in cta], _Output(json_out, sarif_out, statistics=statistics)
     out.short = file if short else ""
     with whole(cost):
         if fix:
             repairs = _repairs(
-                file, launch, words, compiler, entry, model, looked_at, schedules, assume_pure, cost, out.verdict
-            )
+                file, launch, words, compiler, entry, model, looked_at, schedules, assume_pure, cost, out.verdict,
+                baseline,
+            )  # fmt: skip
             return out.rest(repairs.base, repairs)
         try:
             verdict = check_kernel(
@@ -293,6 +294,7 @@ def _repairs(
     assumed: Sequence[str],
     cost: Budget,
     told: Callable[[KernelVerdict], None],
+    baseline: str | None,
 ) -> KernelRepairs:
     from memmodel.kernel.repair.search import WIDTH, fix_kernel
 
@@ -300,7 +302,7 @@ def _repairs(
         repairs = fix_kernel(
             file, launch, entry=entry, words=words, compiler=compiler, model=model, ctas=ctas,
             schedules=schedules, assume_pure=assumed,
-            budget=cost, seconds=cost.seconds, progress=tick.done, told=told, kept=True,
+            budget=cost, seconds=cost.seconds, progress=tick.done, told=told, kept=True, baseline=baseline,
         )  # fmt: skip
         tick.hide()
     return repairs

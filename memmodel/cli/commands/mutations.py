@@ -53,14 +53,16 @@ def mutate(
     budget: Budget,
     told: Callable[[KernelVerdict], None],
     json_out: str | None,
+    baseline: str | None,
 ) -> Exit:
     """Judge all mutants, and say what was asked. `budget`: of all together. `told`: is given the verdict on the kernel
     itself, before. Exit code: that of this verdict.
     """
     quiet = "-" in (json_out, asked.page)
     table = _table(
-        file, launch, words, compiler, entry, model, jobs, budget, None if quiet else told, together=asked.report
-    )
+        file, launch, words, compiler, entry, model, jobs, budget, None if quiet else told,
+        baseline, together=asked.report,
+    )  # fmt: skip
     if asked.report:
         data = _say_report(table, asked, quiet=quiet)
     else:
@@ -97,10 +99,12 @@ def _table(
     jobs: int,
     budget: Budget,
     told: Callable[[KernelVerdict], None] | None,
+    baseline: str | None,
     *,
     together: bool,
 ) -> MutationTable:
     from memmodel.cat.load import load_model
+    from memmodel.kernel.check.ignoring import ignored
     from memmodel.kernel.check.inputs import chosen_ctas
     from memmodel.kernel.mutate.mutations import mutations
     from memmodel.kernel.mutate.table import mutation_table
@@ -114,6 +118,7 @@ def _table(
             table = mutation_table(
                 module, function, description, loaded,
                 jobs=jobs, budget=budget, progress=tick.done, told=told, together=together,
+                ignoring=ignored(function, baseline),
             )  # fmt: skip
             tick.hide()
     return table

@@ -79,12 +79,13 @@ def check_kernel(
     loaded = load_model(model)
     asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
     module, read = asked.module, asked.launch
+    known = ignored(asked.entry, baseline)
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
         any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, depends=True,
+        apart=known.some or write_baseline is not None,
     )  # fmt: skip
     case = KernelCase(module, asked.entry, read, loaded, options)
-    known = ignored(asked.entry, baseline)
 
     def tell(verdict: KernelVerdict) -> None:
         known.apply(verdict)

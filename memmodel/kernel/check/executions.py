@@ -151,7 +151,7 @@ class OtherExecutions:
             if self.report.enough or case.effort.spent:
                 break
             try:
-                run = RunJudge(case.entry, case.run(schedule), chosen, symmetric=False)
+                run = RunJudge(case.entry, case.run(schedule), chosen, symmetric=False, apart=case.options.apart)
             except Refused:
                 continue
             case.effort.events += len(run.execution.events)

@@ -54,6 +54,11 @@ class Ignored:
     baseline: str = ""
     folder: str = ""
 
+    @property
+    def some(self) -> bool:
+        """True if anything is to be ignored: then each race has to be found, and not one of those that are alike."""
+        return bool(self.comments or self.listed)
+
     def apply(self, verdict: KernelVerdict) -> None:
         """Mark the findings of a verdict that are to be ignored."""
         left = Counter({key: count for key, (count, _) in self.listed.items()})

@@ -36,7 +36,7 @@ def judge_beginning(case: KernelCase, error: Refused, report: VerdictSoFar) -> N
         report.verdict.findings.append(finding)
     try:
         trace = case.run(replace(first_schedule(case), parks=True))
-        run = RunJudge(case.entry, demote_unobserved(trace, everything), everything)
+        run = RunJudge(case.entry, demote_unobserved(trace, everything), everything, apart=case.options.apart)
         judgement = run.judged(case.model, everything)
     except Refused:
         return

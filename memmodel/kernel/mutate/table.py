@@ -21,6 +21,7 @@ from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.ignoring import Ignored
 from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
@@ -110,8 +111,7 @@ class _Work:
 
     def judged(self, mutant: PtxFunction) -> JudgedKernel:
         """The verdict on a mutant, up to its first finding that the kernel has not. Raises InputError."""
-        known = frozenset(finding.key for finding in self.base.serious)
-        options = CheckOptions(SCHEDULES, first=True, known=known)
+        options = CheckOptions(SCHEDULES, first=True, known=self.base.known_keys)
         return judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
 
     def unnoticed(self, mutant: PtxFunction) -> bool:
@@ -163,17 +163,22 @@ def mutation_table(
     progress: Callable[[str], None] | None = None,
     told: Callable[[KernelVerdict], None] | None = None,
     together: bool = False,
+    ignoring: Ignored | None = None,
 ) -> MutationTable:
-    """Judge every mutant. `together`: ask which removals can be made together.
+    """Judge every mutant. `together`: ask which removals can be made together. `ignoring`: what is to be ignored of
+    the kernel.
 
     `told`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is listed
     as not judged.
     """
-    until = monotonic() + budget.seconds
+    until, apart = monotonic() + budget.seconds, ignoring is not None and ignoring.some
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
-    kernel = judged(KernelCase(module, entry, launch, model, CheckOptions(SCHEDULES, readings=readings)), budget)
+    options = CheckOptions(SCHEDULES, readings=readings, apart=apart)
+    kernel = judged(KernelCase(module, entry, launch, model, options), budget)
     base, known = kernel.verdict, _found(kernel.verdict, readings)
     base.readings = []  # the verdict of the table is the model's own
+    if ignoring is not None:
+        ignoring.apply(base)
     if told is not None:
         told(base)
     each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
@@ -279,8 +284,7 @@ def _groups(instruction: PtxInstruction) -> tuple[bool, ...]:
 
 def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
     """The fate of a mutant: what its verdict has that the kernel's own has not."""
-    known = {finding.key for finding in base.serious}
-    new = [finding.key for finding in verdict.serious if finding.key not in known]
+    new = [finding.key for finding in verdict.serious if finding.key not in base.known_keys]
     if not new and verdict.spent:
         return Noticed.LATE, ""
     if not new:

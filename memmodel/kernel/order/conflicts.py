@@ -27,10 +27,12 @@ from memmodel.ptx.vocabulary import Space
 
 
 class Conflicts:
-    """All pairs and places of a run."""
+    """All pairs and places of a run. `apart`: accesses of different instructions are different classes, so that each
+    instruction that takes part in a race is found.
+    """
 
-    def __init__(self, run: LaunchTrace, roles: Roles) -> None:
-        self._run = run
+    def __init__(self, run: LaunchTrace, roles: Roles, *, apart: bool = False) -> None:
+        self._run, self.apart = run, apart
         self._roles = roles
         self._seen: set[UseClass] = set()
         self._label = Labels().number
@@ -258,7 +260,8 @@ class Conflicts:
 
     def _key(self, use: Use) -> int:
         """The number of the class of an access."""
-        key = self._roles.who[use.thread], use.epoch, self._label(use.label), use.scalar, use.event is not None
+        strong, at = use.event is not None, use.at * self.apart
+        key = self._roles.who[use.thread], use.epoch, self._label(use.label), use.scalar, strong, at
         return self._numbers.setdefault(key, len(self._numbers))
 
     # ---- places ----------------------------------------------------------------------------------------------
@@ -266,7 +269,7 @@ class Conflicts:
     def _ident(self, use: Use) -> int:
         """A number for all parts of an access, whatever their bytes."""
         label, strong, asynchronous = self._label(use.label), use.event is not None, use.issue is not None
-        access = use.thread, use.epoch, label, use.scalar, use.part, strong, asynchronous
+        access = use.thread, use.epoch, label, use.scalar, use.part, strong, asynchronous, use.at * self.apart
         return self._same.setdefault(access, len(self._same))
 
     def _place(self, block: Block, first: int, size: int, active: list[int]) -> SharedPlace:
@@ -298,7 +301,7 @@ class Conflicts:
     def _name(self, use: Use) -> Name:
         """An access within its thread, as numbers."""
         asynchronous, strong = int(use.issue is not None), int(use.event is not None)
-        return use.epoch, self._label(use.label), use.scalar or 0, use.part, asynchronous, strong
+        return use.epoch, self._label(use.label), use.scalar or 0, use.part, asynchronous, strong, use.at * self.apart
 
     def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
@@ -382,7 +385,7 @@ OBJECT_BYTES = 8
 
 UseClass = tuple[int, bool]
 """The class of an access, and whether it goes to another CTA."""
-Name = tuple[int, int, int, int, int, int]
+Name = tuple[int, int, int, int, int, int, int]
 """An access within its thread."""
 Done = tuple[Name, Use, bool]
 """An access of a thread at a place: its name, itself, and whether it writes."""

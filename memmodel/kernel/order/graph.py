@@ -62,7 +62,7 @@ class Graph:
     """The events of representatives."""
 
     def __init__(self, run: LaunchTrace, roles: Roles, conflicts: Conflicts) -> None:
-        self.run = run
+        self.run, self._apart = run, conflicts.apart
         self.pairs: list[ConflictPair] = list(conflicts.pairs.values())
         self.points: list[Point] = []
         self.behind: list[Judged] = []
@@ -170,7 +170,7 @@ class Graph:
         cell = Cell(Instance(name, self._owner(pair, threads), whole.space, 1), 0, 1)
         ends = []
         for use, thread in zip((pair.left, pair.right), threads, strict=True):
-            key = (thread, use.epoch, use.label, use.scalar, name)
+            key = (thread, use.epoch, use.label, use.scalar, use.at * self._apart, name)
             if not shared or key not in self.shared:
                 self.shared[key] = self._use(index, use, thread, cell)
             ends.append(self.shared[key])
@@ -199,7 +199,7 @@ class Graph:
         event = self._strong(strong, thread)
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
-        key = (other, weak.epoch, weak.label, weak.scalar, cell)
+        key = (other, weak.epoch, weak.label, weak.scalar, weak.at * self._apart, cell)
         if key not in self.shared:
             self.shared[key] = self._use(index, weak, other, cell)
         self.pair_of[ends_of(self.number[id(event)], self.shared[key])] = index
@@ -233,7 +233,7 @@ class Graph:
             where = self.points[event].cell
             for use, stands, point in weak if strong.event is not None else ():
                 self._meets.append((event, point))
-                self.shared.setdefault((stands, use.epoch, use.label, use.scalar, where), point)
+                self.shared.setdefault((stands, use.epoch, use.label, use.scalar, use.at * self._apart, where), point)
 
     def _touch(self, use: Use, number: int, at: int) -> None:
         """An access to the memory of an mbarrier object."""

@@ -73,18 +73,24 @@ class _NotCompared(Exception):
 class RunJudge:
     """A run made ready to be judged by models: roles, conflicts, graph.
 
-    `chosen`: the instructions on whose results the run depends.
+    `chosen`: the instructions on whose results the run depends. `apart`: as in `Conflicts`.
     """
 
     def __init__(
-        self, entry: PtxFunction, run: LaunchTrace, chosen: frozenset[int] = frozenset(), *, symmetric: bool = True
+        self,
+        entry: PtxFunction,
+        run: LaunchTrace,
+        chosen: frozenset[int] = frozenset(),
+        *,
+        symmetric: bool = True,
+        apart: bool = False,
     ) -> None:
         started = process_time()
         self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
         self.roles = Roles(run, chosen, symmetric=symmetric)
         bounded(sum(len(run.threads[thread].events) for thread in self.roles.kept(())))
-        self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
+        self.graph = Graph(run, self.roles, Conflicts(run, self.roles, apart=apart))
         bounded(len(self.graph.points))
         self.execution = self.graph.execution(fences=True)
 

@@ -172,6 +172,11 @@ class KernelVerdict:
         return [finding for finding in self.findings if not finding.harmless and not finding.ignored]
 
     @property
+    def known_keys(self) -> frozenset[FindingKey]:
+        """The findings that are no news: those that change the verdict, and those that are ignored."""
+        return frozenset(finding.key for finding in self.findings if not finding.harmless)
+
+    @property
     def equal_stores(self) -> frozenset[int]:
         """The numbers of stores that race with others, and are harmless because they store the same."""
         return frozenset(

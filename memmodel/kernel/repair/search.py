@@ -19,6 +19,7 @@ from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
@@ -97,16 +98,18 @@ class KernelMender:
         most: int = 3,
         progress: Callable[[str], None] | None = None,
         told: Callable[[KernelVerdict], None] | None = None,
+        ignoring: Callable[[KernelVerdict], None] | None = None,
     ) -> None:
         self.module, self.entry, self.launch, self.model = module, entry, launch, model
         self.options, self.budget, self.most, self.progress = options, budget, most, progress
-        self.told, self._until = told, monotonic() + seconds
+        self.told, self._until, self._ignoring = told, monotonic() + seconds, ignoring
         self._seen: set[PtxEdits] = {()}
 
     def repairs(self) -> KernelRepairs:
         """The verdict on the kernel, and its repairs, the cheapest first."""
         entry = entry_of(self.module, self.entry)
-        kernel = judged(KernelCase(self.module, entry, self.launch, self.model, self.options), self.budget, self.told)
+        kernel = judged(KernelCase(self.module, entry, self.launch, self.model, self.options), self.budget, self._tell)
+        self._ignore(kernel.verdict)
         repairs = KernelRepairs(kernel.verdict)
         if not repairs.base.serious:
             return repairs
@@ -116,6 +119,16 @@ class KernelMender:
             repairs.signal, repairs.complete = signal, False
         repairs.repairs.sort(key=lambda repair: (cost(repair.edits), repair.edits))
         return repairs
+
+    def _ignore(self, verdict: KernelVerdict) -> None:
+        """Mark the findings that are to be ignored. A change leaves the lines as they are."""
+        if self._ignoring is not None:
+            self._ignoring(verdict)
+
+    def _tell(self, verdict: KernelVerdict) -> None:
+        self._ignore(verdict)
+        if self.told is not None:
+            self.told(verdict)
 
     def _search(self, kernel: JudgedKernel, repairs: KernelRepairs) -> None:
         at: _State | None = _State((), kernel)
@@ -185,15 +198,16 @@ class KernelMender:
     def _judged(self, edits: PtxEdits, parent: JudgedKernel) -> JudgedKernel | None:
         """The kernel with the edits; None if it is not valid, or if it has a new finding or a new open condition."""
         old = parent.verdict
-        known = frozenset(finding.key for finding in old.serious)
+        known, mended = old.known_keys, frozenset(finding.key for finding in old.serious)
         try:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
-            options = replace(self.options, first=True, known=known, mended=known, depends=False)
+            options = replace(self.options, first=True, known=known, mended=mended, depends=False)
             case = KernelCase(module, entry_of(module, self.entry), self.launch, self.model, options)
             kernel = judged(case, self._left())
         except InputError:
             return None
         verdict = kernel.verdict
+        self._ignore(verdict)
         if any(finding.key not in known for finding in verdict.serious) or verdict.spent:
             return None
         opened = any(reason not in old.open for reason in verdict.open)
@@ -230,19 +244,25 @@ def fix_kernel(
     progress: Callable[[str], None] | None = None,
     told: Callable[[KernelVerdict], None] | None = None,
     kept: bool = False,
+    baseline: str | None = None,
 ) -> KernelRepairs:
     """Judge one launch of a kernel, and look for the smallest changes of its text after which nothing is found.
 
     `seconds`: for the search; `most`: repairs wanted; the rest as in `check_kernel`. Every change is judged in full,
     for this launch. `told`: is given the verdict on the kernel as it is, before the search. `kept`: a KeyboardInterrupt
-    ends the search, and stands in the result beside the repairs found by then; else it is raised. Raises InputError.
+    ends the search, and stands in the result beside the repairs found by then; else it is raised. What comments and the
+    file `baseline` ignore is not repaired. Raises InputError.
     """
     asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
     module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
-    options = CheckOptions(schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True)
+    known = ignored(asked.entry, baseline)
+    options = CheckOptions(
+        schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True, apart=known.some
+    )
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,
         budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress, told=told,
+        ignoring=known.apply,
     )  # fmt: skip
     repairs = mender.repairs()
     if repairs.signal is not None and not kept:

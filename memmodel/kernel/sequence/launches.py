@@ -77,9 +77,10 @@ def judged_launches(
         asked = described_question(
             text, data, where, LaunchWords(), None, partial(chosen_ctas, wanted=()), before
         )  # fmt: skip
+        known = ignored(asked.entry, baseline)
         options = CheckOptions(
             schedules, chosen_ctas(asked.launch, ()), True, tuple(assume_pure), reading_models() if readings else (),
-            unwritten=unwritten,
+            unwritten=unwritten, apart=known.some,
         )  # fmt: skip
         case = KernelCase(asked.module, asked.entry, asked.launch, loaded, options)
         verdict = judged(case, budget).verdict
@@ -95,7 +96,6 @@ def judged_launches(
                 verdict.assumptions["memory holds what the launches before leave"] = "the launch alone, without a list"
         running.append(launch)
         written |= launch.names(Side.WRITE)
-        known = ignored(asked.entry, baseline)
         known.apply(verdict)
         verdict.notes += [*known.notes(), *beyond_the_module(asked.module)]
         if told is not None:

@@ -185,12 +185,13 @@ def _empty(sizes: Sizes) -> SweepAnswer | None:
 
 def _verdict(request: SweepRequest, entry: PtxFunction, sizes: Sizes, unknown: Sequence[str] = ()) -> KernelVerdict:
     """The verdict on a launch. Raises InputError; BudgetSpent where the time of all is over and nothing was found."""
+    known = ignored(entry, request.baseline)
     with whole(request.left()):
         launch = without(request.question(sizes).launch, unknown)
-        options = replace(request.options, ctas=chosen_ctas(launch, ()), widens=True)
+        options = replace(request.options, ctas=chosen_ctas(launch, ()), widens=True, apart=known.some)
         case = KernelCase(request.text.module, entry, launch, request.model, options)
         verdict = judged(case, request.budget).verdict
-    ignored(entry, request.baseline).apply(verdict)
+    known.apply(verdict)
     if verdict.spent and not verdict.serious and monotonic() >= request.until:
         raise BudgetSpent(request.budget.out_of_seconds)
     return verdict

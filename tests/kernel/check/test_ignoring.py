@@ -124,6 +124,45 @@ def test_a_file_that_is_no_baseline(tmp_path: Path, text: str) -> None:
 # ---- one line, and several kernels -----------------------------------------------------------------------------------
 
 
+def test_what_is_ignored_is_neither_repaired_nor_news(tmp_path: Path) -> None:
+    """With --fix and --mutate: a comment, a baseline. Another finding of the kernel is repaired alone."""
+    commented = kernel(tmp_path, RACY.replace(STORE, f'{STORE} // memmodel: ignore data-race "shown"'))
+    for option, shown in (("--fix", "clean: "), ("--mutate", "clean: ")):
+        code, output = run(commented, option)
+        assert code == 0 and output.startswith(shown) and "repair" not in output, output
+    plain = kernel(tmp_path, RACY, "plain.ptx")
+    base = tmp_path / "base.json"
+    run(plain, "--write-baseline", base)
+    base.write_text(base.read_text().replace('"reason": ""', '"reason": "old"'))
+    assert run(plain, "--fix")[0] == run(plain, "--mutate")[0] == 1
+    assert run(plain, "--fix", "--baseline", base)[0] == run(plain, "--mutate", "--baseline", base)[0] == 0
+    two = RACY.replace(STORE, f'{STORE} // memmodel: ignore data-race "shown"').replace(
+        "ret;", "st.shared.u32 [%r3+512], %r0;\nld.shared.u32 %r13, [%r11+512];\nret;"
+    )
+    code, output = run(kernel(tmp_path, two, "two.ptx"), "--fix")
+    assert code == 1 and "repair 1: the finding is gone, and the verdict is: clean" in output, output
+
+
+def test_an_ignored_race_hides_no_other_one(tmp_path: Path) -> None:
+    """Where nothing stands between, several instructions race alike, and one of them is shown, as long as none is
+    ignored.
+    """
+    alike = "st.shared.u32 [%r3+512], %r0;\nld.shared.u32 %r13, [%r11+512];\nret;"
+    both = kernel(tmp_path, RACY.replace("ret;", alike))
+    assert run(both)[1].count("data-race") == 1
+    base = tmp_path / "base.json"
+    run(both, "--write-baseline", base)
+    assert len(json.loads(base.read_text())["findings"]) > 0
+    base.write_text(base.read_text().replace('"reason": ""', '"reason": "old"'))
+    assert run(both, "--baseline", base)[0] == 0
+    run(kernel(tmp_path, RACY, "one.ptx"), "--write-baseline", base)
+    base.write_text(base.read_text().replace('"reason": ""', '"reason": "old"'))
+    assert run(both, "--baseline", base)[0] == 1
+    commented = both.read_text().replace(STORE, f'{STORE} // memmodel: ignore data-race "shown"')
+    code, output = run(kernel(tmp_path, commented))
+    assert code == 1 and "ignored: data-race of lines 18 and 22" in output and ":24:1: st.shared.u32" in output
+
+
 def test_one_line_is_a_promise(tmp_path: Path) -> None:
     """docs/teams.md: a change of this line breaks what others have built on it."""
     ptx = FIRST / "reverse.ptx"
