@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Fence, ProxyFence
 from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
+from memmodel.isa.refused import refusal
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.machine.collective.checks import Collective, collective_of
@@ -170,8 +171,11 @@ def _fill_in(surroundings: Surroundings, entry: PtxFunction, code: Code) -> None
     """What the steps of an instruction do. Raises Refused."""
     does, instruction = code.does, code.instruction
     if does.row is None:
-        hint = "it cannot be run, and nothing is skipped"
-        raise Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
+        hint, by_name = "it cannot be run, and nothing is skipped", refusal(instruction.opcode)
+        what = f"the instruction {instruction.opcode} is not known"
+        if by_name is not None:
+            what = f"{by_name[0]} is not modelled: {by_name[1]}"
+        raise Refused(what, instruction.span, hint)
     if does.refusal is not None:
         raise Refused(does.refusal.message, does.refusal.span, does.refusal.hint)
     interpreter = Interpreter(surroundings, instruction, does.ops)

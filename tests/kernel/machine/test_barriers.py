@@ -29,6 +29,19 @@ def test_what_the_table_refuses(line: str, why: str) -> None:
     assert verdict.word == "undecided" and why in verdict.open[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("fabric.submit;", "fabric.submit is not modelled: no test and no launch declares memory of the fabric"),
+        ("spcompress %r10;", "spcompress is not modelled: the contents of matrices are not followed"),
+        ("frobnicate %r10;", "the instruction frobnicate is not known"),
+    ],
+)
+def test_what_is_refused_by_name_says_why(line: str, why: str) -> None:
+    verdict = judged(line)
+    assert verdict.word == "undecided" and why in verdict.open[0]
+
+
 @pytest.mark.parametrize("put", ["", "mov.u32 %r10, {0};\n"], ids=["text", "register"])
 @pytest.mark.parametrize(
     ("line", "value", "why"),
