@@ -185,13 +185,15 @@ class KernelSweepRecord(JsonRecord):
 
 class RepairRecord(JsonRecord):
     """Changes after which a test is right. `instead`: those of other repairs of the same idea that this one has not.
-    `version`: of PTX, where the changed text needs a newer one than the test."""
+    `version`: of PTX, where the changed text needs a newer one than the test. `depends_on`: readings under which it is
+    wrong, as far as the executions at hand show."""
 
     cost: float
     changes: tuple[str, ...]
     diff: str
     instead: tuple[tuple[str, ...], ...] = ()
     version: str = ""
+    depends_on: tuple[str, ...] = ()
 
 
 class FixRecord(JsonRecord):

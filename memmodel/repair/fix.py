@@ -37,6 +37,7 @@ from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes, cost
 from memmodel.repair.vocabulary import replacements, strengthenings
+from memmodel.repair.weakening.needed import wrong_under
 from memmodel.solve.kept_queries import KeptQueries
 from memmodel.why.records import Reason
 
@@ -58,6 +59,7 @@ class Repair:
     """Changes after which the test is right, and the changed text.
 
     `others`: repairs of the same idea. `version`: of PTX, where the changed text needs a newer one than the test.
+    `depends`: readings under which the changed text is wrong, as far as executions at hand show.
     """
 
     changes: Changes
@@ -66,6 +68,7 @@ class Repair:
     new: str
     others: tuple[Changes, ...] = ()
     version: str = ""
+    depends: tuple[str, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -138,7 +141,8 @@ def _as_written(repair: Repair, layout: Laid) -> Repair:
         tuple(replace(edit, what=layout.said(edit.what)) for edit in edits)
         for edits in (repair.changes, *repair.others)
     )
-    return Repair(changes, repair.name, layout.text, layout.back(repair.new), tuple(others), repair.version)
+    new = layout.back(repair.new)
+    return replace(repair, changes=changes, old=layout.text, new=new, others=tuple(others))
 
 
 def _fixed(
@@ -196,6 +200,8 @@ def _fixed(
     if not known:
         reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
     repairs = tuple(_made(name, text, edits, others) for edits, others in by_idea(known, most, text))
+    if not stopped:
+        repairs = tuple(replace(repair, depends=wrong_under(name, repair.new, models, options)) for repair in repairs)
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
 
 

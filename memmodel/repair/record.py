@@ -23,6 +23,7 @@ def _repair(repair: Repair) -> RepairRecord:
         diff=repair.diff(),
         instead=instead,
         version=repair.version,
+        depends_on=repair.depends,
     )
 
 

@@ -9,6 +9,7 @@ from memmodel import api
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.engine import Options
 from memmodel.repair.edits import apply
+from memmodel.repair.fix import fix
 from memmodel.repair.weaken import weaken
 
 READINGS = ROOT / "litmus" / "async" / "readings"
@@ -70,6 +71,19 @@ def test_what_no_reading_needs_is_dropped_without_a_word():
     path = READINGS / "R4-cluster.litmus"
     weaker = weaken(str(path), path.read_text(), (api.load(DEFAULT_MODEL),), Options())
     assert [("as decided" in edit.what) for edit in weaker.changes].count(False) == 3
+
+
+def test_a_repair_says_under_which_readings_it_is_none():
+    """A fence in front of the copy is not next to the write; one behind the write is."""
+    path = READINGS / "R1-no-fence.litmus"
+    fixed = fix(str(path), path.read_text(), (api.load(DEFAULT_MODEL),), Options())
+    assert [repair.depends for repair in fixed.repairs] == [("D2 accessor",), ()]
+    for repair in fixed.repairs:
+        assert api.check(repair.new, "readings/D2-accessor").answer.observation.value == (
+            "sometimes" if repair.depends else "never"
+        )
+    both = (api.load(DEFAULT_MODEL), api.load("readings/D2-accessor"))
+    assert not any(repair.depends for repair in fix(str(path), path.read_text(), both, Options()).repairs)
 
 
 def test_with_another_model_no_reading_is_named():

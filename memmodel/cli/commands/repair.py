@@ -90,6 +90,9 @@ def fix(
             say(f"repair {number}, cost {repair.cost:g}{version}:")
             for edit in repair.changes:
                 say(f"  {edit.what}")
+            if repair.depends:
+                numbers = " and ".join(dict.fromkeys(reading.split()[0] for reading in repair.depends))
+                say(f"  depends on {numbers}: wrong under {' and '.join(repair.depends)}")
             for other in repair.instead:
                 say(f"  or with {' and '.join(other)}")
             say(repair.diff().rstrip("\n"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from memmodel import engine
 from memmodel.answer import Answer, Observation
@@ -21,6 +22,7 @@ from memmodel.repair.edits import Edit, apply
 from memmodel.repair.judge import parse
 from memmodel.report.open_decisions import readings_with_less, readings_with_more
 from memmodel.report.report import Report
+from memmodel.why.limited import limited
 
 
 def with_readings(
@@ -41,6 +43,15 @@ def with_readings(
     alone = [mine | right.lost(one) & lost for mine, one in zip(alone, ones, strict=True)]
     together = (more | lost).difference(*alone)
     return tuple(_worded(edit, mine | together) for edit, mine in zip(changes, alone, strict=True))
+
+
+def wrong_under(name: str, text: str, models: Sequence[Model], options: Options) -> tuple[str, ...]:
+    """The readings under which a text that is right is not, as far as the executions at hand show; none if other models
+    than the default were asked."""
+    if len(models) != 1 or models[0].name != DEFAULT_MODEL:
+        return ()
+    none: frozenset[str] = frozenset()
+    return tuple(sorted(limited(partial(_some, readings_with_more, name, text, models[0], options), none)))
 
 
 def _some(
