@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
     from memmodel.search.edits.edited import WhatDiffers
 
+PROVED = "each axiom and each finding that is compared is one expression in both, by the laws of sets and relations"
+
 _LISTED = 5
 """Shipped tests that are named; the others are counted."""
 
@@ -71,6 +73,9 @@ def _say(found: WhatDiffers, names: tuple[str, str], show: int, *, fenced: bool)
         more = f" and {count - _LISTED} more" if count > _LISTED else ""
         tests = "1 shipped test" if count == 1 else f"{count} shipped tests"
         say(f"they differ on {tests}: {', '.join(found.differ[:_LISTED])}{more}")
+    if found.identical:
+        say(f"no difference between {names[0]} and {names[1]}, in any program: {PROVED}")
+        return
     differ = found.results or found.differ
     verdict = f"{names[0]} and {names[1]} differ" if differ else f"no difference between {names[0]} and {names[1]}"
     left = f"; not tried: {'; '.join(found.left)}" if found.left else ""
@@ -83,7 +88,7 @@ def _record(found: WhatDiffers, names: tuple[str, str]) -> dict[str, object]:
         "second": names[1],
         "results": found.results,
         "shipped_tests": found.differ,
-        "tried": found.reach(),
+        "tried": PROVED if found.identical else found.reach(),
         "complete": not found.left,
         "not_tried": found.left,
     }

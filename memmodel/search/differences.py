@@ -68,8 +68,8 @@ class ModelPair:
             verdicts = self._flagger.judge(ready)
             yield from self._outcomes(ready, verdicts)
             yield from self._findings(ready, verdicts)
-        elif ready.wanted is None or ready.wanted:
-            yield from self._outcomes(ready, self._judge.judge(ready, ready.wanted))
+        else:
+            yield from self._outcomes(ready, self._judge.judge(ready))
 
     def _outcomes(self, ready: Ready, verdicts: Judgements) -> Iterator[Difference]:
         for mine, other in ((0, 1), (1, 0)):

@@ -15,10 +15,9 @@ from memmodel.answer import Observation
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InternalError
-from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judging.slices import WorldGrid
 from memmodel.search.sketches import Sketch, seatings
-from memmodel.search.text import Draft, Seats, Spot, asked, draft, used_places, write
+from memmodel.search.text import Draft, Seats, Spot, asked, draft, shows, used_places, write, written
 from memmodel.search.vocabulary import Vocabulary
 
 ENGINES = ("enumerate", "z3")
@@ -58,12 +57,6 @@ class Ready:
             if first.use is None and second.use is None and first.index == second.index:
                 kept &= self._in_order(first, second)
         return kept
-
-    @cached_property
-    def wanted(self) -> set[tuple[int, ...]] | None:
-        """The critical outcomes; None for a draft that is more than loads and stores, all of whose outcomes count."""
-        simple = plain(self.draft, self.vocabulary)
-        return None if simple is None else critical_outcomes(simple)
 
     def _in_order(self, first: Spot, second: Spot) -> int:
         """Two fences side by side: different ones, or the second is none."""
@@ -120,6 +113,20 @@ class Specimen:
     def text(self, question: str, name: str = "found", header: str = "") -> str:
         """The litmus test. `question`: its last line."""
         return write(self.draft, self.vocabulary, self.choice, self.seats, question, name=name, header=header)
+
+    def lacking(self, spot: Spot, key: Sequence[int]) -> str:
+        """The program without one instruction, asking for what is left of an outcome: less what that instruction
+        returns, and less what shows that it wrote."""
+        wrote = written(self.draft, self.vocabulary).get(spot.dimension)
+        register = next(f"P{thread}:r{spot.index}" for thread, body in enumerate(self.draft.threads) if spot in body)
+        terms = [
+            f"{name} == {value}"
+            for name, value in zip(asked(self.draft, self.vocabulary), key, strict=True)
+            if name != register and not (wrote is not None and shows(value, wrote))
+        ]
+        left = " /\\ ".join(terms) or "true"
+        question = f"exists ({left})"
+        return write(self.draft, self.vocabulary, self.choice, self.seats, question, less=spot.dimension)
 
     def smaller(self) -> list[Specimen]:
         """The programs that lack one instruction."""

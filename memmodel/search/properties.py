@@ -8,7 +8,6 @@ Subject     the names of the model that the property is about; it may use no oth
 Compare     inclusion only. `outcomes in M`: every outcome is one under M, if the program raises no flag of this file
             and has no data race. `relaxations`: a weaker program has every outcome and finding of the stronger one.
             `fences`: a program without a fence has no outcome that it does not have with it, or has a data race
-Search      critical: only outcomes are looked at that no interleaving has and that need every instruction
 Accesses    the instructions besides fences that a program has at most
 Vocabulary, Scopes, Spread, Threads, Places, Size: what is searched if nothing else is asked for
 
@@ -40,7 +39,7 @@ from memmodel.source import Source
 
 KINDS = ("invariant", "inclusion", "possible")
 _LINE = re.compile(
-    r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Places|Size)\s+(.+?)\s*(?:\*\))?$",
+    r"^\s*\(?\*?\s*(Kind|Subject|Compare|Accesses|Vocabulary|Scopes|Spread|Threads|Places|Size)\s+(.+?)\s*(?:\*\))?$",
     re.M,
 )
 
@@ -54,7 +53,6 @@ class Property:
     kind: str
     subject: tuple[str, ...]
     compare: str
-    critical: bool
     size: int
     vocabulary: Vocabulary
     scopes: tuple[str, ...]
@@ -107,8 +105,7 @@ def load_property(name: str) -> Property:
         words = replace(words, most=int(heading["Accesses"]))
     subject = tuple(_list(heading.get("Subject", "")))
     compare, size = heading.get("Compare", ""), int(heading.get("Size", "4"))
-    critical = heading.get("Search", "") == "critical"
-    return Property(path.stem, title, kind, subject, compare, critical, size, words, tuple(scopes), source)
+    return Property(path.stem, title, kind, subject, compare, size, words, tuple(scopes), source)
 
 
 def _list(text: str) -> list[str]:
@@ -170,15 +167,12 @@ class PropertyCheck:
             elif it.compare == "relaxations":
                 flags = [[check.name for check in bare.flags]]
         self.models = models
-        self._judge = ModelJudge(models, flags)
+        self._judge = ModelJudge(models, flags, outcomes=it.kind == "inclusion")
 
     def of(self, sketch: Sketch, words: Vocabulary, most: int) -> Iterator[Counterexample]:
         """The programs of one sketch that break the property (that show it, if it says `possible`)."""
         ready = Ready(sketch, words, most)
-        wanted = ready.wanted if self.it.critical else None
-        if wanted is not None and not wanted:
-            return
-        judgements = self._judge.judge(ready, wanted)
+        judgements = self._judge.judge(ready)
         if self.it.kind != "inclusion":
             for name in self.own:
                 worlds = judgements.raised[0].get(name, 0) & ready.worlds

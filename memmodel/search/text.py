@@ -109,8 +109,11 @@ def before(body: Sequence[Spot], at: int, vocabulary: Vocabulary) -> int | None:
     return None
 
 
-def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[list[tuple[str, Spot]]]:
-    """The lines of each thread, each with its spot."""
+def lines_of(
+    it: Draft, vocabulary: Vocabulary, choice: Sequence[int], less: int | None = None
+) -> list[list[tuple[str, Spot]]]:
+    """The lines of each thread, each with its spot. `less`: the choice of an instruction that is left out; the values
+    of the others stay what they are."""
     threads: list[list[tuple[str, Spot]]] = []
     value = 0
     for thread, body in enumerate(it.threads):
@@ -135,7 +138,8 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
                 text = text.format(
                     **holes, v=value_of(ingredient, value), r=f"r{spot.index}", n=spot.index, before=source
                 )
-            lines += [(line, spot) for line in text.split("\n")]
+            if spot.dimension != less:
+                lines += [(line, spot) for line in text.split("\n")]
         threads.append(lines)
     return threads
 
@@ -149,9 +153,24 @@ def reaching(text: str, names: Sequence[str], ctas: Sequence[int | None]) -> tup
     return text, [name if cta is None else f"{name}@cta{cta}" for name, cta in zip(names, ctas, strict=True)]
 
 
+def written(it: Draft, vocabulary: Vocabulary) -> dict[int, int]:
+    """What each write of a draft writes, by the choice that decides its form."""
+    values: dict[int, int] = {}
+    for spot in it.uses:
+        ingredient = vocabulary.accesses[spot.use[0]] if spot.use is not None else None
+        if ingredient is not None and {"w", "u"} & set(ingredient.does):
+            values[spot.dimension] = value_of(ingredient, len(values) + 1)
+    return values
+
+
 def value_of(ingredient: Ingredient, number: int) -> int:
     """What the n-th write writes; each reduction sets a bit of its own."""
     return 8 << number if ingredient.name == "red" else number
+
+
+def shows(value: int, wrote: int) -> bool:
+    """True if a value shows that `wrote` was written: reductions set bits above those of the other writes."""
+    return bool(value & wrote) if wrote >= 8 else value & 7 == wrote
 
 
 def used(use: Use, vocabulary: Vocabulary) -> tuple[Ingredient, list[str]]:
@@ -229,13 +248,14 @@ def write(
     *,
     name: str = "found",
     header: str = "",
+    less: int | None = None,
 ) -> str:
-    """The litmus test of one program. `condition`: its last line."""
+    """The litmus test of one program. `condition`: its last line. `less`: as in `lines_of`."""
     lines = [f"PTX {name}", *([header] if header else []), ""]
     places = [(kind, NAMES[kind][place], count) for (kind, place), count in used_places(it, vocabulary).items()]
     lines += declared(places, [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None], vocabulary)
     for number, (body, at) in enumerate(
-        zip(lines_of(it, vocabulary, choice), places_of(seats, vocabulary), strict=True)
+        zip(lines_of(it, vocabulary, choice, less), places_of(seats, vocabulary), strict=True)
     ):
         cluster = "" if at.cluster is None else f", cluster {at.cluster}"
         warp = "" if at.warp is None else f", warp {at.warp}"

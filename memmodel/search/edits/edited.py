@@ -42,6 +42,7 @@ class WhatDiffers:
     """`differ`: the shipped tests on which the models differ. `covered`: what was tried to its end, in words.
 
     `left`: what was not tried to its end. `bounds`: for each preset, the size up to which all its programs were tried.
+    `identical`: the models were proved equal, so that nothing was tried.
     """
 
     results: list[Record] = field(default_factory=list)
@@ -49,6 +50,7 @@ class WhatDiffers:
     covered: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     bounds: dict[str, int] = field(default_factory=dict)
+    identical: bool = False
     signal: KeyboardInterrupt | None = None
 
     def reach(self) -> str:
@@ -75,6 +77,10 @@ def edited(
     """Look for the smallest programs on which two models differ, for so long; closes the workers."""
     found, until = WhatDiffers(), monotonic() + seconds
     try:
+        report("definitions")
+        found.identical = sides.identical()
+        if found.identical:
+            return found
         report("shipped tests")
         seeds = on_shipped_tests(sides, where, found, _SUITE * seconds)
         report("smaller programs")

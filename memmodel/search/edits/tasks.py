@@ -18,6 +18,7 @@ from memmodel.isa.lower import lower_test
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.search.edits.comparing import ComparedModels
+from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
@@ -56,6 +57,11 @@ class SearchedPair:
             models = (self.old or api.load(self.first), api.load(self.second))
             _COMPARISONS[key] = ComparedModels(models, outcomes=self.outcomes)
         return _COMPARISONS[key]
+
+    def identical(self) -> bool:
+        """True if the models are equal by the laws of sets and relations alone."""
+        comparison = self.comparison()
+        return identical(comparison.models, comparison.flags)
 
     def presets(self) -> list[str]:
         """The presets on whose programs the models can differ."""

@@ -23,6 +23,9 @@ from memmodel.search.programs import Ready
 FEW = 1024
 """Up to so many worlds, candidates are judged side by side."""
 
+_LAST = 3
+"""The last stage: coherence has been chosen."""
+
 LANES = 1 << 13
 """Worlds and candidates that are judged together."""
 
@@ -55,44 +58,44 @@ class Judgements:
 
 
 class ModelJudge:
-    """Models to compare. `flags[m]`: the flags of model m that are looked for."""
+    """Models to compare. `flags[m]`: the flags of model m that are looked for. `outcomes` False: nothing but flags
+    counts, so that executions that raise none are not judged to their end.
+    """
 
-    def __init__(self, models: Sequence[Model], flags: Sequence[Sequence[str]] | None = None) -> None:
-        self.models = models
+    def __init__(
+        self, models: Sequence[Model], flags: Sequence[Sequence[str]] | None = None, *, outcomes: bool = True
+    ) -> None:
+        self.models, self.outcomes = models, outcomes
         self.formulas = ModelSlices(models)
         wanted = flags or [()] * len(models)
         self.stages: list[list[list[Check]]] = []
         for number, (model, names) in enumerate(zip(models, wanted, strict=True)):
-            checks = [*model.axioms, *(check for check in model.flags if check.name in names)]
-            self.stages.append([[c for c in checks if self.formulas.stage(number, c.name) == s] for s in range(4)])
+            flagged = [check for check in model.flags if check.name in names]
+            checks = [*model.axioms, *flagged] if outcomes else [*flagged, *model.axioms]
+            stages = [self.formulas.stage(number, check.name) for check in checks]
+            self.stages.append([[c for c, s in zip(checks, stages, strict=True) if s == n] for n in range(_LAST + 1)])
         self.flagged = any(wanted)
 
-    def judge(self, ready: Ready, wanted: set[Key] | None = None) -> Judgements:
-        """What the models say of a sketch. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
-        return _Judging(self, Readied(ready), wanted).run()
+    def judge(self, ready: Ready) -> Judgements:
+        """What the models say of a sketch. Raises TooLarge."""
+        return _Judging(self, Readied(ready)).run()
 
 
 class _Judging:
-    def __init__(self, judge: ModelJudge, readied: Readied, wanted: set[Key] | None) -> None:
+    def __init__(self, judge: ModelJudge, readied: Readied) -> None:
         self.judge, self.readied = judge, readied
         self.formulas = judge.formulas
-        self.wanted = wanted
         self.full = readied.grid.full
         number = len(judge.models)
         self.found = Judgements([{} for _ in range(number)], [{} for _ in range(number)])
 
     def run(self) -> Judgements:
         for frame in self.readied.frames():
-            self._frame(frame, self.wanted)
+            self._frame(frame)
         return self.found
 
-    def _frame(self, frame: Frame, wanted: set[Key] | None) -> None:
-        candidates: list[Candidate] = []
-        for traces, rf, orders in executions(frame):
-            if wanted is not None:
-                orders = [(co, kept) for co, keys in orders if (kept := [key for key in keys if key in wanted])]
-            if orders:
-                candidates.append((traces, rf, orders))
+    def _frame(self, frame: Frame) -> None:
+        candidates = list(executions(frame))
         if not candidates:
             return
         if self.readied.grid.count <= FEW:
@@ -129,7 +132,7 @@ class _Judging:
                             continue
                         rows = [co >> at * count & (1 << count) - 1 for at in range(count)]
                         self.formulas.choose("co", frame.plain(rows))
-                        self._accept(keys, *self._stage(3, *alive2))
+                        self._accept(keys, *self._stage(_LAST, *alive2))
 
     def _side_by_side(self, frame: Frame, candidates: Sequence[Candidate]) -> None:
         """The candidates of a frame together, as many as there are lanes."""
@@ -175,7 +178,7 @@ class _Judging:
         self.formulas.choose("co", merged([(frame.plain(co), lanes) for co, lanes in rows]))
         left = [sum(fences[choice][0] * lanes for choice, lanes in orders.items())] * len(self.judge.models)
         flags: list[dict[str, int]] | None = None
-        for stage in range(4):
+        for stage in range(_LAST + 1):
             left, flags = self._stage(stage, left, flags)
         alive = union(left)
         for at, lane in enumerate(batch):
@@ -201,6 +204,8 @@ class _Judging:
             for check in stages[stage]:
                 if not left[number]:
                     break
+                if stage == _LAST and not self.judge.outcomes and not check.flag:
+                    left[number] &= union(flags[number].values())
                 fails = self.formulas.fails(number, check.name)
                 holds = fails if check.negated else ~fails
                 if check.flag:
