@@ -1,5 +1,8 @@
 """Repairs of one idea are shown as one, and other ideas are looked for (`repair.searching.ideas`)."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 from helpers.places import ROOT
 
 from memmodel import api
@@ -7,8 +10,11 @@ from memmodel.answer import Budget
 from memmodel.engine import Options
 from memmodel.repair.edits import Edit
 from memmodel.repair.fix import Fixed, fix
+from memmodel.repair.hints import relevant
 from memmodel.repair.searching.ideas import FORMS, by_idea, does_more, has_all, idea
+from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes
+from memmodel.why.records import Reason
 
 LITMUS = ROOT / "litmus"
 
@@ -129,3 +135,26 @@ def test_a_fence_and_a_barrier_that_change_places_are_one_repair() -> None:
     assert len({one.new for one in found.repairs}) == len(found.repairs) == 3
     (moved,) = found.repairs[0].changes
     assert moved.what == "P, line 7: move fence.proxy.async.shared::cta before bar.sync (line 6)"
+
+
+def test_what_is_moved_answers_reasons_of_its_kind() -> None:
+    def answers(name: str, reason: Reason) -> bool:
+        moved = Edit(0, 1, "", f"P0, line 1: {name} is moved", 1.0, (0, 1, "move"))
+        return relevant(moved, frozenset({reason}))
+
+    for name, own, other in (
+        ("fence.acq_rel.gpu", Reason.RELAXED, Reason.NOT_WAITED),
+        ("membar.gl", Reason.NO_FENCE_SC, Reason.NOT_WAITED),
+        ("cp.async.bulk.wait_group", Reason.NOT_WAITED, Reason.RELAXED),
+        ("fence.proxy.async", Reason.NO_PROXY_FENCE, Reason.RELAXED),
+        ("tcgen05.fence::after_thread_sync", Reason.TCGEN05_FENCE, Reason.NOT_WAITED),
+    ):
+        assert answers(name, own) and not answers(name, other), name
+
+
+def test_as_many_forms_of_an_idea_that_cost_the_same_are_tried() -> None:
+    """One of the same cost is shown already once there are so many; a cheaper one is not."""
+    known = SimpleNamespace(ideas=lambda: [[(FENCE,)] * FORMS])
+    fewer = SimpleNamespace(ideas=lambda: [[(FENCE,)] * (FORMS - 1)])
+    assert Trials.shown_already(known, (FENCE,)) and not Trials.shown_already(fewer, (FENCE,))
+    assert not Trials.shown_already(known, (replace(FENCE, cost=0.5),))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from helpers.kernel.samples import entry, launch, module
 
+from memmodel.base.labels import Fence
 from memmodel.cat.load import load_model
+from memmodel.isa.lowered import body_of
 from memmodel.kernel.all_sizes import grids
+from memmodel.kernel.all_sizes.operand_roles import uses_of
 from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.ptx.vocabulary import Scope, Sem
 
 TILE = """
 mov.u32 %r20, %ctaid.x;
@@ -231,3 +238,20 @@ def test_any_trips(body: str, answer: str) -> None:
     read = module("st.shared.u32 [s], 2;\nbar.sync 0;\n" + body if "ld.shared" in body else body)
     verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions(any_trips=True, first=False))
     assert verdict.beyond["any trip count"].startswith(answer)
+
+
+def test_events_of_two_ctas_are_the_same_if_all_that_they_say_is() -> None:
+    fence, other = Fence(Sem.ACQ_REL, Scope.GPU), Fence(Sem.SC, Scope.GPU)
+    event = TraceEvent(0, 3, 7, fence, count=64, generation=1)
+    assert grids._same_event(event, replace(event, thread=5, order=4, time=9))
+    for changed in ({"at": 8}, {"label": other}, {"count": 32}, {"count": None}, {"generation": 2}):
+        assert not grids._same_event(event, replace(event, **changed)), changed
+
+
+def test_roles_of_the_operands_of_atomic_operations_and_barriers() -> None:
+    lines = "atom.global.add.u32 %r20, [%d0], %r0;\nst.global.u32 [%d0], %r0;\nbar.sync %r0, %r21;"
+    body = body_of(entry(module(lines)))
+    roles = [
+        sorted({use.role.name for use in uses_of(does) if use.slots}) for does in body if does.instruction.line >= 0
+    ][-4:-1]
+    assert roles == [["ADDRESS", "COMBINED"], ["PLACE", "VALUE"], ["SETTING"]]

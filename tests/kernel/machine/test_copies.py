@@ -371,3 +371,12 @@ def test_a_mask_that_nobody_knows() -> None:
     body = f"ld.global.u16 %h0, [%d0];\n@%p0 {copy} [%r2], [%d0], 64, [%r4], %h0;"
     verdict = verdict_of(body, ctas=2, cluster=2)
     assert verdict.word == "undecided" and "mask names a CTA" in str(verdict.open)
+
+
+def test_lanes_of_one_instruction_copy_the_same() -> None:
+    """Each lane issues the copy, from one place to another; lanes that copy other bytes there race."""
+    copy = "cp.async.bulk.global.shared::cta.bulk_group [%d0], [{}], 16;\ncp.async.bulk.commit_group;\n"
+    wait = "cp.async.bulk.wait_group 0;"
+    assert {one.rule for one in judged(copy.format("%r2") + wait, threads=2).findings} == {"equal-store-race"}
+    other = "shl.b32 %r20, %r0, 4;\nadd.u32 %r20, %r20, %r2;\n" + copy.format("%r20") + wait
+    assert "data-race" in {one.rule for one in judged(other, threads=2).findings}

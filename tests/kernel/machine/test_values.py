@@ -11,6 +11,8 @@ from helpers.kernel.terms import disagreements
 
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, uniform
+from memmodel.kernel.machine.values.expressions import rowwise
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.terms import Terms
 from memmodel.program.arith import is_comparison, operation
@@ -463,3 +465,16 @@ def test_a_limit_of_the_comparison_is_undecided(
     assert len(verdict.open) == 1 and verdict.open[0].endswith(f"not compared: {reason}")
     if limit != "MOST_TERMS":
         assert rules(other, 32) == {"same-store-race": ""}
+
+
+def test_a_function_of_rows_that_are_alike_in_some_operands() -> None:
+    rows = {"five": uniform(5), "lane": list(range(LANES)), "some": [None, *range(1, LANES)], "unknown": UNKNOWN}
+
+    def result(*names: str) -> list[int | None]:
+        get = rowwise(lambda *values: sum(values), [lambda warp, name=name: rows[name] for name in names])
+        return list(get(None))
+
+    assert result("five", "five") == [10] * LANES
+    assert result("five", "lane") == result("lane", "five") == [5 + lane for lane in range(LANES)]
+    assert result("some", "five") == [None, *(5 + lane for lane in range(1, LANES))]
+    assert result("unknown", "five") == [None] * LANES
