@@ -89,10 +89,17 @@ ARGUED = {
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
     "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
     "write has: none of them is read",
+    "memmodel/isa/mnemonic.py: len(parts) > MAX_PARTS -> (len(parts) >= MAX_PARTS)": "no row has nearly as many words",
+    'memmodel/isa/scalar/floats.py: _ROUNDED_SINCE | {"approx type=f64": Since(20, "2.1")} -> ({"approx type=f64": '
+    'Since(20, "2.1")})': "no target of the table has a PTX before 2.0",
     "memmodel/kernel/all_sizes/period_insertion.py: event.order or 0 -> ((event.order))": "what meets at a barrier has "
     "a place among the events of its thread",
     "memmodel/kernel/order/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event has "
     "one in each of its pairs: only what a graph costs differs",
+    "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",
+    "memmodel/repair/searching/search.py: not self.best and HANG in self.before.findings -> ((not self.best))": "the "
+    "reasons that a number answers are those of hangs",
+    "memmodel/repair/searching/sets.py: pending and len(seen) < MOST_SEEN -> ((pending))": "how many sets are tried",
 }
 """`FILE: OLD -> NEW` of a survivor: why the program does the same with it."""
 

@@ -171,8 +171,6 @@ def judged(text: str, folder: Path) -> Compared:
                 return Compared("explained", why)
         if theirs == "hang" and not one_cta(text) and re.search(BARRIER, text):
             return Compared("explained", "the end of a thread of the kernel is an exit")
-        if theirs == "hang" and "bar.warp.sync" in text:
-            return Compared("explained", "the end of a lane of the kernel is an exit, and no lane waits for it")
         if theirs == "undefined" and not one_cta(text) and re.search(r"\bexit;", text):
             return Compared("explained", "what is emitted keeps all CTAs until the last one ends")
     return Compared(answer, said)
