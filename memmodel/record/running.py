@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -27,27 +27,35 @@ def run_watched(command: Sequence[str], library: Path, folder: Path) -> int:
     preloaded = os.environ.get(PRELOADED, "")
     words = f"{library}:{preloaded}" if preloaded else str(library)
     environment = {**os.environ, PRELOADED: words, FOLDER: str(folder)}
-    with _handing_on() as processes:
+    with _handing_on() as hand_on_to:
         try:
             program = subprocess.Popen(command, env=environment, close_fds=False)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise InputError(f"{command[0]}: cannot be started: {why}") from error
-        processes.append(program)
+        hand_on_to(program)
         code = program.wait()
     return 128 - code if code < 0 else code
 
 
 @contextmanager
-def _handing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Inside the block, signals are for the program that is put into the list."""
-    processes: list[subprocess.Popen[bytes]] = []
+def _handing_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Inside the block, signals are for the program that is named: also those that come while it is being started."""
+    programs: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if number in HANDED_ON:
-            for process in processes:
-                with suppress(OSError):
-                    process.send_signal(number)
+        if number in HANDED_ON and programs:
+            with suppress(OSError):
+                programs[0].send_signal(number)
+        elif number in HANDED_ON:
+            early.append(number)
+
+    def hand_on_to(program: subprocess.Popen[bytes]) -> None:
+        programs.append(program)
+        for number in early:
+            with suppress(OSError):
+                program.send_signal(number)
 
     before = {number: signal.getsignal(number) for number in (*FROM_TERMINAL, *HANDED_ON)}
     try:
@@ -55,7 +63,7 @@ def _handing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
             if old is not signal.SIG_IGN:  # what is ignored stays so, here and in the program
                 with suppress(ValueError):  # not the main thread: nothing arrives here
                     signal.signal(number, handle)
-        yield processes
+        yield hand_on_to
     finally:
         for number, old in before.items():
             with suppress(TypeError, ValueError):

@@ -49,7 +49,7 @@ class WithProgram(click.Command):
 @one_model_option
 @guarded
 def record(output: str, check: bool, jobs: int, timeout: float | None, short: bool, model: str) -> int:
-    """Run a program, and write down each kernel that it launches, with its launch.
+    """Write down the launches that a program makes.
 
     It runs as it would without. Exit code: that of the program; if that is 0, 3 where nothing was recorded, or not all.
     With --check, that of the verdicts comes first.

@@ -196,8 +196,10 @@ def mutation_table(
                 progress(f"line {result.mutation.instruction.line}")
         if together and len(results) == len(changes):
             removed = [results[number] for number, change in enumerate(changes) if change.what == REMOVED]
+            removed = [result for result in removed if result.noticed is not Noticed.UNREACHED]
             table.minimum = minimum_set(
                 entry,
+                [result.mutation for result in removed],
                 [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
                 work.unnoticed,
             )

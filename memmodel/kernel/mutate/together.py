@@ -1,9 +1,9 @@
-"""The least synchronization that a kernel needs, of what it has: which needless instructions can go together.
+"""The least synchronization that a kernel needs, of what it has: which instructions can go together.
 
-In: the kernel, the instructions whose removal alone is not noticed. Out: `MinimumSet`. Settled here: what is needed as
-long as all else stands is needed with less as well, since leaving synchronization out only takes order away. So the set
-is the least one if all needless instructions can go at once; else they are left out one after the other, and another
-order might leave fewer.
+In: the kernel, the removals, those of them that are not noticed alone. Out: `MinimumSet`. Settled here: all needless
+instructions are left out at once, or else one after the other in the order of the text; then every other one is tried
+beside them, until none of what is left can go by itself. An arrive is needed as long as somebody waits for it, and not
+any more beside the wait. Another order of trying may leave fewer.
 """
 
 from __future__ import annotations
@@ -17,35 +17,46 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 @dataclass(frozen=True, slots=True)
 class MinimumSet:
-    """`dropped`: can go together; `kept`: needless alone, but not beside those. `exact`: no smaller set is right."""
+    """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those."""
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
-    exact: bool
 
 
 def minimum_set(
-    entry: PtxFunction, needless: Sequence[Mutation], unnoticed: Callable[[PtxFunction], bool]
+    entry: PtxFunction,
+    removals: Sequence[Mutation],
+    needless: Sequence[Mutation],
+    unnoticed: Callable[[PtxFunction], bool],
 ) -> MinimumSet:
-    """Which of the removals can be made together. `unnoticed`: judges a changed kernel; True if it shows nothing new.
+    """Which of the removals can be made together. `needless`: those that are not noticed alone. `unnoticed`: judges a
+    changed kernel; True if it shows nothing new.
 
     Raises what `unnoticed` raises, such as BudgetSpent.
     """
-    if not needless:
-        return MinimumSet((), (), exact=True)
-    every = _without(entry, needless)
-    if unnoticed(every):
-        return MinimumSet(tuple(change.instruction for change in needless), (), exact=True)
     dropped: list[Mutation] = []
-    kept: list[PtxInstruction] = []
-    for change in needless:
-        if unnoticed(_without(entry, [*dropped, change])):
+    if needless and unnoticed(_without(entry, needless)):
+        dropped += needless
+    else:
+        _drop(entry, needless, dropped, unnoticed)
+    while dropped and _drop(entry, removals, dropped, unnoticed):
+        pass
+    gone = sorted((change.instruction for change in dropped), key=lambda instruction: instruction.number)
+    return MinimumSet(tuple(gone), tuple(change.instruction for change in needless if change not in dropped))
+
+
+def _drop(
+    entry: PtxFunction,
+    changes: Sequence[Mutation],
+    dropped: list[Mutation],
+    unnoticed: Callable[[PtxFunction], bool],
+) -> bool:
+    """Add each change that is not noticed beside the others; True if there is one."""
+    before = len(dropped)
+    for change in changes:
+        if change not in dropped and unnoticed(_without(entry, [*dropped, change])):
             dropped.append(change)
-        else:
-            kept.append(change.instruction)
-    # One that is kept beside all others but itself: each of two is needless because of the other, and one has to stay.
-    exact = len(kept) == 1
-    return MinimumSet(tuple(change.instruction for change in dropped), tuple(kept), exact)
+    return len(dropped) > before
 
 
 def _without(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:

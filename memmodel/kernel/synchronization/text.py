@@ -34,14 +34,10 @@ def minimum_lines(minimum: MinimumSet | None) -> list[str]:
     """What can be left out at once."""
     if minimum is None or not (minimum.dropped or minimum.kept):
         return []
-    if not minimum.dropped:
-        return ["least set: all of it"]
-    which = _listed(minimum.dropped)
-    can = "can go" if len(minimum.dropped) == 1 else "can go together"
-    bound = "no smaller set is right for this launch" if minimum.exact else "another choice may leave fewer"
-    text = [f"least set: without {which}, which {can}; {bound}"]
+    can, beside = ("can go", "it") if len(minimum.dropped) == 1 else ("can go together", "these")
+    text = [f"{can}: {_listed(minimum.dropped)}; beside {beside}, nothing else can"]
     if minimum.kept:
-        text.append(f"  needless alone, but not beside these: {_listed(minimum.kept)}")
+        text.append(f"  needless alone, but not beside {beside}: {_listed(minimum.kept)}")
     return text
 
 
@@ -72,7 +68,6 @@ def report_record(report: SynchronizationReport) -> dict[str, Any]:
         else {
             "dropped": [instruction.line for instruction in minimum.dropped],
             "kept": [instruction.line for instruction in minimum.kept],
-            "exact": minimum.exact,
         },
     }
 
