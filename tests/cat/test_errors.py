@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.examples import share
 from helpers.patience import processor_seconds
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,7 +183,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", share(HOSTILE, 2))
 def test_hostile_text_is_refused_in_bounded_time(name: str) -> None:
     with processor_seconds(5):
         message = refusal(HOSTILE[name])

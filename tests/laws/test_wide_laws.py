@@ -11,7 +11,7 @@ import re
 
 import pytest
 from helpers.agreement import BOUND, agree, lowered
-from helpers.examples import examples
+from helpers.examples import examples, share
 from helpers.strategies.kinds import KINDS, kinds
 from helpers.strategies.programs import judged
 from helpers.strategies.wide import THEMES, Program, fillings, programs
@@ -57,7 +57,7 @@ FEWER = (
 )
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", share(THEMES, 2))
 @examples(3)
 @given(data=st.data())
 def test_engines_agree(theme: str, data: st.DataObject) -> None:

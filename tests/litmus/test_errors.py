@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from helpers.examples import TIMES, generator
+from helpers.examples import TIMES, generator, share
 from helpers.patience import processor_seconds
 
 from memmodel.errors import InputError
@@ -290,8 +290,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_input_is_refused_at_once(text: str) -> None:
+@pytest.mark.parametrize("name", share(HOSTILE, 2))
+def test_hostile_input_is_refused_at_once(name: str) -> None:
+    text = HOSTILE[name]
     with processor_seconds(5):
         with pytest.raises(InputError) as caught:
             parse_litmus(Source("t.litmus", text))

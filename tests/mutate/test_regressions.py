@@ -141,7 +141,7 @@ exists (true)
 def test_the_command_writes_a_suite_that_both_models_pass(tmp_path: Path) -> None:
     path, folder = weaker(tmp_path), str(tmp_path / "regressions")
     words = ["diff", "ptx-6.0", path, "--search", "6", "--vocabulary", "ld.relaxed,st.relaxed,fence.acq_rel"]
-    words += ["--scopes", "gpu", "--threads", "2", "--show", "0", "--jobs", "1", "--regressions", folder]
+    words += ["--scopes", "gpu", "--threads", "2", "--show", "0", "--by", "solving", "--regressions", folder]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1, result.output
     assert "no program that was found shows synchronizes (my.cat:52): without `sync_fence`" in result.output

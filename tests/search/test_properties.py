@@ -42,7 +42,7 @@ def search(one: Broken, model: str, every: list[Sketch]) -> list[tuple[Sketch, C
     return found
 
 
-@pytest.mark.parametrize("one", share(BROKEN, 3), ids=lambda one: one.property)
+@pytest.mark.parametrize("one", share(BROKEN, 5), ids=lambda one: one.property)
 def test_a_broken_copy_shows(one: Broken, tmp_path: Path) -> None:
     every = programs(one, words_of(one))
     bad = search(one, write_broken(one, tmp_path), every)

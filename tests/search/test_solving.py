@@ -166,7 +166,7 @@ def smallest(task: SolvingTask | DifferenceTask) -> int | None:
     return min((int(record["size"]) for record in results), default=None)
 
 
-@pytest.mark.parametrize("name", share(EDITS, 3))
+@pytest.mark.parametrize("name", share(EDITS, 4))
 def test_solving_finds_what_listing_finds(name: str, tmp_path: Path) -> None:
     it = EDITS[name]
     searched: Vocabulary = vocabulary(it.words.split(","), it.scopes, it.threads, it.places, it.spread)
