@@ -110,12 +110,18 @@ def repair_lines(repairs: KernelRepairs) -> list[str]:
             text.append(f"nearest to it: {len(repair.left)} of {count} findings are left:")
         else:
             all_ = f"all {count} findings are" if count > 1 else "the finding is"
-            then = CLEAN_FOR.get(repair.after.word, repair.after.word)
-            text.append(f"repair {number}: {all_} gone, and the verdict is: {then}")
+            text.append(f"repair {number}: {all_} gone, and the verdict is: {_verdict_in_words(repair.after)}")
         text += [f"  line {edit.line}: {edit.what}" for edit in repair.edits]
         text += [f"  {possible}" for possible in [depends_line(repair.after)] if possible]
         text += repair.diff.rstrip("\n").split("\n")
     return text
+
+
+def _verdict_in_words(verdict: KernelVerdict) -> str:
+    """The word, with what it is limited to, or why nothing was decided."""
+    if verdict.word != "undecided":
+        return CLEAN_FOR.get(verdict.word, verdict.word)
+    return f"undecided: {verdict.open[0]}" if verdict.open else "undecided, since the launch was guessed in part"
 
 
 def headline(verdict: KernelVerdict) -> str:

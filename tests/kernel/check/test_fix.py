@@ -15,6 +15,7 @@ from memmodel.cat.load import load_model
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.output.text import repair_lines
+from memmodel.kernel.question.requests import LaunchWords
 from memmodel.kernel.repair.edits import PtxEdit, apart, inline, laid, original
 from memmodel.ptx.module.reader import parse_module
 from memmodel.repair.edits import diff
@@ -170,6 +171,17 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-P", "-m", "memmodel", "kernel", *words], capture_output=True, text=True, check=False
     )
+
+
+def test_a_buffer_that_is_handed_back_needs_half_a_fence() -> None:
+    """The consumer only reads it: a release of its reads alone is the cheapest fence (PTX 9.4). A repair of a launch
+    that was guessed says so.
+    """
+    few = LaunchWords(block=(64, 1, 1), values={"2": "2"})
+    repairs = fix_kernel(ROOT / "docs" / "gallery" / "reload-without-fence.ptx", words=few, most=1)
+    half = "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster after ld.shared.f32"
+    assert half in [change.what for change in repairs.shown[0].edits]
+    assert "the verdict is: undecided, since the launch was guessed in part" in "\n".join(repair_lines(repairs))
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:
