@@ -77,6 +77,17 @@ def gathered(name: str, kind: type[Any], *options: Decorator[Any]) -> Decorator[
     return decorate
 
 
+class WithWordsBehind(click.Command):
+    """A command that takes the words behind `--` as they are, as the parameter `behind`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in Command."""
+        at = args.index("--") if "--" in args else len(args)
+        left = super().parse_args(ctx, args[:at])
+        ctx.params["behind"] = tuple(args[at + 1 :])
+        return left
+
+
 def model_option(*, multiple: bool = False, default: str | None = None, help: str) -> Decorator[Any]:
     """--model, which the shell completes."""
     return click.option(

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from helpers.patience import PATIENCE
 
 from memmodel.cli.app import app
-from memmodel.cli.kernels import KernelRun
+from memmodel.cli.kernels.several import KernelRun
 from memmodel.errors import InputError
 from memmodel.record import library
 

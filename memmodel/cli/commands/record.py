@@ -14,25 +14,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
-from memmodel.cli.kernels import run_kernel
-from memmodel.cli.options import Seconds, one_model_option
+from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.kernels.several import run_kernel, say_run
+from memmodel.cli.options import Seconds, WithWordsBehind, one_model_option
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
     from memmodel.record.kernels import RecordedKernels
 
-PROGRAM = "memmodel.program"
 FOLDER = "memmodel-record"
 
 
-class WithProgram(click.Command):
+class WithProgram(WithWordsBehind):
     """A command whose words behind `--` are a program and its arguments."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else len(args)
-        ctx.meta[PROGRAM] = args[at + 1 :]
-        return super().parse_args(ctx, args[:at])
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "-- PROGRAM [ARGS]..."]
@@ -48,7 +42,9 @@ class WithProgram(click.Command):
 @click.option("--short", is_flag=True, help="One line about each verdict.")
 @one_model_option
 @guarded
-def record(output: str, check: bool, jobs: int, timeout: float | None, short: bool, model: str) -> int:
+def record(
+    output: str, check: bool, jobs: int, timeout: float | None, short: bool, model: str, behind: tuple[str, ...]
+) -> int:
     """Write down the launches that a program makes.
 
     It runs as it would without. Exit code: that of the program; if that is 0, 3 where nothing was recorded, or not all.
@@ -59,8 +55,7 @@ def record(output: str, check: bool, jobs: int, timeout: float | None, short: bo
     from memmodel.record.lines import read_recording
     from memmodel.record.running import run_watched
 
-    command = click.get_current_context().meta[PROGRAM]
-    if not command:
+    if not behind:
         raise InputError("no program is given", hint="memmodel record -- ./program arguments")
     folder = Path(output)
     try:
@@ -69,14 +64,14 @@ def record(output: str, check: bool, jobs: int, timeout: float | None, short: bo
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from error
     with raw:
-        ended = run_watched(command, built(Path(raw.name)), Path(raw.name))
+        ended = run_watched(behind, built(Path(raw.name)), Path(raw.name))
         kernels = write_kernels(read_recording(Path(raw.name)), folder)
     code = _summary(kernels, output)
     if check:
         options = ["--model", model, *(("--timeout", str(timeout)) if timeout else ()), *(["--short"] if short else ())]
         code = worst((code, _verdicts(kernels, options, jobs)))
     if ended:
-        complain(f"{command[0]} ended with exit code {ended}")
+        complain(f"{behind[0]} ended with exit code {ended}")
     return ended if code == Exit.AS_EXPECTED or (ended and not check) else code
 
 
@@ -102,13 +97,6 @@ def _summary(kernels: RecordedKernels, output: str) -> Exit:
 
 def _verdicts(kernels: RecordedKernels, options: list[str], jobs: int) -> Exit:
     """Judge each launch in a process of its own, and print what it says."""
-    codes = []
     with ThreadPoolExecutor(jobs) as pool:
         runs = [pool.submit(run_kernel, [*options, *item.words]) for item in kernels.launches]
-        for future in runs:
-            run = future.result()
-            give(run.text)
-            if run.errors.strip():
-                complain(run.errors.rstrip("\n"))
-            codes.append(Exit(run.code) if run.code in set(Exit) else Exit.INTERNAL)
-    return worst(codes)
+        return worst([say_run(run.result()) for run in runs])

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memmodel.cli.exits import Exit, complain, give, worst, write_json
 from memmodel.errors import InputError
 from memmodel.source import STANDARD_INPUT
+
+if TYPE_CHECKING:
+    from memmodel.cli.kernels.request import KernelRequest
 
 OUTPUTS = ("json_out", "sarif_out", "write_baseline")
 APART = ("files", "entries", "jobs", *OUTPUTS)
@@ -37,31 +40,23 @@ class KernelRun:
     errors: str
 
 
-def judge_all(
-    context: click.Context, files: Sequence[str], entries: Sequence[str], jobs: int, compiler: Sequence[str]
-) -> Exit:
-    """Judge every entry of every file. Raises InputError."""
-    if STANDARD_INPUT in files:
+def judge_all(context: click.Context, asked: KernelRequest) -> Exit:
+    """Judge every entry of every file. `context`: of the command as it was typed. Raises InputError."""
+    if STANDARD_INPUT in asked.files:
         raise InputError("standard input is one kernel, and several are asked for")
     options = list(_options(context))
-    asked = list(product(files, entries or (None,)))
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+    kernels = list(product(asked.files, asked.entries or (None,)))
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(asked.jobs) as pool:
         wanted = [name for name in OUTPUTS if context.params[name]]
-        outputs = [[(name, f"{folder}/{name}{number}") for name in wanted] for number in range(len(asked))]
-        judged = [
-            pool.submit(_run, options, file, entry, compiler, paths)
-            for (file, entry), paths in zip(asked, outputs, strict=True)
+        outputs = [[(name, f"{folder}/{name}{number}") for name in wanted] for number in range(len(kernels))]
+        runs = [
+            pool.submit(_run, options, file, entry, asked.behind, paths)
+            for (file, entry), paths in zip(kernels, outputs, strict=True)
         ]
-        codes = []
-        for future in judged:
-            run = future.result()
-            if "-" not in (context.params["json_out"], context.params["sarif_out"]):
-                give(run.text)
-            if run.errors.strip():
-                complain(run.errors.rstrip("\n"))
-            codes.append(Exit(run.code) if run.code in set(Exit) else Exit.INTERNAL)
+        quiet = "-" in (asked.json_out, asked.sarif_out)
+        codes = [say_run(run.result(), quiet=quiet) for run in runs]
         for name in wanted:
-            written = [Path(folder, f"{name}{number}") for number in range(len(asked))]
+            written = [Path(folder, f"{name}{number}") for number in range(len(kernels))]
             data = [json.loads(path.read_text(encoding="utf-8")) for path in written if path.exists()]
             write_json(context.params[name], _joined(name, data))
     return worst(codes)
@@ -81,6 +76,15 @@ def run_kernel(words: Sequence[str]) -> KernelRun:
     command = [sys.executable, "-m", "memmodel", "kernel", *words]
     done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     return KernelRun(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+
+def say_run(run: KernelRun, *, quiet: bool = False) -> Exit:
+    """Print what a process said, or only its errors if `quiet`; its exit code."""
+    if not quiet:
+        give(run.text)
+    if run.errors.strip():
+        complain(run.errors.rstrip("\n"))
+    return Exit(run.code) if run.code in set(Exit) else Exit.INTERNAL
 
 
 def _options(context: click.Context) -> Iterator[str]:

@@ -11,30 +11,11 @@ from memmodel.cli.exits import Exit, say, write_json
 from memmodel.cli.terminal import ticker
 
 if TYPE_CHECKING:
-    from memmodel.answer import Budget
-    from memmodel.kernel.question import LaunchWords
+    from memmodel.cli.kernels.request import KernelRequest
 
 
-def show_sweep(
-    file: str,
-    launch: str | None,
-    words: LaunchWords,
-    compiler: tuple[str, ...],
-    entry: str | None,
-    model: str,
-    family: str,
-    schedules: int,
-    assumed: tuple[str, ...],
-    jobs: int,
-    budget: Budget,
-    json_out: str | None,
-    baseline: str | None,
-    *,
-    unwritten: bool,
-) -> Exit:
-    """Judge every launch of a family. `budget`: of all together. Exit code: that of the worst verdict; 3 if launches
-    are left.
-    """
+def show_sweep(asked: KernelRequest, family: str) -> Exit:
+    """Judge every launch of a family. Exit code: that of the worst verdict; 3 if launches are left."""
     from memmodel.kernel.sweep.axes import axes
     from memmodel.kernel.sweep.output import sweep_lines, sweep_record
     from memmodel.kernel.sweep.sweeping import sweep_kernel
@@ -49,14 +30,15 @@ def show_sweep(
             shown = done
 
         result = sweep_kernel(
-            file, family, launch, entry=entry, words=words, compiler=compiler, model=model, schedules=schedules,
-            assume_pure=assumed, unwritten=unwritten, budget=budget, jobs=jobs, baseline=baseline, progress=progress,
+            asked.file, family, asked.launch, entry=asked.entry, words=asked.words(), compiler=asked.behind,
+            model=asked.whole_model, schedules=asked.schedules, assume_pure=asked.assume_pure,
+            unwritten=asked.unwritten, budget=asked.cost(), jobs=asked.jobs, baseline=asked.baseline,
+            progress=progress,
         )  # fmt: skip
-        tick.hide()
-    if json_out != "-":
+    if asked.json_out != "-":
         say("\n".join(sweep_lines(result)))
-    if json_out:
-        write_json(json_out, sweep_record(result))
+    if asked.json_out:
+        write_json(asked.json_out, sweep_record(result))
     if result.signal is not None:
         raise result.signal
     codes = {

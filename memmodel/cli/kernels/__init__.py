@@ -1,0 +1,1 @@
+"""What the command `kernel` does with its options: one file for each kind of question."""

@@ -1,0 +1,143 @@
+"""The options of `memmodel kernel`, and what they mean.
+
+In: what was typed. Out: `KernelRequest`. Settled here: which options do not go together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memmodel.base.resources import JOINED
+from memmodel.cli.options import parse_budget
+from memmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from memmodel.answer import Budget
+    from memmodel.kernel.question import LaunchWords
+
+SECONDS = 600.0
+"""For one verdict, unless --timeout says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRequest:
+    """What was asked, option by option. `behind`: the words behind `--`, options of the compiler."""
+
+    files: tuple[str, ...]
+    launch: str | None
+    grid: str | None
+    block: str | None
+    cluster: str | None
+    dynamic_shared: int | None
+    values: tuple[str, ...]
+    entries: tuple[str, ...]
+    model: str
+    assume: str | None
+    cta: tuple[str, ...]
+    readings: bool
+    schedules: int
+    assume_pure: tuple[str, ...]
+    any_grid: bool
+    any_trips: bool
+    family: str | None
+    unwritten: bool
+    mutate: bool
+    annotate: bool
+    page: str | None
+    fix: bool
+    jobs: int
+    json_out: str | None
+    sarif_out: str | None
+    litmus: str | None
+    statistics: bool
+    budget: str | None
+    timeout: float | None
+    memory: str | None
+    include: tuple[str, ...]
+    short: bool
+    baseline: str | None
+    write_baseline: str | None
+    init_launch: bool
+    launch_schema: bool
+    behind: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """The only file."""
+        return self.files[0]
+
+    @property
+    def entry(self) -> str | None:
+        """The only entry that was named."""
+        return next(iter(self.entries), None)
+
+    @property
+    def whole_model(self) -> str:
+        """The model with the readings of --assume."""
+        return self.model if self.assume is None else JOINED.join((self.model, *self.assume.split(",")))
+
+    @property
+    def several(self) -> bool:
+        """True if several kernels are to be judged."""
+        return len(self.files) > 1 or len(self.entries) > 1
+
+    @property
+    def synchronization_report(self) -> bool:
+        """True if mutants are to show what each synchronization is for."""
+        return self.annotate or self.page is not None
+
+    @property
+    def of_mutants(self) -> bool:
+        """True if the question is about the mutants of the kernel."""
+        return self.mutate or self.synchronization_report
+
+    def cost(self) -> Budget:
+        """What all that is asked of one kernel may cost together. Raises InputError."""
+        return parse_budget(self.budget, self.timeout or SECONDS, self.memory)
+
+    def ctas(self) -> list[tuple[int, int, int]]:
+        """The CTAs to look at. Raises InputError."""
+        return [_index(text) for text in self.cta]
+
+    def words(self) -> LaunchWords:
+        """What the options say of a launch. Raises InputError."""
+        from memmodel.kernel.question import LaunchWords
+        from memmodel.kernel.question.requests import dimensions
+
+        sizes = {"grid": self.grid, "block": self.block, "cluster": self.cluster}
+        read = {name: None if text is None else dimensions(text, f"--{name}") for name, text in sizes.items()}
+        values = {}
+        for text in self.values:
+            name, equals, value = text.partition("=")
+            if not (name and equals and value):
+                raise InputError(f"--set {name[:40]}: not a parameter and its value", hint="such as --set n=512")
+            values[name] = value
+        return LaunchWords(read["grid"], read["block"], read["cluster"], self.dynamic_shared, values)
+
+    def refuse_what_does_not_go_together(self) -> None:
+        """Raises InputError for options that ask for different things."""
+        about_the_launch = bool(self.readings or self.litmus or self.any_grid or self.any_trips)
+        if (self.fix or self.of_mutants) and (self.short or self.write_baseline):
+            raise InputError("--short and --write-baseline do not go with --fix, --mutate, --annotate and --report")
+        if self.mutate and self.synchronization_report:
+            raise InputError("--mutate does not go with --annotate and --report, which say what the mutants show")
+        if self.family is not None and (
+            self.cta or self.fix or self.of_mutants or self.short or self.sarif_out or about_the_launch
+        ):
+            raise InputError(
+                "--sweep goes with --json, --jobs and options of the launch, and not with questions about one"
+            )
+        if self.fix and (self.of_mutants or about_the_launch):
+            raise InputError(
+                "--fix goes with --json and --sarif, not with --mutate, --report, --readings, --litmus or --any-…"
+            )
+
+
+def _index(text: str) -> tuple[int, int, int]:
+    """`1`, `1,0` or `1,0,2`. Raises InputError."""
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part) < 11 for part in parts):
+        raise InputError(f"--cta {text[:40]}: not the index of a CTA", hint="such as 1,0,0")
+    x, y, z = [*(int(part) for part in parts), 0, 0][:3]
+    return x, y, z
