@@ -18,7 +18,7 @@ from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.all_sizes.access_kinds import changes_memory, in_shared, mapped, step_of, tiles
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
 from memmodel.kernel.all_sizes.drift import INTEGER, STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts, Leaves
-from memmodel.kernel.all_sizes.loops import LoopText
+from memmodel.kernel.all_sizes.loops import LoopText, unseen
 from memmodel.kernel.all_sizes.operand_roles import OperandRole, OperandUse, slots_in, uses_of
 from memmodel.kernel.all_sizes.parameters import PARAMETERS, ParamPart, address_taken, parts_of, widths
 from memmodel.kernel.flow.detours import Detour
@@ -111,7 +111,7 @@ class FollowedRounds(Follower):
         self.wandering: dict[Block, PtxInstruction] = {}
         self.placed: dict[Block, Counter[Moved]] = {}
         self.cells = DriftCells()
-        self._loops, self._param = loops, param
+        self._loops, self._param, self._unseen = loops, param, unseen(entry, loops)
         self._carried = frozenset(slot for loop in loops.values() for slot in loop.live.intersection(loop.slots))
         self._before, self._stretches = before or {}, stretches or {}
         self._strict = stretches is not None
@@ -358,7 +358,7 @@ class FollowedRounds(Follower):
         slot, instruction = code.guard, code.instruction
         assert slot is not None
         if self._moving(warp, (slot,)) and self._touches(warp, slot, lanes):
-            if self._strict:
+            if self._strict and instruction.number not in self._unseen:
                 raise Refused(f"whether {instruction.opcode} is carried out", instruction.span)
             if code.does.jumps:
                 self.leaves[instruction.number] = instruction

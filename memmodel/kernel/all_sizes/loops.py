@@ -124,29 +124,11 @@ def depending(entry: PtxFunction, loops: Mapping[int, LoopText], without: Iterab
     return deciding
 
 
-def guarded_by_parameters(entry: PtxFunction, loops: Mapping[int, LoopText]) -> list[LoweredInstruction]:
-    """The instructions that are executed or not, and branches that are taken or not, as parameters say; other than by
-    comparing them with what is in memory.
-    """
-    body = body_of(entry)
-    if not any(does.instruction.guard is not None for does in body):
-        return []
-    varying = Names()
-    for does in body:
-        if parts_of(does):
-            varying |= set(does.writes)
-    before = -1
-    while len(varying) > before:
-        before = len(varying)
-        for does in body:
-            if not varying.isdisjoint(does.reads) and does.without_effect:
-                varying |= set(does.writes)
-    jumps = {at for loop in loops.values() for at in loop.inside}
-    return [
-        does
-        for at, does in enumerate(body)
-        if does.instruction.guard is not None and does.instruction.guard.slot in varying and at not in jumps
-    ]
+def unseen(entry: PtxFunction, loops: Mapping[int, LoopText]) -> frozenset[int]:
+    """The instructions of loops that only compute, and of which no result is read afterwards."""
+    body, live = body_of(entry), liveness(entry) if loops else []
+    inside = (loop.inside for loop in loops.values() if _is_unseen(body, loop, live))
+    return frozenset[int]().union(*inside)
 
 
 def _is_unseen(body: Body, loop: LoopText, live: Sequence[set[int]]) -> bool:

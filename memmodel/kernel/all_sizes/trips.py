@@ -8,14 +8,15 @@ decides repeat, so that another period adds nothing new (docs/kernels-theorem.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import lcm
 
 from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.all_sizes.following import FollowedRounds, RoundEnd, Stretch
-from memmodel.kernel.all_sizes.loops import LoopText, depending, guarded_by_parameters, leaving, loops_of
+from memmodel.kernel.all_sizes.larger_numbers import in_every_schedule, reaching
+from memmodel.kernel.all_sizes.loops import LoopText, depending, leaving, loops_of
 from memmodel.kernel.all_sizes.parameters import ParamPart, origin, parameters
 from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion, meetings_of
 from memmodel.kernel.all_sizes.periods import (
@@ -52,12 +53,15 @@ MOST_LENGTH = 64
 
 
 def any_trips(
-    entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] = frozenset()
+    entry: PtxFunction,
+    again: Sequence[Again],
+    equal: frozenset[int] = frozenset(),
+    pointers: Collection[ParamPart] = (),
 ) -> tuple[str, Sequence[LongerLoops]]:
     """`yes: …` or `not shown: …`, and the parameters with which loops may run longer.
 
     `again`: runs the launch, one for each schedule that is judged; none where the run depends on the schedule.
-    `equal`: stores that are no finding because others store the same.
+    `equal`: stores that are no finding because others store the same. `pointers`: the parameters that are addresses.
     """
     body = body_of(entry)
     for does in body:
@@ -70,10 +74,10 @@ def any_trips(
     if loops is None:
         return "not shown: there is a loop with several heads", ()
     if not loops:
-        return f"yes: there is no loop{_guards(entry, loops)}", ()
+        return _any_numbers(entry, loops, pointers, again, equal, "there is no loop"), ()
     open_ = depending(entry, loops)
     if not open_:
-        return f"yes: no trip count depends on a parameter{_guards(entry, loops)}", ()
+        return _any_numbers(entry, loops, pointers, again, equal, "no trip count depends on a parameter"), ()
     why = "" if again else "what it does depends on the schedule"
     shown: list[LongerLoops] = []
     for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if again else ():
@@ -101,20 +105,20 @@ def deciding(entry: PtxFunction) -> list[int]:
     return [] if not loops else list(depending(entry, loops).values())
 
 
-def guarding(entry: PtxFunction) -> list[int]:
-    """The registers that decide outside of loops whether something is executed, and may come from parameters."""
-    guards = (does.instruction.guard for does in guarded_by_parameters(entry, loops_of(entry) or {}))
-    return [guard.slot for guard in guards if guard is not None]
-
-
-def _guards(entry: PtxFunction, loops: Mapping[int, LoopText]) -> str:
-    """That something else than a trip count may depend on parameters, if it does."""
-    guards = guarded_by_parameters(entry, loops)
-    if not guards:
-        return ""
-    lines = ", ".join(str(does.instruction.line) for does in guards[:SHOWN]) + (", …" if len(guards) > SHOWN else "")
-    what = f"lines {lines} are" if len(guards) > 1 else f"line {lines} is"
-    return f"; whether {what} executed depends on a parameter, and that was not asked"
+def _any_numbers(
+    entry: PtxFunction, loops: Mapping[int, LoopText], pointers: Collection[ParamPart], again: Sequence[Again],
+    equal: frozenset[int], what: str,
+) -> str:  # fmt: skip
+    """The answer where no trip count depends on a parameter: whether larger numbers change anything else."""
+    params, shown = reaching(entry, loops, pointers), list[str]()
+    for param in params[:MOST_PARAMETERS]:
+        answer = in_every_schedule(entry, loops, param, again, equal)
+        if isinstance(answer, str):
+            return f"not shown: {what}, but {param} may decide something else: {answer}"
+        shown.append(str(answer))
+    if len(params) > MOST_PARAMETERS:
+        return f"not shown: {what}, but more than {MOST_PARAMETERS} parameters may decide something else"
+    return f"yes: {what}" + (f", and the launch does the same for {' and for '.join(shown)}" if shown else "")
 
 
 def _joined(longer: Sequence[LongerLoops]) -> LongerLoops:

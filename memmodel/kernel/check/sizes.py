@@ -13,8 +13,10 @@ from functools import partial
 
 from memmodel.errors import InputError
 from memmodel.kernel.all_sizes.grids import any_grid
+from memmodel.kernel.all_sizes.larger_numbers import reaching
+from memmodel.kernel.all_sizes.loops import loops_of
 from memmodel.kernel.all_sizes.parameters import ParamPart, parameters
-from memmodel.kernel.all_sizes.trips import any_trips, deciding, guarding
+from memmodel.kernel.all_sizes.trips import any_trips, deciding
 from memmodel.kernel.check.case import Effort, KernelCase
 from memmodel.kernel.check.choices import OpenChoices
 from memmodel.kernel.check.inputs import chosen_ctas
@@ -32,6 +34,9 @@ SPARE = 1_000
 
 FEWEST = 4
 """Parameters that are made smaller."""
+
+POINTER = 8
+"""Bytes of an address."""
 
 RING = 4
 """Stages of a ring, where nothing says how many it has."""
@@ -64,7 +69,7 @@ def other_sizes(
         schedules = [replace(choices.base, last_elected=last) for last in last_elected if decided]
         again = [partial(run_launch, case.module, case.entry, case.launch, schedule) for schedule in schedules]
         try:
-            verdict.beyond[TRIPS], growing = any_trips(case.entry, again, verdict.equal_stores)
+            verdict.beyond[TRIPS], growing = any_trips(case.entry, again, verdict.equal_stores, _pointers(case))
             steps = {growth.param: (growth.step, growth.length) for growth in growing}
         except Refused as error:
             verdict.beyond[TRIPS] = f"not shown: {error.message}"
@@ -115,8 +120,8 @@ def _smaller(
     if TRIPS not in asked:
         return
     deciders = list(steps or dict.fromkeys(parameters(case.entry, deciding(case.entry))))
-    guards = [part for part in parameters(case.entry, guarding(case.entry)) if part not in deciders]
-    for part in [*deciders, *guards][:FEWEST]:
+    reached = reaching(case.entry, loops_of(case.entry) or {}, _pointers(case))
+    for part in [*deciders, *(part for part in reached if part not in deciders)][:FEWEST]:
         value = _value(case.entry, launch, part)
         if value is None:
             continue
@@ -192,6 +197,17 @@ def _place(entry: PtxFunction, launch: Launch, part: ParamPart) -> tuple[int, Pa
     names = [param.name for param in entry.params]
     at = names.index(part.name) if part.name in names else len(launch.params)
     return (at, launch.params[at]) if at < len(launch.params) else None
+
+
+def _pointers(case: KernelCase) -> frozenset[ParamPart]:
+    """The parameters, and members of parameters, that are addresses of buffers."""
+    of_all = zip(case.entry.params, case.launch.params, strict=False)
+    return frozenset(
+        ParamPart(parameter.name, offset, POINTER)
+        for parameter, given in of_all
+        for offset, kind in [(0, given.type), *((member.offset, member.type) for member in given.fields or ())]
+        if kind == "ptr"
+    )
 
 
 def _value(entry: PtxFunction, launch: Launch, part: ParamPart) -> int | None:

@@ -362,6 +362,50 @@ def test_states_of_mbarrier_objects(round_: str, shown: bool) -> None:
     assert (step(said(source, 8)) is not None) is shown
 
 
+# ---- parameters that decide no trip count ------------------------------------------------------------------------
+
+ARRIVED = """@%p0 mbarrier.init.shared::cta.b64 [%r4], {count};
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+W:
+mbarrier.try_wait.parity.shared::cta.b64 %p6, [%r4], {parity};
+@!%p6 bra W;
+"""
+HALF = "shr.u32 %r31, %r8, 6;\n"
+MOVED = """cvt.u64.u32 %d1, %r1;
+mul.wide.u32 %d2, %r8, 512;
+add.s64 %d1, %d1, %d2;
+add.s64 %d1, %d1, %d0;
+st.global.u32 [%d1], %r0;
+"""
+AT_R31 = "shl.b32 %r31, %r31, 2;\nadd.u32 %r31, %r31, %r2;\nst.shared.u32 [%r31], %r0;\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "by"),
+    [
+        pytest.param(f"{HALF}shr.u32 %r31, %r0, %r31;\n{AT_R31}", None, id="an address"),
+        pytest.param(f"{HALF}setp.ne.u32 %p7, %r31, 0;\nselp.u32 %r31, 0, %r0, %p7;\n{AT_R31}", None, id="a select"),
+        pytest.param(f"@%p0 st.shared.u32 [s+4000], %r8;\nbar.sync 0;\nld.shared.u32 %r31, [s+4000];\n"
+                     f"setp.gt.u32 %p7, %r31, 50;\n@%p7 {ALL_STORE}", None, id="memory"),
+        pytest.param(HALF + "add.u32 %r31, %r31, 1;\n@%p1 bar.sync %r31, 64;\n@!%p1 bar.sync 1, 64;", None,
+                     id="a barrier"),
+        pytest.param(HALF + "add.u32 %r31, %r31, 64;\n" + ARRIVED.format(count="%r31", parity=0), None, id="a count"),
+        pytest.param(HALF + "and.b32 %r31, %r31, 1;\n" + ARRIVED.format(count=64, parity="%r31"), 128, id="a parity"),
+        pytest.param("setp.lt.u32 %p7, %r0, 10;\nsetp.lt.and.u32 %p7, %r0, %r8, %p7;\n@%p7 st.shared.u32 [%r2], 1;", 1,
+                     id="a bound of an index"),
+        pytest.param(MOVED, 1, id="a place that moves"),
+        pytest.param(MOVED + "ld.global.u32 %r31, [%d0+51200];", None, 
+                     id="a place that meets another"),
+    ],
+)  # fmt: skip
+def test_what_a_parameter_decides_beside_trip_counts(body: str, by: int | None) -> None:
+    """Clean with 14; of those that nothing is shown of, most are wrong with 100."""
+    answer = said(text(FIXED.format(3) + body, BEFORE), 14)
+    assert step(answer) == by, answer
+    assert by or "not shown: no trip count depends on a parameter, but trips may decide something else" in answer
+
+
 # ---- loops in loops, several schedules, meetings ----------------------------------------------------------------
 
 
