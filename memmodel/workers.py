@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memmodel.limits import hold_memory
 
@@ -101,6 +102,48 @@ class Workers(Generic[J, R]):
         return self._died(job, child.exitcode == -_SIGKILL)
 
 
+_FORKED: list[Callable[[Any], Any]] = []
+"""What forked processes do with a job. It is there before they are forked, so that `pickle` need not take it."""
+
+
+def forked(
+    jobs: Sequence[J], processes: int, work: Callable[[J], R], until: float, patience: float = 0.0
+) -> Iterator[tuple[J, R]]:
+    """Each job with its result, as they come; jobs are begun in their order. On one process, or where no process can be
+    forked, they run in this one.
+
+    `until`, on the clock of `monotonic`: no job is begun in this process after that, and other processes may go on for
+    `patience` seconds. Raises TimeoutError then, and BrokenProcessPool where a process was killed.
+    """
+    import multiprocessing
+
+    parallel = min(processes, len(jobs), os.cpu_count() or 1)
+    if parallel <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        for job in jobs:
+            if monotonic() > until:
+                raise TimeoutError
+            yield job, work(job)
+        return
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    _FORKED.append(work)
+    try:
+        with ProcessPoolExecutor(parallel, multiprocessing.get_context("fork"), settle) as pool:
+            try:
+                job_of = {pool.submit(_forked_job, job): job for job in jobs}
+                for future in as_completed(job_of, timeout=max(0.0, until + patience - monotonic())):
+                    yield job_of[future], future.result()
+            except BaseException:  # a signal, or the time is over: do not wait for jobs under way
+                abandon(pool)
+                raise
+    finally:
+        _FORKED.pop()
+
+
+def _forked_job(job: Any) -> Any:
+    return _FORKED[-1](job)
+
+
 def abandon(pool: ProcessPoolExecutor) -> None:
     """End the processes of a pool, whatever they do."""
     pool.shutdown(wait=False)  # what waits fails with the processes; cancelled as well, it would fail twice
@@ -120,13 +163,15 @@ def _send(to: Connection, begin: Callable[[], None], work: Callable[[J], R], job
     to.send(work(job))
 
 
-def settle(begin: Callable[[], None]) -> None:
-    """Signals to the whole group are the parent's to handle, and without the parent there is nothing to do."""
+def settle(begin: Callable[[], None] | None = None) -> None:
+    """Begin a process for work. Signals to the whole group are the parent's to handle, and without the parent there is
+    nothing to do. `begin` is called first."""
     import signal
     from multiprocessing import connection, parent_process
     from threading import Thread
 
-    begin()
+    if begin is not None:
+        begin()
     hold_memory()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # a worker that ended first would look like one that died
         if hasattr(signal, name):

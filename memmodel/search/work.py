@@ -149,7 +149,7 @@ class Processes:
         self._pool = self._fresh()
 
     def _fresh(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.count, initializer=settle, initargs=(_nothing,))
+        return ProcessPoolExecutor(self.count, initializer=settle)
 
     def submit(self, task: Task, chunk: Sequence[Any]) -> Future[list[Record]]:
         return self._pool.submit(judge_chunk, task, chunk, self._budget)
@@ -163,10 +163,6 @@ class Processes:
 
     def close(self) -> None:
         abandon(self._pool)
-
-
-def _nothing() -> None:
-    """What a worker loads before its first chunk."""
 
 
 class DaskCluster:

@@ -6,13 +6,11 @@ and more only where choices are to be explored.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from time import monotonic
 
 from memmodel.answer import Budget
@@ -32,7 +30,7 @@ from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.limits import shared
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
-from memmodel.workers import abandon, settle
+from memmodel.workers import forked
 
 LEAST = 60.0
 """Seconds that one mutant may take, if the budget of all has them left."""
@@ -147,10 +145,6 @@ def _identities(findings: Iterable[KernelFinding]) -> set[object]:
     return {identity(finding) for finding in findings if not finding.harmless}
 
 
-_WORK: list[_Work] = []
-"""What a worker process judges; it is there before the process is forked."""
-
-
 def mutation_table(
     module: PtxModule,
     entry: PtxFunction,
@@ -211,38 +205,16 @@ def mutation_table(
 
 def _judged(work: _Work, changes: list[Mutation], jobs: int) -> Iterator[tuple[int, MutantResult]]:
     """Results as they come; what is removed is judged before what is weakened."""
-    parallel = jobs > 1 and "fork" in multiprocessing.get_all_start_methods()
     numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != REMOVED)
-    _WORK.append(work)
     try:
-        if not parallel:
-            for number in numbers:
-                if monotonic() > work.until:
-                    return
-                yield number, MutantResult(changes[number], *_mutant(number))
-            return
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), context, settle, (_nothing,)) as pool:
-            waiting = {pool.submit(_mutant, number): number for number in numbers}
-            try:
-                for future in as_completed(waiting, timeout=max(0.0, work.until - monotonic())):
-                    number = waiting[future]
-                    yield number, MutantResult(changes[number], *future.result())
-            except (TimeoutError, BrokenProcessPool):
-                abandon(pool)
-            except BaseException:  # a signal: do not wait for what is under way
-                abandon(pool)
-                raise
-    finally:
-        _WORK.pop()
+        for number, fate in forked(numbers, jobs, partial(_fate, work), work.until):
+            yield number, MutantResult(changes[number], *fate)
+    except (TimeoutError, BrokenProcessPool):  # what is missing is listed as not judged
+        pass
 
 
-def _nothing() -> None:
-    pass
-
-
-def _mutant(number: int) -> tuple[Noticed, str, tuple[str, ...]]:
-    work = _WORK[-1]
+def _fate(work: _Work, number: int) -> tuple[Noticed, str, tuple[str, ...]]:
+    """What becomes of one mutant, as in `MutantResult`."""
     change = mutations(work.entry)[number]
     if not _reached(work, change.instruction):
         return Noticed.UNREACHED, "", ()

@@ -7,12 +7,10 @@ values. No other verdict is taken from a launch with an unknown parameter.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 
 from memmodel.errors import BudgetSpent, InputError
@@ -43,7 +41,7 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.limits import shared, whole
 from memmodel.program.ops import UndefinedIf, Write
 from memmodel.ptx.module.syntax import PtxFunction
-from memmodel.workers import abandon, settle
+from memmodel.workers import forked
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,6 @@ class SweepWork:
 
 PATIENCE = 2.0
 """Seconds for which processes may go on when the time is over, to say what they have."""
-
-_WORK: list[SweepWork] = []
-"""What a worker process judges; it is there before the process is forked."""
 
 
 def sweep(request: SweepRequest, *, jobs: int = 1, progress: Callable[[str, int], None] | None = None) -> Sweep:
@@ -107,43 +102,17 @@ def sweep(request: SweepRequest, *, jobs: int = 1, progress: Callable[[str, int]
 
 def _results(work: SweepWork, jobs: int) -> Iterator[tuple[LaunchGroup, GroupAnswers]]:
     """Answers as they come. Raises BudgetSpent."""
-    parallel = min(jobs, len(work.groups), os.cpu_count() or 1)
-    _WORK.append(work)
     try:
-        if parallel <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-            for number, group in enumerate(work.groups):
-                result = _group(number)
-                yield group, result
-                if result.late:
-                    return
-            return
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(parallel, context, settle, (_nothing,)) as pool:
-            waiting = {pool.submit(_group, number): group for number, group in enumerate(work.groups)}
-            try:
-                for future in as_completed(waiting, timeout=max(0.0, work.request.until + PATIENCE - monotonic())):
-                    yield waiting[future], future.result()
-            except TimeoutError:
-                abandon(pool)
-                raise BudgetSpent(work.request.budget.out_of_seconds) from None
-            except BrokenProcessPool:
-                abandon(pool)
-                raise BudgetSpent("a process was killed, as the system does when memory runs out") from None
-            except BaseException:  # a signal: do not wait for what is under way
-                abandon(pool)
-                raise
-    finally:
-        _WORK.pop()
+        yield from forked(work.groups, jobs, partial(_answers, work), work.request.until, PATIENCE)
+    except TimeoutError:
+        raise BudgetSpent(work.request.budget.out_of_seconds) from None
+    except BrokenProcessPool:
+        raise BudgetSpent("a process was killed, as the system does when memory runs out") from None
 
 
-def _nothing() -> None:
-    pass
-
-
-def _group(number: int) -> GroupAnswers:
+def _answers(work: SweepWork, group: LaunchGroup) -> GroupAnswers:
     """The answers of one group: of the launch with unknown parameters, if it is clean, or of each launch."""
-    work = _WORK[-1]
-    group, request, entry = work.groups[number], work.request, work.entry
+    request, entry = work.request, work.entry
     answers: dict[Sizes, SweepAnswer] = {}
     assumptions: dict[str, str] = {}
     verdicts, late = 0, ""
