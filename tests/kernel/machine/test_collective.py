@@ -102,6 +102,8 @@ def test_no_lane_of_the_warp_has_exited(body: str) -> None:
     text = "lanes have exited"
     assert not any(text in message for message in found(body, 32))
     assert any(text in message for message in found(EXITED + body, 32))
+    # No page speaks of a warp that begins with eight lanes.
+    assert "in a warp of 8 threads is not specified" in verdict_of(body, 40).open[0]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from memmodel.kernel.machine.parts import GoneLanes, Lanes, Warp
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Collective:
 
     def gathered(self, warp: Warp, lanes: Lanes) -> bool:
         """True if all lanes of the warp that have not exited are there."""
+        if self.live and len(warp.threads) < LANES:
+            # Pages about exited lanes and fragments count 32 lanes, and say nothing of a warp that begins with fewer.
+            why = f"what {self.head} does in a warp of {len(warp.threads)} threads is not specified"
+            raise Refused(why, self.instruction.span)
         return len(lanes) == LANES or sum(1 << lane for lane in lanes) == warp.live
 
     def executed(self, machine: Machine, warp: Warp, lanes: Lanes) -> None:
