@@ -52,7 +52,6 @@ class Runner:
     """
 
     def __init__(self, lowered: LoweredTest, number: int, starts: Starts, bound: int | None) -> None:
-        self.lowered = lowered
         self.number = number
         self.thread = lowered.test.threads[number]
         self.place = self.thread.place

@@ -252,8 +252,8 @@ class _Writer:
         named = (part for instruction in all_instructions(self.test) for part in instruction.parts)
         return "cta_group::2" if "cta_group::2" in named else "cta_group::1"
 
-    def _code(self, text: str, place: Span | None = None) -> None:
-        self._add("    " + text, place)
+    def _code(self, text: str) -> None:
+        self._add("    " + text)
 
     def _dispatch(self) -> None:
         self._add("")

@@ -31,7 +31,6 @@ class ObjectOrder:
         if len(updates) > MAX_UPDATES:
             raise TooLarge(f"more than {MAX_UPDATES} operations on mbarrier {cell}")
         self.logic = graph.logic
-        self.cell = cell
         self.updates = updates
         self.declared = cell.instance.arrivals
         self.inits = [i for i, update in enumerate(updates) if update.action is Action.INIT]

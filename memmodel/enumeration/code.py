@@ -167,10 +167,6 @@ class ModelCode(Algebra[int]):
         """Those instructions of a mask that can run by a stage."""
         return sum(1 << number for number in bits(mask) if self._instructions[number].stage <= stage)
 
-    def reads(self, mask: int) -> frozenset[int]:
-        """The slots that the instructions of a mask look at."""
-        return frozenset().union(*(self._instructions[number].sources for number in bits(mask)))
-
     def runs(self, mask: int) -> tuple[Compute, ...]:
         """What the instructions of a mask do, in order."""
         return tuple(self._instructions[number].run for number in bits(mask))

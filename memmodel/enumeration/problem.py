@@ -31,7 +31,6 @@ class Problem:
     those that go beyond the bound, or beyond what is modelled. `cutting`: memory, cut wherever any of them cuts it."""
 
     lowered: LoweredTest
-    runners: tuple[Runner, ...]
     complete: tuple[tuple[Trace, ...], ...]
     waiting: tuple[tuple[Trace, ...], ...]
     stopped: tuple[tuple[Trace, ...], ...]
@@ -80,7 +79,7 @@ def prepare(
         if settled and (not fresh or rounds > 1 + sum(map(dependent, runs))):
             if seeded:
                 possible = [[trace for trace in traces if learnt.possible(trace)] for traces in runs]
-                return _problem(lowered, runners, possible, learnt.cutting, waits)
+                return _problem(lowered, possible, learnt.cutting, waits)
             seeded, rounds, fresh = True, 0, True  # from here on, only values that some run writes
         domains = learnt
 
@@ -112,7 +111,6 @@ class _Thread:
 
 def _problem(
     lowered: LoweredTest,
-    runners: tuple[Runner, ...],
     runs: Sequence[Sequence[Trace]],
     cutting: Cutting,
     waits: bool,
@@ -122,7 +120,6 @@ def _problem(
 
     return Problem(
         lowered,
-        runners,
         those(End.REACHED, End.EXIT, End.FAULT),
         those(End.WAITS) if waits else tuple(() for _ in runs),
         those(End.CUT, End.BEYOND),

@@ -52,7 +52,7 @@ def issue(build: Builder, current: CurrentStep, op: IssueAsync) -> None:
         return
     addr, data = _dependencies(build, current, op, inner)
     event = build.plain(current, op.label, current.runs, addr, data)
-    parts = _Parts(build, current, op, event.uid, current.runs, dict(current.state.registers))
+    parts = _Parts(build, current, event.uid, current.runs, dict(current.state.registers))
     for number, part in enumerate(op.parts):
         parts.make(number, part)
         if isinstance(part, AsyncRead):
@@ -102,7 +102,6 @@ class _Parts:
 
     build: Builder
     current: CurrentStep
-    op: IssueAsync
     issue: int
     alive: int
     registers: dict[str, Value]

@@ -107,7 +107,7 @@ class Builder:
         visits = self.graph.visits
         if len(visits) >= MAX_VISITS:
             raise TooLarge(f"more than {MAX_VISITS:,} steps: some loop may not end", hint="lower the loop bound")
-        visits.append(Visit(thread, pc, runs, step.instruction))
+        visits.append(Visit(thread, pc, runs))
         return len(visits) - 1
 
     def _busiest(self) -> str:

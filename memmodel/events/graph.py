@@ -30,7 +30,6 @@ class Visit:
     thread: int
     step: int
     runs: int
-    instruction: Instruction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

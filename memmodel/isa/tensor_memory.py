@@ -95,11 +95,9 @@ def in_shared(call: Call, address: Expr, cta: int, most: int | None) -> Matrix:
     return Matrix(address if cta == call.place.cta else in_cta(call, address, cta), most)
 
 
-def shared_operand(
-    call: Call, family: Family, address: Expr, cta: int, register: str, form: str | None, *more: Track
-) -> AsyncRead:
+def shared_operand(call: Call, family: Family, address: Expr, cta: int, register: str, *more: Track) -> AsyncRead:
     """A shared-memory operand, summed into a temporary. `more`: further names by which commits find it."""
-    access = label(call, Side.READ, family, form=form, proxy=Proxy.ASYNC)
+    access = label(call, Side.READ, family, proxy=Proxy.ASYNC)
     tracks = tracked(call) | {*more}
     return AsyncRead(access, in_shared(call, address, cta, None), (register,), sums=True, tracks=tracks)
 

@@ -12,7 +12,7 @@ from memmodel.errors import InputError, suggestion
 from memmodel.litmus.header import KEYS
 from memmodel.litmus.lexer import MAX_PLACE, Reader, listed
 from memmodel.litmus.objects import read_object
-from memmodel.litmus.reals import read_value
+from memmodel.litmus.reals import read_initial_value
 from memmodel.litmus.syntax import RegisterInit, Variable
 from memmodel.ptx.lexer import Token, shorten
 from memmodel.ptx.vocabulary import DataType, Proxy, Space
@@ -172,9 +172,9 @@ def _values(reader: Reader, size: int | None, kind: DataType | None) -> tuple[in
         if reader.token.kind == "{":
             hint = "give the name a size: `a[2] = {1, 2}`"
             raise InputError("a list of values initialises an array", reader.here(), hint)
-        return (read_value(reader, "an initial value", kind),)
+        return (read_initial_value(reader, kind),)
     reader.expect("{", "`{` and the values of the array")
-    values = reader.separated(lambda: read_value(reader, "an initial value", kind))
+    values = reader.separated(lambda: read_initial_value(reader, kind))
     last = reader.expect("}", "`,` or `}`")
     if size and len(values) > size:
         raise InputError(f"{len(values)} values for {size} elements", reader.span(last))

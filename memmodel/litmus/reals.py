@@ -39,10 +39,10 @@ def read_real(reader: Reader) -> Real:
     return Real(int(exact[2], 16), 4 * digits, reader.span(token))
 
 
-def read_value(reader: Reader, what: str, kind: DataType | None) -> int:
+def read_initial_value(reader: Reader, kind: DataType | None) -> int:
     """An integer, or the bits of a floating-point constant for a variable of that type."""
     if not at_real(reader):
-        return reader.number(what)[0]
+        return reader.number("an initial value")[0]
     real = read_real(reader)
     bits = None if kind is None else real.encoded(kind)
     if bits is None:

@@ -314,10 +314,3 @@ class LitmusTest:
                 )
             )
         return tuple(tests)
-
-    def thread(self, name: str) -> Thread:
-        """The thread of that name; KeyError if there is none."""
-        for thread in self.threads:
-            if thread.name == name:
-                return thread
-        raise KeyError(name)

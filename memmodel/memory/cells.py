@@ -115,18 +115,6 @@ class Cells:
             self._known[key] = tuple(Cell(extent.instance, a, b - a) for a, b in itertools.pairwise(ends) if b > a)
         return self._known[key]
 
-    def pieces(self, footprint: Footprint) -> Iterator[tuple[int, Cell | Gap]]:
-        """The cells and gaps of a footprint, each with its position in the data."""
-        position = 0
-        for stretch in footprint.stretches:
-            if isinstance(stretch, Gap):
-                yield position, stretch
-                position += stretch.size
-                continue
-            for cell in self.of(stretch):
-                yield position, cell
-                position += cell.size
-
 
 def paired(source: Footprint, target: Footprint) -> Iterator[tuple[Extent, Extent]]:
     """The stretches of two footprints, cut so that they pair byte by byte; what pairs with a gap is left out."""

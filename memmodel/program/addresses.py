@@ -179,9 +179,6 @@ class AddressSpace:
         """The variable that `name` is, or is finally an alias of."""
         return root_of(self._variables, name)
 
-    def variable(self, name: str) -> Variable | None:
-        return self._variables.get(name)
-
     def address(self, name: str, offset: int, place: Place, cta: int | None = None) -> int | None:
         """Integer address of `name` + `offset` for a thread at `place`; None if the name has no instance there.
 
@@ -200,10 +197,6 @@ class AddressSpace:
         """Bytes of a variable; columns, in tensor memory."""
         root = self.root(name)
         return root.length if root.space is Space.TENSOR else element_bytes(root) * root.length
-
-    def instance(self, name: str, owner: CtaId | None) -> Instance | None:
-        """The instance of a variable that is not an alias, in that CTA."""
-        return self._instance.get((name, owner))
 
     def cta_of_rank(self, rank: int, place: Place) -> CtaId | None:
         """The CTA of that number in the cluster of a place; None if no thread of the test is there."""

@@ -47,7 +47,7 @@ def stories_of_findings(report: Report) -> dict[int, Story]:
     if subject is None:
         return {}
     stories: dict[int, Story] = {}
-    for finding in first_findings(report.answer, 1)[:STORIES]:
+    for finding in first_findings(report.answer)[:STORIES]:
         if kind_of(finding.flag) is FindingKind.MIXED:
             continue
         story = finding_story(subject.model, finding, report.rule(finding.flag))

@@ -132,7 +132,7 @@ def _story(story: Story, before: tuple[Story, ...], style: Style) -> list[str]:
     lines += _obstacles(story.obstacles, style)
     if story.steps:
         lines.append("    how far the order gets:")
-        lines += _steps(story.steps, style, "      ")
+        lines += _steps(story.steps, style)
         if story.about == "outcome":
             lines.append(f"    with what is missing, {story.axiom} forbids this execution")
     return lines
@@ -150,17 +150,17 @@ def _obstacles(obstacles: tuple[Obstacle, ...], style: Style) -> list[str]:
     return lines
 
 
-def _steps(steps: tuple[PathStep, ...], style: Style, indent: str) -> list[str]:
+def _steps(steps: tuple[PathStep, ...], style: Style) -> list[str]:
     lines: list[str] = []
     last: At | None = None
     for step in steps:
         if step.first != last:
-            lines.append(f"{indent}{_place(step.first, style)}")
+            lines.append(f"      {_place(step.first, style)}")
         if not (step.first.missing or step.second.missing) or step.relation != "po":
             mark = "|" if step.holds else style("x", "bad")
-            lines.append(f"{indent}  {mark} {_link(step)}")
+            lines.append(f"        {mark} {_link(step)}")
         if step.first != step.second or step.parts:
-            lines.append(f"{indent}{_place(step.second, style)}")
+            lines.append(f"      {_place(step.second, style)}")
         last = step.second
     return lines
 
@@ -190,7 +190,7 @@ def _contradiction(contradiction: Contradiction, style: Style) -> list[str]:
         lines += _wrapped("    ", contradiction.rule)
     if not contradiction.steps:
         return [*lines, *_wrapped("    ", MISSED.format(contradiction.axiom))]
-    lines += _steps(contradiction.steps, style, "      ")
+    lines += _steps(contradiction.steps, style)
     rests = "; ".join(f"{place.text} ({place.where})" for place in contradiction.rests_on)
     lines += _wrapped("    it rests on ", rests)
     return lines

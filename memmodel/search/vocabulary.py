@@ -78,11 +78,6 @@ class Vocabulary:
         """What may stand in a gap."""
         return tuple(form for ingredient in self.ingredients if ingredient.fence for form in ingredient.forms)
 
-    @property
-    def local(self) -> bool:
-        """True if any instruction depends on the CTA of its thread."""
-        return any(ingredient.local for ingredient in self.ingredients)
-
     def text(self) -> str:
         """What was searched, in words."""
         room = f"up to {_few(self.threads, 'thread')} and {_few(self.locations, 'place')} of a kind"

@@ -50,7 +50,6 @@ class Diagnosis:
 
     changes: tuple[Change, ...]
     chain: Chain
-    altered: Execution
     axiom: str
 
 
@@ -141,18 +140,18 @@ class Diagnosing:
         if self.flag is not None and self.pair is not None and not self._reported(values):
             self._ended = tuple(map(id, changes)), values
             return True
-        return self.flag is None and self.impossible(altered, DEPTH) is not None
+        return self.flag is None and self.impossible(altered) is not None
 
     def _reported(self, values: Values) -> bool:
         assert self.flag is not None and self.pair is not None
         return bool({self.pair, self.pair[::-1]} & set(values.reported(self.flag)))
 
-    def impossible(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
+    def impossible(self, execution: Execution) -> tuple[Values, Check] | None:
         """An axiom that the execution breaks however its orders are chosen; None if it may be, or are too many."""
         for number, extended in enumerate(fence_orders(execution)):
             if number == ORDERS:
                 return None
-            broken = self._broken(extended, depth)
+            broken = self._broken(extended, DEPTH)
             if broken is None:
                 return None
         return broken
@@ -204,12 +203,12 @@ class Diagnosing:
                 chain = unfolding.excluded(self.flag, a, b)
                 if chain:
                     backward = all(link.name.endswith("^-1") for link in chain)
-                    return Diagnosis(changes, turned(chain) if backward else chain, altered, self.flag.name)
-            return Diagnosis(changes, (), altered, self.flag.name)
-        broken = self.impossible(altered, DEPTH)
+                    return Diagnosis(changes, turned(chain) if backward else chain, self.flag.name)
+            return Diagnosis(changes, (), self.flag.name)
+        broken = self.impossible(altered)
         assert broken is not None
         values, check = broken
-        return Diagnosis(changes, Unfolding(values).broken(check, self.behind), values.execution, check.name)
+        return Diagnosis(changes, Unfolding(values).broken(check, self.behind), check.name)
 
 
 def fence_orders(execution: Execution) -> Iterator[Execution]:

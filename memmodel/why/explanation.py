@@ -34,14 +34,13 @@ def _asked(word: str | None, finding: Finding) -> bool:
     return word is not None and word in kind_of(finding.flag).value
 
 
-def first_findings(answer: Answer, each: int) -> list[Finding]:
-    """The findings of an answer, so many of each flag; without hangs."""
-    by_flag: dict[str, list[Finding]] = {}
+def first_findings(answer: Answer) -> list[Finding]:
+    """The first finding of each flag; without hangs."""
+    first: dict[str, Finding] = {}
     for finding in answer.findings:
-        told = by_flag.setdefault(finding.flag, [])
-        if kind_of(finding.flag) is not FindingKind.OTHER and len(told) < each:
-            told.append(finding)
-    return [finding for group in by_flag.values() for finding in group]
+        if kind_of(finding.flag) is not FindingKind.OTHER:
+            first.setdefault(finding.flag, finding)
+    return list(first.values())
 
 
 def explanation(
@@ -55,7 +54,7 @@ def explanation(
     shown = shown_outcome(lowered, answer)
     if shown is not None and answer.observation in (Observation.SOMETIMES, Observation.ALWAYS, Observation.NEVER):
         stories.append(outcome_story(model, shown))
-    findings = sorted(first_findings(answer, 1), key=lambda finding: not _asked(test.finding, finding))
+    findings = sorted(first_findings(answer), key=lambda finding: not _asked(test.finding, finding))
     stories += [finding_story(model, finding, rules.get(finding.flag, "")) for finding in findings]
     hang, never = answer.hang, why_never(lowered, model, answer, options)
     path = test.source.name if test.source else ""

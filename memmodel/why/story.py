@@ -147,8 +147,6 @@ class Path:
         self.values = values
         self.count = values.count
         self.inserted = [(change, inserted.label) for change in changes for inserted in change.alteration.inserted]
-        self.changed = {event for change in changes for event, *_ in change.alteration.fields}
-        self.edges = {edge for change in changes for edge in change.alteration.edges}
 
     def place(self, event: int) -> At:
         if event < self.count:

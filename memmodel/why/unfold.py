@@ -55,14 +55,6 @@ class Unfolding:
         ] = {}  # what the identities are of stays
         self._stages: dict[int, list[Values]] = {}
 
-    def named(self, name: str, a: int, b: int) -> Chain:
-        """Why (a, b) is in the relation of that name."""
-        number = self.values.index(name)
-        if number is None:
-            return (Link(a, b, name),)
-        definition = self.values.definitions[number]
-        return self.merged(self.chain(Name(name, definition.kind, number), a, b, self.values))
-
     def broken(self, check: Check, behind: int = 0) -> Chain:
         """The shortest cycle or contradiction by which an execution breaks an axiom.
 

@@ -122,13 +122,13 @@ def mma(call: Call) -> tuple[Op, ...]:
     matrices = ctas(call)
     left = tensor(call, operands.left) if operands.left_in_tensor else descriptor(call, operands.left)
     parts: list[Part] = [
-        shared_operand(call, Family.MMA, operands.right, cta, f"$b{k}", None) for k, cta in enumerate(matrices)
+        shared_operand(call, Family.MMA, operands.right, cta, f"$b{k}") for k, cta in enumerate(matrices)
     ]
     for k, cta in enumerate(matrices):
         if operands.left_in_tensor:
             parts.append(tensor_operand(call, Family.MMA, left, cta, f"$a{k}"))
         else:
-            parts.append(shared_operand(call, Family.MMA, left, cta, f"$a{k}", None, matrix_a(call)))
+            parts.append(shared_operand(call, Family.MMA, left, cta, f"$a{k}", matrix_a(call)))
         parts += [tensor_operand(call, Family.MMA, factor, cta, f"$f{k}.{i}") for i, factor in enumerate(factors)]
         region = Accumulator(operands.accumulator, None, peer(call, cta), size)
         parts += _accumulate(call, region, k, len(matrices), len(factors), add, form, len(parts))

@@ -15,9 +15,6 @@ from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped
 from memmodel.program.ops import Op, UndefinedIf
 from memmodel.ptx.operands import Operand, Sym
-from memmodel.ptx.vocabulary import DataType
-
-U32 = DataType("u", 32)
 
 _MOVE = "Data Movement and Conversion Instructions: "
 

@@ -48,8 +48,6 @@ def _track(call: Call) -> tuple[Track, Family]:
     return TRACKS[call.head.rpartition(".")[0]]
 
 
-ALIGNED = (optional("sync"), optional("aligned"))
-
 _row = partial(Row, since=Since(80, "7.0"), effect=Effect.SYNCHRONIZES)
 
 ROWS = (

@@ -47,7 +47,7 @@ def execution_of(model: Model, judge: RunJudge) -> Flags | None:
         return None
     reads = _with_inserted(run)
     _first_values(graph, {(read.block, read.first) for read, _ in run.chosen})
-    execution = graph.execution(fences=True)
+    execution = graph.execution()
     early = [(read, source) for read, source in reads if source is not None and source.time > read.time]
     if len(reads) != len({id(read) for read, _ in reads}) or (early and _out_of_thin_air(judge, early)):
         return None

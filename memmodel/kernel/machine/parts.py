@@ -242,7 +242,6 @@ class Cta:
     """
 
     number: int
-    index: tuple[int, int, int]
     cluster: int
     rank: int
     shared: Block

@@ -113,7 +113,7 @@ class Scheduler:
             for n in range(self.launch.threads)
         ]  # fmt: skip
         self.run.threads += threads
-        cta = Cta(number, index, cluster, rank, memory.shared(number, threads[0].place.cta_id), threads)
+        cta = Cta(number, cluster, rank, memory.shared(number, threads[0].place.cta_id), threads)
         self.ctas.append(cta)
         common: dict[str, int] = {"%dynamic_smem_size": self.launch.dynamic_shared}
         for axis, letter in enumerate("xyz"):

@@ -153,7 +153,6 @@ def mutation_table(
     *,
     jobs: int = 1,
     budget: Budget = Budget(seconds=600.0),
-    started: Callable[[int], None] | None = None,
     progress: Callable[[str], None] | None = None,
     told: Callable[[KernelVerdict], None] | None = None,
     together: bool = False,
@@ -177,8 +176,6 @@ def mutation_table(
         told(base)
     each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
     changes = mutations(entry)
-    if started is not None:
-        started(len(changes))
     table = MutationTable(base)
     results: dict[int, MutantResult] = {}
     try:

@@ -300,8 +300,8 @@ class Graph:
 
     # ---- base names ------------------------------------------------------------------------------------------
 
-    def execution(self, *, fences: bool) -> Execution:
-        """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
+    def execution(self) -> Execution:
+        """The graph as models judge it, with the order of fence.sc that the run had, and without co."""
         frame = KernelFrame(
             [ConcreteEvent(point) for point in self.points], covered(self.points, self.events), self._meets
         )
@@ -316,8 +316,7 @@ class Graph:
             relations[name] = rows_of(related, count)
         relations.update(ends(self.points, self.run.threads))
         relations["complwg"] = self._warpgroups(relations["compl"])
-        if fences:
-            relations["sync_fence"] = ordered(self.fences(), frame.relation("sr"))
+        relations["sync_fence"] = ordered(self.fences(), frame.relation("sr"))
         return Execution(frame, (), sets, relations)
 
     def _of_threads(self) -> Iterator[TraceEvent]:

@@ -92,7 +92,7 @@ class RunJudge:
         bounded(sum(len(run.threads[thread].events) for thread in self.roles.kept(())))
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles, apart=apart))
         bounded(len(self.graph.points))
-        self.execution = self.graph.execution(fences=True)
+        self.execution = self.graph.execution()
 
         self._leasts: dict[frozenset[int], Execution] = {}
         self._asks = True

@@ -59,7 +59,6 @@ class Lines:
 
     def __init__(self, lowered: LoweredTest) -> None:
         test = lowered.test
-        self.test = test
         self.widths = widths([thread.place for thread in test.threads])
         self.clusters = "cluster" in self.widths
         self.proxies = _proxies(lowered)

@@ -105,7 +105,7 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     if subject is None:
         return None
     stories = [story_of_outcome(report)] if finding is None else []
-    for candidate in first_findings(report.answer, 1):
+    for candidate in first_findings(report.answer):
         if not any(map(_drawable, stories)) and (finding is None or is_called(candidate.flag, finding)):
             stories.append(finding_story(subject.model, candidate, report.rule(candidate.flag)))
     story = next(filter(_drawable, stories), None)
@@ -166,7 +166,7 @@ def _of_cycle(report: Report, explanation: Explanation | None) -> Focus | None:
     contradiction = contradictions[0]
     links = _links(contradiction.steps, _uids(contradiction.witness), "")
     said = [f"An execution that {contradiction.axiom} alone forbids.", contradiction.rule]
-    for finding in first_findings(report.answer, 1):
+    for finding in first_findings(report.answer):
         word = next((word for word in FINDINGS if is_called(finding.flag, word)), "")
         drawn = f"; --finding {word} draws one." if word else "."
         said.append(f"Other executions have a finding: {sentence(finding, labelled=False)}{drawn}")

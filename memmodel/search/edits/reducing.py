@@ -26,7 +26,6 @@ from memmodel.litmus.syntax import (
     Quantifier,
     RegisterInit,
     Thread,
-    Variable,
 )
 from memmodel.ptx.operands import Reg, Sym
 
@@ -232,14 +231,3 @@ def _with_names(value: Any, names: dict[str, str]) -> Any:
         }
         return replace(value, **changed) if changed else value
     return value
-
-
-def unused(test: LitmusTest, variable: Variable) -> bool:
-    """True if no instruction names a variable."""
-    return all(
-        not (isinstance(part, Sym) and part.name == variable.name)
-        for thread in test.threads
-        for entry in thread.body
-        if isinstance(entry, Instruction)
-        for part in _parts(entry.operands)
-    )

@@ -36,12 +36,11 @@ DEEPER = 3
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What would be a difference: the model with the number `mine` has it, the other has not. `flag` None: an outcome.
+    """A difference: one of the models has it, the other has not. `flag` None: an outcome.
 
     `formula`: that an execution is such; `other`: that the other model has it.
     """
 
-    mine: int
     flag: str | None
     formula: int
     other: int
@@ -50,8 +49,7 @@ class Goal:
 class ProgramQuestion:
     """All programs of a layout, as one set of formulas.
 
-    `allowed`: for each model, that it allows the execution; `ends`: that all threads end. `rounds`: candidates that
-    were looked at; `refined`: those that another order refuted.
+    `allowed`: for each model, that it allows the execution; `ends`: that all threads end.
     """
 
     def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout, seconds: float = 1e9) -> None:
@@ -60,14 +58,12 @@ class ProgramQuestion:
         self.folded = Folded(self.program)
         self.logic = self.folded.logic
         constrain(self.folded)
-        self.rounds = 0
         self.allowed: list[int] = []
         self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
         self.goals = [goal for goal in self._goals() if goal.formula != FALSE]
         self.solver = Solver(self.logic, Budget(sys.maxsize, seconds), time.monotonic())
         self.ends = self.folded.graph.complete()
         self.orders = HiddenOrders(self.folded)
-        self.refined = 0
         self._last = self.logic.size
 
     def _running(self) -> list[int]:
@@ -88,11 +84,11 @@ class ProgramQuestion:
             allowed.append(logic.conj(holds(check) for check in model.axioms))
             raised.append({check.name: holds(check) for check in model.flags if check.name in self.pair.flags})
         for mine, other in ((0, 1), (1, 0)):
-            yield Goal(mine, None, logic.both(allowed[mine], -allowed[other]), allowed[other])
+            yield Goal(None, logic.both(allowed[mine], -allowed[other]), allowed[other])
         for flag in self.pair.flags:
             shows = [logic.both(allowed[number], raised[number][flag]) for number in (0, 1)]
             for mine, other in ((0, 1), (1, 0)):
-                yield Goal(mine, flag, logic.both(shows[mine], -shows[other]), shows[other])
+                yield Goal(flag, logic.both(shows[mine], -shows[other]), shows[other])
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
@@ -108,7 +104,6 @@ class ProgramQuestion:
                     raise BudgetSpent(self.solver.reason)
                 if result is Found.UNSAT:
                     break
-                self.rounds += 1
                 goal = next(goal for goal in goals if self.solver.holds(goal.formula))
                 if goal.flag is None and self._other_order(goal):
                     continue
@@ -148,7 +143,6 @@ class ProgramQuestion:
             return False
         values, possible = orders.as_in(holds)
         self.logic.require(-goal.formula, -possible, -self.logic.replaced(goal.other, values))
-        self.refined += 1
         return True
 
     def _is_settled(self) -> None:

@@ -496,7 +496,7 @@ def test_the_flags_are_those_of_the_referee(body: str) -> None:
     read = module(body)
     run = run_launch(read, entry(read), launch())
     roles = Roles(run)
-    execution = Graph(run, roles, Conflicts(run, roles)).execution(fences=True)
+    execution = Graph(run, roles, Conflicts(run, roles)).execution()
     model = load_model("ptx-9.4")
     flags, judged_by_referee = Flags(model, execution), evaluate(model, execution)
     assert flags.raised() == judged_by_referee.flags
