@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from memmodel.triton.compiling import check
+    from memmodel.triton.installing import checked, install, uninstall
     from memmodel.triton.judging import TritonResult, TritonResults
-    from memmodel.triton.watching import checked, install, uninstall
 
 __all__ = ["TritonResult", "TritonResults", "check", "checked", "install", "uninstall"]
 
@@ -21,9 +21,9 @@ _HOME = {
     "TritonResult": "memmodel.triton.judging",
     "TritonResults": "memmodel.triton.judging",
     "check": "memmodel.triton.compiling",
-    "checked": "memmodel.triton.watching",
-    "install": "memmodel.triton.watching",
-    "uninstall": "memmodel.triton.watching",
+    "checked": "memmodel.triton.installing",
+    "install": "memmodel.triton.installing",
+    "uninstall": "memmodel.triton.installing",
 }
 
 

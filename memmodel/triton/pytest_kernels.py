@@ -88,7 +88,7 @@ class KernelChecks:
         import sys
 
         if "triton" in sys.modules:
-            from memmodel.triton.watching import checked
+            from memmodel.triton.installing import checked
 
             self._watching = checked()
             self._launches = self._watching.__enter__()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "MEMMODEL_TRITON"
+"""The environment variable that watches a program: 1, or options such as `wait=0,launches=3`."""
 
 
 class TritonFinder:
@@ -59,7 +60,8 @@ class TritonLoader:
 def watch() -> None:
     """Watch launches as the environment says. Never raises."""
     try:
-        from memmodel.triton.watching import WatchOptions, install
+        from memmodel.triton.installing import install
+        from memmodel.triton.options import WatchOptions
 
         install(WatchOptions.of_text(os.environ.get(VARIABLE, "")))
     except Exception as error:

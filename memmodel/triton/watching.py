@@ -1,78 +1,50 @@
 """Hooks of Triton: each new specialization that a program launches is judged once, in another process.
 
-In: the hooks of `triton.knobs.runtime`. Out: results, and lines on standard error. Settled here: the program goes on
-whatever happens. A hook does nothing but note the first launch of a kernel as a file, and no exception leaves it. The
-files are read by one process, of low priority (`worker`), which shares no file of the program, so that nobody who
-reads the program's output waits for it. A shell spawns it: a fork of the program in another thread would keep the pipe
-of `subprocess` open, and a program that waits for all its children would wait for it. At the end of the program its
-verdicts are awaited for a time that is said. A process that the program forks writes into the same folder, and starts
-no worker of its own.
+In: what the hooks of `triton.knobs.runtime` say. Out: results, and lines on standard error. Settled here: the program
+goes on whatever happens. A hook does nothing but note the first launch of a kernel as a file, and no exception leaves
+it. The files are read by one other process (`judging_process`). At the end of the program its verdicts are awaited for
+a time that is said. A process that the program forks writes into the same folder, and starts no such process of its
+own.
 """
 
 from __future__ import annotations
 
-import atexit
-import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import memmodel
-from memmodel.errors import InputError
 from memmodel.triton.calls import TritonCall, call_of
-from memmodel.triton.judging import TritonResult, TritonResults
-
-VARIABLE = "MEMMODEL_TRITON"
-"""The environment variable that watches a program: 1, or options such as `wait=0,launches=3`."""
+from memmodel.triton.judging import TritonResult
+from memmodel.triton.judging_process import JudgingProcess, put, take
+from memmodel.triton.options import WatchOptions
 
 MOST_LINES = 60
 LOOK_EVERY = 1.0
 """Seconds between two looks for verdicts while the program launches kernels."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """`model`: as in `check`. `launches`: how many different launches of one specialization are judged.
-    `seconds`: for each verdict. `wait`: for how long verdicts are awaited at the end of the program. `quiet`: nothing
-    is printed. `only`: names of kernels; none: all.
-    """
+_ASKED = threading.local()
+"""In each thread, what the last launch handed over to another hook that asked for it (a profiler), if one did."""
 
-    model: str | None = None
-    launches: int = 1
-    seconds: float = 60.0
-    wait: float = 60.0
-    quiet: bool = False
-    only: tuple[str, ...] = ()
 
-    @staticmethod
-    def of_text(text: str) -> WatchOptions:
-        """The options of `MEMMODEL_TRITON`: `1`, or `wait=0,launches=3,only=gemm:softmax`. Raises InputError."""
-        values: dict[str, Any] = {}
-        kinds: dict[str, Callable[[str], Any]] = {
-            "model": str, "launches": int, "seconds": float, "wait": float, "quiet": lambda word: word not in ("", "0"),
-            "only": lambda word: tuple(word.split(":")),
-        }  # fmt: skip
-        for part in filter(None, text.split(",")):
-            name, _, value = part.partition("=")
-            if part.strip() in ("1", "true", "on"):
-                continue
-            try:
-                values[name.strip()] = kinds[name.strip()](value.strip())
-            except (KeyError, ValueError) as error:
-                raise InputError(
-                    f"{VARIABLE}: {part!r} is no option", hint=f"1, or {', '.join(kinds)} with ="
-                ) from error
-        return WatchOptions(**values)
+class HandingOver:
+    """Stands as `launch_metadata` of a function, so that its launches hand over their grid and their arguments; says
+    what the one before it says."""
+
+    def __init__(self, before: Any) -> None:
+        self.before = before
+
+    def __call__(self, *args: Any) -> Any:
+        _ASKED.handed = [args]
+        return {} if self.before is None else self.before(*args)
 
 
 @dataclass(slots=True)
@@ -96,10 +68,10 @@ class TritonWatch:
         self._lock = threading.RLock()
         self._busy = threading.local()
         self._process = os.getpid()
-        self._worker: _Worker | None = None
+        self._worker: JudgingProcess | None = None
         # Made before anything is launched: a process that is forked later has it too.
         self._folder: Path | None = Path(tempfile.mkdtemp(prefix="memmodel-triton-"))
-        _put(self._folder / "options.json", {"model": options.model, "seconds": options.seconds})
+        put(self._folder / "options.json", {"model": options.model, "seconds": options.seconds})
         self._kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._counts: dict[str, int] = {}
         self._seen: set[str] = set()
@@ -135,17 +107,17 @@ class TritonWatch:
         for cache in function.device_caches.values():
             kernel = cache[0].get(key)
             if kernel is not None and hasattr(kernel, "asm"):
-                self._follow(function, kernel)
+                self.follow(function, kernel)
 
-    def _follow(self, function: Any, kernel: Any) -> None:
+    def follow(self, function: Any, kernel: Any) -> None:
         """From now on, a launch of the kernel hands its grid and its arguments to the hooks."""
         with self._lock:
             self._kernels[str(kernel.hash)] = kernel
-            if not isinstance(function.launch_metadata, _Chain):
-                function.launch_metadata = _Chain(function.launch_metadata)
+            if not isinstance(function.launch_metadata, HandingOver):
+                function.launch_metadata = HandingOver(function.launch_metadata)
 
     def _launched(self, metadata: Any) -> None:
-        handed = [args for func, args in list(getattr(metadata, "extras", ())) if isinstance(func, _Chain)]
+        handed = [args for func, args in list(getattr(metadata, "extras", ())) if isinstance(func, HandingOver)]
         for grid, kernel_metadata, bound in handed or getattr(_ASKED, "handed", []):
             self.launch(str(kernel_metadata.hash), tuple(grid), bound)
         now = time.monotonic()
@@ -180,12 +152,12 @@ class TritonWatch:
             try:
                 call = call_of(kernel, sizes, bound)
             except Exception:
-                self._counts[key] = self.options.launches  # it would fail again, and cost time again
+                self._counts[key] = self.options.launches  # it would fail in the same way, and take as long
                 raise
-            again = f"{key} {call.text}" if self.options.launches > 1 else key
-            if again in self._seen:
+            launch = f"{key} {call.text}" if self.options.launches > 1 else key
+            if launch in self._seen:
                 return
-            self._seen.add(again)
+            self._seen.add(launch)
             self._counts[key] = self._counts.get(key, 0) + 1
             self._note(call)
 
@@ -208,12 +180,12 @@ class TritonWatch:
             return
         if self._worker is not None and self._folder is not None:
             for busy in self._folder.glob("*.busy"):  # what it was at when it ended
-                _put(busy.with_suffix(".result"), {"word": "undecided", "text": "the process that judged it ended"})
+                put(busy.with_suffix(".result"), {"word": "undecided", "text": "the process that judged it ended"})
                 busy.unlink(missing_ok=True)
         if not sys.executable or self._folder is None:
             self.trouble = self.trouble or "there is no Python to judge with"
             return
-        self._worker = _Worker.spawned(self._folder)
+        self._worker = JudgingProcess.spawned(self._folder)
 
     # ---- verdicts --------------------------------------------------------------------------------------------------
 
@@ -228,7 +200,7 @@ class TritonWatch:
             for noted in self._noted.values():
                 if noted.shown:
                     continue
-                data = _take(noted.path.with_suffix(".result"))
+                data = take(noted.path.with_suffix(".result"))
                 if data is None:
                     waiting += 1
                     continue
@@ -304,266 +276,8 @@ class TritonWatch:
         self._worker = None
 
 
-SPAWN = '"$0" -m memmodel.triton.worker "$1" "$2" & echo $! > "$1/worker.pid"'
-"""What the shell runs: the worker is no child of the program, which may wait for all its children."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Worker:
-    """The process that judges."""
-
-    process: int
-
-    @staticmethod
-    def spawned(folder: Path) -> _Worker:
-        """Start it. Its three standard files are empty, and it closes all others."""
-        home = str(Path(memmodel.__file__).resolve().parent.parent)
-        paths = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH", ""))))
-        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
-        environment.pop(VARIABLE, None)
-        command = ["/bin/sh", "-c", SPAWN, sys.executable, str(folder), str(os.getpid())]
-        files = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-        try:
-            shell = os.posix_spawn(command[0], command, environment, file_actions=files, setsid=True)
-        except NotImplementedError:
-            shell = os.posix_spawn(command[0], command, environment, file_actions=files)
-        with suppress(ChildProcessError):
-            os.waitpid(shell, 0)
-        return _Worker(int((folder / "worker.pid").read_text()))
-
-    @property
-    def runs(self) -> bool:
-        """True until it has ended."""
-        try:
-            os.kill(self.process, 0)
-            state = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()[0]
-        except ProcessLookupError:
-            return False
-        except (OSError, IndexError):
-            return not Path("/proc/self").exists()
-        return state != "Z"
-
-    def end(self) -> None:
-        """End it, and wait until it has ended."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for _ in range(50):
-                if not self.runs:
-                    return
-                with suppress(OSError):
-                    os.kill(self.process, number)
-                time.sleep(0.1)
-
-
-_ASKED = threading.local()
-"""In each thread, what the last launch handed over to another hook that asked for it (a profiler), if one did."""
-
-
-class _Chain:
-    """Stands as `launch_metadata` of a function, so that its launches hand over their grid and their arguments; says
-    what the one before it says."""
-
-    def __init__(self, before: Any) -> None:
-        self.before = before
-
-    def __call__(self, *args: Any) -> Any:
-        _ASKED.handed = [args]
-        return {} if self.before is None else self.before(*args)
-
-
 def _say(text: str) -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
         return  # standard error is closed
-
-
-def _put(path: Path, data: dict[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(data), encoding="utf-8")
-    part.replace(path)
-
-
-def _take(path: Path) -> dict[str, Any] | None:
-    """A result; None until it is there."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) else None
-
-
-# ---- installing ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Installed:
-    """The watch that `install` has made, and all that are hooked."""
-
-    watch: TritonWatch | None = None
-    prepared: bool = False
-    hooked: list[TritonWatch] = field(default_factory=list)
-
-
-_STATE = _Installed()
-
-
-def install(options: WatchOptions | None = None, **named: Any) -> TritonWatch:
-    """From now on, each new specialization of a kernel that this process launches is judged once, in another process.
-
-    Findings go to standard error as they come, and one line at the end of the program. `named`: the fields of
-    `WatchOptions`. Kernels that were compiled before are watched as far as Triton knows them. Raises InputError where
-    there is no Triton.
-    """
-    if _STATE.watch is not None:
-        return _STATE.watch
-    watch = TritonWatch(options or WatchOptions(**named))
-    _hook(watch)
-    _STATE.watch = watch
-    return watch
-
-
-def uninstall() -> None:
-    """Nothing is watched any more. Verdicts that have not come are not awaited."""
-    watch, _STATE.watch = _STATE.watch, None
-    if watch is not None:
-        _unhook(watch)
-        watch.close()
-
-
-@contextmanager
-def checked(options: WatchOptions | None = None, **named: Any) -> Iterator[CheckedLaunches]:
-    """The launches inside this block are judged; the results are complete behind it.
-
-        with memmodel.triton.checked() as launches:
-            kernel[grid](x, y)
-        launches.results.assert_clean()
-
-    It waits at most `wait` seconds; what did not come until then counts as undecided. An exception of the block goes
-    on, at once.
-    """
-    named.setdefault("quiet", True)
-    watch = TritonWatch(options or WatchOptions(**named))
-    launches = CheckedLaunches(watch)
-    _hook(watch)
-    try:
-        yield launches
-    except BaseException:
-        _unhook(watch)
-        watch.close()
-        raise
-    _unhook(watch)
-    try:
-        launches.missing = watch.wait(watch.options.wait)
-    finally:
-        watch.close()
-
-
-class CheckedLaunches:
-    """What a block of `checked` launched. `missing`: launches whose verdict did not come in time."""
-
-    def __init__(self, watch: TritonWatch) -> None:
-        self._watch = watch
-        self.missing = 0
-
-    @property
-    def results(self) -> TritonResults:
-        """A result for each specialization; undecided for those that did not come in time."""
-        late = TritonResult("a kernel", "", "undecided", f"no verdict came in {self._watch.options.wait:g} s")
-        return TritonResults((*self._watch.results, *(late,) * self.missing))
-
-    @property
-    def clean(self) -> bool:
-        """True if something was launched and nothing was found."""
-        return self.results.clean
-
-    def assert_clean(self, *accept: str) -> None:
-        """Raise AssertionError unless something was launched and every verdict is `clean` or one of these words."""
-        __tracebackhide__ = True
-        if not len(self.results):
-            raise AssertionError(
-                "no kernel was launched" + (f" ({self._watch.trouble})" if self._watch.trouble else "")
-            )
-        self.results.assert_clean(*accept)
-
-
-def _runtime() -> Any:
-    """The knobs of Triton at run time. Raises InputError."""
-    try:
-        from triton import knobs
-    except ImportError as error:
-        raise InputError(f"Triton cannot be loaded: {error}", hint="pip install triton") from error
-    return knobs.runtime
-
-
-def _hook(watch: TritonWatch) -> None:
-    """Put the watch behind the hooks that are there."""
-    runtime = _runtime()
-    if not _STATE.prepared:
-        _STATE.prepared = True
-        atexit.register(_at_exit)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_forked)
-    _STATE.hooked.append(watch)
-    before = runtime.jit_post_compile_hook
-
-    def both(**said: Any) -> Any:
-        watch.compiled(**said)
-        return None if before is None else before(**said)
-
-    both.before = before  # type: ignore[attr-defined]
-    both.watch = watch  # type: ignore[attr-defined]
-    runtime.jit_post_compile_hook = both
-    enter = runtime.launch_enter_hook
-    if hasattr(enter, "add"):
-        enter.add(watch.launched)
-    else:  # before Triton 3.5 it was one function
-        runtime.launch_enter_hook = _both_launched(enter, watch)
-    for function in _known_functions():
-        for cache in list(function.device_caches.values()):
-            for kernel in list(cache[0].values()):
-                if hasattr(kernel, "asm"):
-                    watch._follow(function, kernel)
-
-
-def _both_launched(before: Any, watch: TritonWatch) -> Any:
-    def both(metadata: Any) -> None:
-        watch.launched(metadata)
-        if before is not None:
-            before(metadata)
-
-    return both
-
-
-def _known_functions() -> list[Any]:
-    """The functions that Triton has met; none where it does not say."""
-    try:
-        from triton.runtime import jit
-
-        return list(jit._triton_jit_function_registry.values())
-    except (ImportError, AttributeError):
-        return []
-
-
-def _unhook(watch: TritonWatch) -> None:
-    runtime = _runtime()
-    hook = runtime.jit_post_compile_hook
-    if getattr(hook, "watch", None) is watch:
-        runtime.jit_post_compile_hook = hook.before
-    enter = runtime.launch_enter_hook
-    if hasattr(enter, "remove"):
-        enter.remove(watch.launched)
-    _STATE.hooked = [other for other in _STATE.hooked if other is not watch]
-    if not _STATE.hooked:
-        for function in _known_functions():
-            if isinstance(function.launch_metadata, _Chain):
-                function.launch_metadata = function.launch_metadata.before
-
-
-def _at_exit() -> None:
-    if _STATE.watch is not None:
-        _STATE.watch.finish()
-
-
-def _forked() -> None:
-    for watch in _STATE.hooked:
-        watch.forked()

@@ -13,7 +13,7 @@ import pytest
 from helpers.triton_programs import run_program
 
 from memmodel.errors import InputError
-from memmodel.triton.watching import WatchOptions
+from memmodel.triton.options import WatchOptions
 
 START = "from memmodel.triton import startup; startup.begin()"
 """What the .pth file does when Python starts; in these tests nothing is installed."""
