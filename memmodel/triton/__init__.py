@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memmodel.triton.installing import checked, install, uninstall
     from memmodel.triton.judging import TritonResult, TritonResults
 
+VARIABLE = "MEMMODEL_TRITON"
+"""The environment variable that watches a program: 1, or options such as `wait=0,launches=3`."""
+
 __all__ = ["TritonResult", "TritonResults", "check", "checked", "install", "uninstall"]
 
 _HOME = {

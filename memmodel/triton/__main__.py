@@ -6,7 +6,7 @@ import os
 import runpy
 import sys
 
-from memmodel.triton import startup
+from memmodel.triton import VARIABLE, startup
 
 
 def main(argv: list[str]) -> None:
@@ -14,7 +14,7 @@ def main(argv: list[str]) -> None:
     if not argv or argv[0] in ("-h", "--help"):
         print("usage: python -m memmodel.triton PROGRAM.py [ARGUMENTS], or -m MODULE [ARGUMENTS]", file=sys.stderr)
         sys.exit(0 if argv else 2)
-    os.environ.setdefault(startup.VARIABLE, "1")
+    os.environ.setdefault(VARIABLE, "1")
     startup.begin()
     if argv[0] == "-m" and len(argv) > 1:
         sys.argv = argv[1:]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import memmodel
-from memmodel.triton.startup import VARIABLE
+from memmodel.triton import VARIABLE
 
 SPAWN = '"$0" -m memmodel.triton.worker "$1" "$2" & echo $! > "$1/worker.pid"'
 """What the shell runs: the worker is no child of the program, which may wait for all its children."""

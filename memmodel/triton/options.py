@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memmodel.errors import InputError
-from memmodel.triton.startup import VARIABLE
+from memmodel.triton import VARIABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 import sys
 
+from memmodel.triton import VARIABLE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-VARIABLE = "MEMMODEL_TRITON"
-"""The environment variable that watches a program: 1, or options such as `wait=0,launches=3`."""
 
 
 class TritonFinder:

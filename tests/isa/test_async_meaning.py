@@ -86,13 +86,11 @@ def test_packed_elements_and_swizzled_maps_are_not_modelled() -> None:
 def test_a_tensor_map_holds_the_address_sizes_and_box_of_its_data() -> None:
     lowered = lower_test(blocks("ret;"))
     space = lowered.space
-    instance = space.instance("gmap", None)
+    maps = {instance.name: instance for instance in space.instances}
     data = space.address("src", 0, lowered.test.threads[0].place)
-    assert instance is not None and instance.size == 128 and data is not None
-    assert TensorMap.unpack(space.initial(instance, 0, 128)) == TensorMap(data, 4, (4, 2), (4, 2), (16,))
-    whole = space.instance("smap", lowered.test.threads[0].place.cta_id)
-    assert whole is not None
-    assert TensorMap.unpack(space.initial(whole, 0, 128)) == TensorMap(data, 4, (8,), (8,), ())
+    assert maps["gmap"].size == 128 and data is not None
+    assert TensorMap.unpack(space.initial(maps["gmap"], 0, 128)) == TensorMap(data, 4, (4, 2), (4, 2), (16,))
+    assert TensorMap.unpack(space.initial(maps["smap"], 0, 128)) == TensorMap(data, 4, (8,), (8,), ())
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------

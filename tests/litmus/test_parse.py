@@ -119,7 +119,7 @@ def test_spans_are_exact() -> None:
 def test_a_column_belongs_to_the_thread_that_its_header_names() -> None:
     test = read("PTX T\n{x=0;}\n P1 | P0@cta 3 ;\n ld r0, x | st x, 1 ;\nexists (0:r0 = 0)")
     assert [thread.name for thread in test.threads] == ["P1", "P0"]
-    assert test.thread("P0").place == Place(cta=3)
+    assert test.threads[1].place == Place(cta=3)
     assert isinstance(test.condition, Compare)
     assert test.condition.left == RegValue("P0", "r0")
 
