@@ -19,7 +19,7 @@ from memmodel.answer import Budget
 from memmodel.base.logic import Logic
 from memmodel.cli import main
 from memmodel.errors import BudgetSpent
-from memmodel.limits import Limits
+from memmodel.limits import Limits, usage
 from memmodel.solve.solver import Found, Solver
 from memmodel.why import diagnose, limited
 
@@ -79,7 +79,7 @@ def test_limits_that_nobody_holds_stop_nothing():
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, MemoryError, RuntimeError])
 def test_no_failure_ends_the_second_thread(monkeypatch, error):
-    whole, failed = limits.memory_in_use, []
+    whole, failed = usage.memory_in_use, []
 
     def failing() -> int:
         if current_thread().name == "memmodel-limits" and len(failed) < 2:
@@ -87,7 +87,7 @@ def test_no_failure_ends_the_second_thread(monkeypatch, error):
             raise error
         return whole()
 
-    monkeypatch.setattr(limits, "memory_in_use", failing)
+    monkeypatch.setattr(usage, "memory_in_use", failing)
     with pytest.raises(BudgetSpent, match=r"budget of 0\.1 seconds"), limits.Limits(Budget(seconds=0.1)):
         _spin(PATIENCE)
     assert len(failed) == 2

@@ -1,0 +1,89 @@
+"""Several answers under one budget.
+
+In: Budget. Out: what is left of it for the next answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from memmodel.answer import Budget
+from memmodel.errors import BudgetSpent
+from memmodel.limits.current import CURRENT
+from memmodel.limits.usage import MOST_MEMORY, Usage, default_memory
+from memmodel.limits.watching import Limits
+
+LAST = 0.7
+"""Seconds past the budget before all work of an answer is stopped, reading and explaining included."""
+
+
+class SharedBudget:
+    """What a number of answers have used so far."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.usage = Usage(budget)
+        self._counts: list[Callable[[], int]] = []
+        self._effort = 0
+
+    def count(self, spent: Callable[[], int]) -> None:
+        """From now on, this is part of the effort."""
+        self._counts.append(spent)
+
+    def left(self) -> Budget:
+        """What the next answer may use. Raises BudgetSpent if there is nothing left."""
+        self._effort += sum(spent() for spent in self._counts)
+        self._counts.clear()
+        usage, budget = self.usage, self.usage.budget
+        left = Budget(
+            budget.effort - self._effort,
+            usage.seconds_left(),
+            min(usage.memory_left(), usage.most_memory),
+            budget.whole or budget,
+        )
+        if left.effort <= 0 or usage.overworked():
+            raise BudgetSpent(budget.out_of_effort)
+        if left.seconds <= 0:
+            raise BudgetSpent(budget.out_of_seconds)
+        if usage.memory_left() <= 0:
+            raise BudgetSpent(budget.out_of_memory)
+        return left
+
+
+@contextmanager
+def together(budget: Budget) -> Iterator[None]:
+    """All answers inside the block share one budget."""
+    outer, CURRENT.shared = CURRENT.shared, SharedBudget(budget)
+    try:
+        yield
+    finally:
+        CURRENT.shared = outer
+
+
+@contextmanager
+def whole(budget: Budget) -> Iterator[None]:
+    """Everything inside the block shares one budget: what is answered, and also what no engine watches, such as reading
+    and explaining. Raises BudgetSpent."""
+    with together(budget), Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), LAST):
+        yield
+
+
+def available(budget: Budget) -> Budget:
+    """The budget of one answer: what is left of the one shared, if any. Raises BudgetSpent if nothing is."""
+    if CURRENT.shared is None:
+        return budget
+    left = CURRENT.shared.left()
+    return Budget(
+        min(left.effort, budget.effort),
+        min(left.seconds, budget.seconds),
+        min(left.memory or MOST_MEMORY, budget.memory or default_memory()),
+        left.whole,
+    )
+
+
+def counted(spent: Callable[[], int]) -> None:
+    """Let a worker's effort count where several answers share a budget."""
+    if CURRENT.shared is not None:
+        CURRENT.shared.count(spent)
