@@ -68,6 +68,11 @@ class Source:
     name: str
     text: str = field(repr=False)
 
+    @property
+    def in_file(self) -> bool:
+        """True if it lies in a file that somebody can open; False for what was compiled, or came through a pipe."""
+        return not self.name.startswith("<")
+
     @staticmethod
     def read(path: str | os.PathLike[str], directory: str | None = None) -> Source:
         """Read a file, or standard input where the path is `-`. `directory`: the hint to somebody who gives one.

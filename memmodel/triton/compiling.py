@@ -17,6 +17,7 @@ from typing import Any
 
 from memmodel.errors import InputError
 from memmodel.kernel.arguments.arrays import ArrayFacts, array_facts
+from memmodel.kernel.arguments.kinds import Known
 from memmodel.triton.calls import TritonCall, call_of
 from memmodel.triton.judging import TritonJudge, TritonResult, TritonResults
 
@@ -159,9 +160,16 @@ class _Pointer:
 
 def _type_name(value: object, facts: ArrayFacts) -> str:
     """The type of an array in words that Triton knows; unsigned words where nobody says it."""
+    if isinstance(value, Known):
+        return _type_name(value.array, facts)
     dtype = getattr(value, "dtype", None)
     if dtype is None:
-        return f"uint{8 * facts.element_bytes}"
+        try:
+            letter = memoryview(value).format[-1:]  # type: ignore[arg-type]
+        except TypeError:
+            letter = "I"
+        kind = "fp" if letter in "efd" else "int" if letter.islower() else "uint"
+        return f"{kind}{8 * facts.element_bytes}"
     return str(getattr(dtype, "name", None) or dtype).rpartition(".")[2]
 
 
@@ -177,6 +185,8 @@ def _tensor(value: object) -> object:
     try:
         facts = array_facts(value)
     except InputError:
+        if isinstance(value, Known):
+            raise
         return value
     return value if facts is None else _Pointer(value, facts)
 

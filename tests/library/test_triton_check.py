@@ -31,6 +31,12 @@ assert check(good, a, a, 64, BLOCK=64, grid=(1,)).clean
 (shared,) = check(good, a, a, 64, BLOCK=64, grid=2)
 assert shared.rules == ("data-race",), shared
 
+# Contents that are given reach the verdict, and are what is kept by.
+from array import array
+from memmodel import Known
+(known,) = check(racy, Known(array("f", [0.0] * 64)), b, 64, BLOCK=64, num_warps=2, grid=1)
+assert "the contents that the launch gives to" in known.text and known.rules == ("data-race",), known
+
 # Every configuration of an autotuned kernel has a line.
 def only_small(arguments):
     if arguments["BLOCK"] > 128: raise ValueError("too large")

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
         "values",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A parameter, by name or number: a number; of a pointer the bytes of its buffer, zero, iota. "
-        "May be repeated.",
+        help="A parameter, by name or number: a number; of a pointer the bytes of its buffer, zero, iota; a tensor map "
+        "as bf16:384x256:64x64:128B. May be repeated.",
     ),
     click.option(
         "--entry", "entries", multiple=True, metavar="NAME", help="Default: what the launch says. May be repeated."
@@ -208,6 +208,7 @@ def _print_launch(asked: KernelRequest) -> Exit:
     if asked.launch_schema:
         say(json.dumps(launch.schema(), indent=1))
     else:
-        module = kernel_text(asked.file, asked.behind, asked.entry).module
-        say(skeleton(module, entry_of(module, asked.entry)))
+        text = kernel_text(asked.file, asked.behind, asked.entry)
+        function = entry_of(text.module, asked.entry)
+        say(skeleton(text.module, function, text.names.get(function.name, ())))
     return Exit.AS_EXPECTED

@@ -41,9 +41,10 @@ class KernelOutput:
 
     def rest(self, verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> Exit:
         """What is said beyond the verdict; the exit code."""
+        from memmodel.kernel.output.source_names import source_names
         from memmodel.kernel.output.text import beyond, repair_lines, short
 
-        more = [f"note: {note}" for note in verdict.notes[self._notes :]] + beyond(verdict)
+        more = [f"note: {note}" for note in verdict.notes[self._notes :]] + beyond(verdict, source_names(verdict))
         more += [] if repairs is None else repair_lines(repairs)
         if self._text and self._asked.short:
             say(short(verdict, self._asked.file))

@@ -59,7 +59,7 @@ def array_facts(value: object) -> ArrayFacts | None:
     if isinstance(value, ArrayFacts):
         return value
     if isinstance(value, Known):
-        facts = array_facts(value.array)
+        facts = array_facts(value.array) or _buffer(value.array)
         if facts is None:
             raise InputError(f"Known({type(value.array).__name__}): that is no array")
         return replace(facts, contents=_contents(value.array, facts))
@@ -208,6 +208,15 @@ def _is_number(value: object) -> bool:
     if _of(value, "shape") != () or hasattr(value, "__setitem__") or callable(_of(value, "data_ptr")):
         return False
     return isinstance(_called(value, "item"), bool | int | float)
+
+
+def _buffer(value: object) -> ArrayFacts | None:
+    """What has Python's buffer protocol: `array.array`, `memoryview`."""
+    try:
+        view = memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return ArrayFacts(view.shape or (), tuple(step // view.itemsize for step in view.strides or ()), view.itemsize)
 
 
 def _contents(array: object, facts: ArrayFacts) -> bytes:

@@ -78,6 +78,8 @@ class VerdictSoFar:
         self.verdict = KernelVerdict(
             case.entry.name, case.launch, case.model.name, ctas=options.ctas, assumptions=case.launch.assumptions,
             statistics=case.effort.statistics,
+            sources={each.line: each.location for each in case.body if each.location is not None},
+            compiled=not case.module.source.in_file,
         )  # fmt: skip
         if case.module.version > NEWEST:
             later, known = (".".join(map(str, version)) for version in (case.module.version, NEWEST))

@@ -171,7 +171,7 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
             elif number in machine.schedule.truthful:
                 failed.append(lane)
             else:
-                group.on = block, at
+                group.on, group.parity = (block, at), parity
         if group.on is not None:
             if not passed and not failed:
                 return False
@@ -197,6 +197,8 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
 def _leave_behind(warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
     """Lanes that wait for other objects than the rest of their group are a group of their own."""
     group.lanes = [lane for lane in group.lanes if lane not in lanes]
-    others = LaneGroup(group.at, lanes, on=group.on, frames=group.frames, step=group.step, checked=True)
+    others = LaneGroup(
+        group.at, lanes, on=group.on, parity=group.parity, frames=group.frames, step=group.step, checked=True
+    )  # fmt: skip
     warp.groups.append(others)
     group.on = None

@@ -42,7 +42,8 @@ class Faulty(Exception):
 class LaneGroup:
     """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
 
-    `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
+    `on`: the mbarrier object that a test of theirs found in another phase; `parity`: the test names phases by parity.
+    `frames`: the calls that they are in.
     `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
     `step`: the step of the instruction at which they wait; `checked`: it was seen to be defined. `since`: when they
     went another way than other lanes of the warp, if they have not met all of these again. `held`: they are held back
@@ -54,6 +55,7 @@ class LaneGroup:
     blocked: bool = False
     waits: object = None
     on: tuple[Block, int] | None = None
+    parity: bool = False
     frames: tuple[int, ...] = ()
     spun: int = 0
     stopped: int = -1

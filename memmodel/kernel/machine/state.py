@@ -26,7 +26,7 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
-from memmodel.kernel.trace.problems import Failure, Refused
+from memmodel.kernel.trace.problems import UNKNOWN_VALUE, Failure, Refused
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
@@ -134,7 +134,7 @@ class Machine:
         return None if cta is None else (cta.shared, address & (1 << RANK_BITS) - 1)
 
     def unknown(self, what: str, instruction: PtxInstruction) -> NoReturn:
-        raise Refused(f"{what} depends on a value that this run does not know", instruction.span)
+        raise Refused(f"{what} depends on {UNKNOWN_VALUE}", instruction.span)
 
     def places(
         self, warp: Warp, space: Space | None, addresses: Row, lanes: Lanes, size: int, window: Window

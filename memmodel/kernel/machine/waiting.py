@@ -9,6 +9,9 @@ from memmodel.kernel.machine.parts import LaneGroup, PairTurn, Warp, WarpArrival
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.kernel.trace.stuck import StuckLanes
+from memmodel.program.automata import MbarrierCounts
+
+PARITIES = 2
 
 
 def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
@@ -30,7 +33,23 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
     missing = [f"lacks {mbarrier.pending} of {mbarrier.expected} arrivals"] if mbarrier.pending else []
     missing += [f"lacks {mbarrier.tx} bytes that were announced"] if mbarrier.tx > 0 else []
     missing += [f"got {-mbarrier.tx} bytes that nobody announced"] if mbarrier.tx < 0 else []
-    return f": phase {mbarrier.over} of its mbarrier object {' and '.join(missing) or 'has not ended'}"
+    text = f": phase {mbarrier.over} of its mbarrier object {' and '.join(missing) or 'has not ended'}"
+    return text + (_missed(machine, warp, group, mbarrier) if group.parity else "")
+
+
+def _missed(machine: Machine, warp: Warp, group: LaneGroup, mbarrier: MbarrierCounts) -> str:
+    """That waits by parity may have passed on a later phase than theirs, where phases ended that these threads did not
+    wait for.
+    """
+    assert group.on is not None
+    thread = warp.threads[group.lanes[0]].number
+    tests = (step for step in machine.run.objects.get(group.on, ()) if not step.update and step.life == mbarrier.life)
+    waited = sum(step.event.thread == thread for step in tests)
+    late = mbarrier.over - waited
+    if late < PARITIES or late % PARITIES:
+        return ""
+    before = f"{mbarrier.over} phases ended before it, and its threads waited for {waited} of them"
+    return f"; {before}: by parity, a late wait passes on the phase after the next"
 
 
 def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:

@@ -11,7 +11,19 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
-from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal, side_of
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Barrier,
+    Fence,
+    GroupWait,
+    Label,
+    Mbarrier,
+    ProxyFence,
+    Side,
+    Signal,
+    side_of,
+)
 from memmodel.base.rows import Rows, bits
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph
@@ -93,6 +105,11 @@ class Ways:
             text = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
             return Missing(MissingOrder.SCOPES, text, first, second, way)
         if any(isinstance(label, Access) and label.asynchronous for label in labels[:1]) and len(way) <= 1:
+            awaited = self._awaited(first)
+            if awaited is not None:
+                waiter = f"{self._line(awaited)} waits for the end of the first access"
+                text = f"{waiter}, and nothing leads from it to the other one"
+                return Missing(MissingOrder.SYNCHRONIZATION, text, first, second, way)
             return Missing(MissingOrder.COMPLETION, "nothing waits for the end of the first access", first, second, way)
         if len(way) > 1:
             return self._weak_link(first, second, way)
@@ -162,6 +179,12 @@ class Ways:
                     queue += reached
             self._trees[first] = came
         return self._trees[first]
+
+    def _awaited(self, first: int) -> int | None:
+        """The nearest event at which a thread knows that an asynchronous access is over; None if there is none."""
+        points = self.points
+        known = (n for n in self._tree(first) if n != first and points[n].issue is None and waits(points[n].label))
+        return next(known, None)
 
     def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         base = self._rows("base-causality")
@@ -243,6 +266,11 @@ class Ways:
         instruction = self.body[behind.at]
         self._mentioned.append(instruction)
         return f"{instruction.opcode} at line {instruction.line}"
+
+
+def waits(label: Label) -> bool:
+    """True if a thread waits at an event of that kind for the end of what is asynchronous."""
+    return isinstance(label, GroupWait) or (isinstance(label, Mbarrier) and label.action is Action.TEST)
 
 
 def synchronizes(label: Label) -> bool:

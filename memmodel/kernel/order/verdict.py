@@ -5,12 +5,13 @@ In: nothing. Out: `KernelVerdict` and its parts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from memmodel.base.oneline import shown
 from memmodel.kernel.launch import Launch
-from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.module.syntax import Location, PtxInstruction
 
 KernelWord = Literal["clean", "findings", "depends", "explored", "partial", "undecided"]
 
@@ -142,7 +143,8 @@ class KernelVerdict:
     remarks. `reached`: numbers of the instructions that left a trace; `coverage`:
     None if no run came to its end. `beyond`: whether the verdict holds for
     any grid and any trip count; `smaller`: the words of a few smaller launches, by what differs.
-    `spent`: the budget ran out. `possible`: the readings on which it may depend, where none was asked.
+    `spent`: the budget ran out. `possible`: the readings on which it may depend, where none was asked. `sources`: the
+    lines of the PTX that have a place in the source. `compiled`: nobody sees the PTX, which lies in no file.
     """
 
     entry: str
@@ -165,6 +167,8 @@ class KernelVerdict:
     coverage: Coverage | None = None
     spent: bool = False
     possible: PossibleReadings = PossibleReadings()
+    sources: Mapping[int, Location] = field(default_factory=dict)
+    compiled: bool = False
 
     @property
     def serious(self) -> list[KernelFinding]:

@@ -11,8 +11,13 @@ from collections.abc import Iterator
 from memmodel.ptx.module.names import base_name, demangled, without_parameters
 from memmodel.ptx.module.syntax import Location, PtxInstruction
 
-LIBRARY = re.compile(r"(^|/)(cccl|nvidia/cu\d+|cuda[^/]*/(targets/[^/]+/)?include|cute|cutlass/include)/")
+LIBRARY = re.compile(
+    r"(^|/)(cccl|nvidia/cu\d+|cuda[^/]*/(targets/[^/]+/)?include|cute|cutlass/include|triton/language)/"
+)
 """Files that come with the compiler or with a library of templates."""
+
+PTX_LINES = re.compile(r"(?<!PTX )\blines? (\d+(?:(?:, | and |, and )\d+)*)\b(?! of the PTX)")
+"""Lines of the PTX in a sentence, as every reason names them."""
 
 INLINE_NAMESPACE = re.compile(r"\b(__\w+::)+")
 WORDS = {
@@ -54,7 +59,7 @@ def places(location: Location | None) -> list[Location]:
 
 def on_disk(instruction: PtxInstruction) -> bool:
     """True if its PTX lies in a file. That of a compiled source does not, and its places are those of the source."""
-    return not instruction.span.source.name.startswith("<")
+    return instruction.span.source.in_file
 
 
 def cuda_word(instruction: PtxInstruction) -> str:

@@ -11,20 +11,27 @@ from collections.abc import Iterable
 from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.output.places import cuda_word, on_disk, places
+from memmodel.kernel.output.source_names import SourceNames, source_names
 from memmodel.kernel.repair.search import KernelRepairs
+from memmodel.kernel.trace.problems import UNKNOWN_VALUE
 from memmodel.ptx.module.names import without_parameters
 from memmodel.ptx.module.syntax import Location, PtxInstruction
 
 SHOWN, FEW, FEW_LINES = 20, 3, 6
 CLEAN_FOR = {"explored": "clean for the schedules explored", "partial": "clean for the CTAs looked at"}
 """Words of verdicts that are clean as far as something was looked at."""
+CONTENTS = (
+    '  contents of memory are unknown unless they are given: "init", "hex" or "file" in a launch description; in '
+    'Python FakeArray(…, init="zero") or Known(array)'
+)
+"""What gives a run the values that it needed."""
 LONGEST_NAME = 80
 """Characters of the name of an entry: those of templates have thousands."""
 
 
 def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     """The verdict, then each finding with its places, first the findings that change it, then what is open."""
-    text = [headline(verdict)]
+    text, names = [headline(verdict)], source_names(verdict)
     if statistics:
         text += figures(verdict)
     shown = [finding for finding in verdict.findings if not finding.ignored]
@@ -34,29 +41,36 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     if len(grouped) > SHOWN:
         text.append(f"and {len(grouped) - SHOWN} more findings")
     for group in groups(finding for finding in verdict.findings if finding.ignored):
-        text.append(f"ignored: {finding_name(group)}: {group.first.ignored}")
+        text.append(f"ignored: {names.sentence(finding_name(group))}: {group.first.ignored}")
+    return [*text, *rest(verdict, names)]
+
+
+def rest(verdict: KernelVerdict, names: SourceNames) -> list[str]:
+    """What is open, what other readings say, what was covered and assumed, and what holds beyond the launch."""
+    text = list[str]()
     if verdict.choices:
         number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
         text.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
-        text += _first(verdict.choices)
+        text += _first(verdict.choices, names)
     if verdict.unsettled:
         text.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
-        text += _first(verdict.unsettled)
+        text += _first(verdict.unsettled, names)
+        text += [CONTENTS] if any(UNKNOWN_VALUE in reason for reason in verdict.open) else []
     for reading in verdict.readings:
         text.append(f"depends on {reading.name}: {reading.answer}")
-        text += [f"  with it, no {finding_name(group)}" for group in groups(reading.gone)[:SHOWN]]
-        new = groups(reading.new)
-        text += [f"  with it, {finding_name(group)}" for group in new[:FEW]]
+        gone, new = groups(reading.gone), groups(reading.new)
+        text += [f"  with it, no {names.sentence(finding_name(group))}" for group in gone[:SHOWN]]
+        text += [f"  with it, {names.sentence(finding_name(group))}" for group in new[:FEW]]
         text += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
     if possible := depends_line(verdict):
         text.append(possible)
-    if verdict.coverage is not None and (reached := covered(verdict.coverage)):
+    if verdict.coverage is not None and (reached := covered(verdict.coverage, names)):
         text.append(f"covered: {reached}")
-    text += [f"assumed: {what}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
+    text += [f"assumed: {names.sentence(what)}; to drop it: {needs}" for what, needs in verdict.assumptions.items()]
     if verdict.serious:
         text += [f"guessed: {what}; to give it: {how}" for what, how in verdict.launch.guessed.items()]
-    text += [f"note: {note}" for note in verdict.notes]
-    return [*text, *beyond(verdict)]
+    text += [f"note: {names.sentence(note)}" for note in verdict.notes]
+    return [*text, *beyond(verdict, names)]
 
 
 def depends_line(verdict: KernelVerdict) -> str:
@@ -81,23 +95,24 @@ def explain_kernel(verdict: KernelVerdict) -> str:
     return "\n".join(lines(verdict))
 
 
-def beyond(verdict: KernelVerdict) -> list[str]:
+def beyond(verdict: KernelVerdict, names: SourceNames) -> list[str]:
     """What a verdict says beyond its launch."""
-    text = [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
+    text = [f"{question}: {names.sentence(answer)}" for question, answer in verdict.beyond.items()]
     by_word: dict[str, dict[str, list[str]]] = {}
     for what, word in verdict.smaller.items():
         name, equals, value = what.partition(" = ")
         by_word.setdefault(word, {}).setdefault(name + equals, []).append(value)
     for which, changes in by_word.items():
         text.append(
-            f"smaller launches: {which} with " + "; ".join(name + ", ".join(values) for name, values in changes.items())
+            f"smaller launches: {which} with "
+            + "; ".join(names.sentence(name) + ", ".join(values) for name, values in changes.items())
         )
     return text
 
 
 def repair_lines(repairs: KernelRepairs) -> list[str]:
     """The repairs as diffs, or the nearest to one."""
-    count, text = len(repairs.base.serious), []
+    count, text, names = len(repairs.base.serious), [], source_names(repairs.base)
     if not count:
         return []
     judged = f"{repairs.tried} change{'s' if repairs.tried != 1 else ''} judged"
@@ -111,7 +126,7 @@ def repair_lines(repairs: KernelRepairs) -> list[str]:
         else:
             all_ = f"all {count} findings are" if count > 1 else "the finding is"
             text.append(f"repair {number}: {all_} gone, and the verdict is: {_verdict_in_words(repair.after)}")
-        text += [f"  line {edit.line}: {edit.what}" for edit in repair.edits]
+        text += [f"  {names.sentence(f'line {edit.line}')}: {edit.what}" for edit in repair.edits]
         text += [f"  {possible}" for possible in [depends_line(repair.after)] if possible]
         text += repair.diff.rstrip("\n").split("\n")
     return text
@@ -160,10 +175,10 @@ def short_name(entry: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-def covered(coverage: Coverage) -> str:
+def covered(coverage: Coverage, names: SourceNames = SourceNames()) -> str:
     """How much the runs came to; empty where there is neither a loop nor a synchronization."""
     parts = [
-        f"{count - len(lines)} of {count} {what}{'s' if count > 1 else ''}{_without(lines)}"
+        f"{count - len(lines)} of {count} {what}{'s' if count > 1 else ''}{_without(lines, names)}"
         for count, lines, what in (
             (coverage.synchronizations, coverage.unreached, "synchronization"),
             (coverage.loops, coverage.skipped, "loop"),
@@ -175,9 +190,8 @@ def covered(coverage: Coverage) -> str:
     return ", ".join(parts)
 
 
-def _without(lines: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, lines[:FEW_LINES])) + (", …" if len(lines) > FEW_LINES else "")
-    return f" (not line{'s' if len(lines) > 1 else ''} {shown})" if lines else ""
+def _without(lines: tuple[int, ...], names: SourceNames) -> str:
+    return f" (not {names.lines(lines, FEW_LINES)})" if lines else ""
 
 
 def ctas(verdict: KernelVerdict) -> str:
@@ -196,9 +210,10 @@ def figures(verdict: KernelVerdict) -> list[str]:
     ]
 
 
-def _first(reasons: list[str]) -> list[str]:
-    more = [f"  and {len(reasons) - SHOWN} more reasons"] if len(reasons) > SHOWN else []
-    return [*(f"  {reason}" for reason in reasons[:SHOWN]), *more]
+def _first(reasons: list[str], names: SourceNames) -> list[str]:
+    sentences = list(dict.fromkeys(map(names.sentence, reasons)))
+    more = [f"  and {len(sentences) - SHOWN} more reasons"] if len(sentences) > SHOWN else []
+    return [*(f"  {sentence}" for sentence in sentences[:SHOWN]), *more]
 
 
 def finding_name(group: FindingGroup) -> str:

@@ -19,7 +19,7 @@ from memmodel.kernel.launch import KINDS, Launch, LeftContents, extents, placed_
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.memory import MAX_SHARED
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.question.encoded_maps import extent, from_arguments
+from memmodel.kernel.question.encoded_maps import IN_WORDS, extent, from_arguments
 from memmodel.kernel.question.pointers import POINTER_BYTES, pointers, tensor_map_params
 from memmodel.kernel.question.requests import POINTER, STRUCT
 from memmodel.kernel.trace.problems import Refused
@@ -155,7 +155,8 @@ class Completion:
         for param, given in zip(self.entry.params, self.request["params"], strict=False):
             names = {param.name, given.get("name") if isinstance(given, dict) else None}
             if param.name in tensor_map_params(self.entry) and not names & described:
-                self.guessed[f"the tensor map {param.name}; none was taken"] = "tensormaps in a launch description"
+                called = given.get("name") or param.name
+                self.guessed[f"the tensor map {called}; none was taken"] = f"such as --set {called}={IN_WORDS}"
 
     def _map_name(self, given: object) -> object:
         """The parameter of a map, by its name or number; of one without, the only one that is a map."""

@@ -1,6 +1,6 @@
-"""Tensor maps as they are made: by the arguments of cuTensorMapEncodeTiled.
+"""Tensor maps as they are made: by the arguments of cuTensorMapEncodeTiled, or by a word for each.
 
-In: JSON values. Out: the values of a `TensorMapSpec`, whose address may still be missing, and its extent in bytes.
+In: JSON values; words. Out: the values of a `TensorMapSpec`, whose address may still be missing; its extent in bytes.
 Source: CUDA Driver API, "Tensor Map Object Management".
 """
 
@@ -33,6 +33,16 @@ TYPES: dict[str, tuple[int, str | None]] = {
 }
 """Bytes of an element by the name of its type, and the name that PTX has for a type below a byte."""
 
+SHORT = {
+    "BF16": "BFLOAT16", "F16": "FLOAT16", "FP16": "FLOAT16", "F32": "FLOAT32", "FP32": "FLOAT32", "F64": "FLOAT64",
+    "FP64": "FLOAT64", "TF32": "TFLOAT32", "U8": "UINT8", "U16": "UINT16", "U32": "UINT32", "U64": "UINT64",
+    "S32": "INT32", "S64": "INT64",
+}  # fmt: skip
+"""Types as PTX and programs write them."""
+
+IN_WORDS = "bf16:384x256:64x64:128B"
+"""A map in words: the type of its elements, the sizes of the tensor and of the box, innermost first, the swizzle."""
+
 RENAMED = {
     "globalAddress": "address", "globalDim": "dims", "globalStrides": "strides_bytes", "boxDim": "box",
     "elementStrides": "element_strides",
@@ -49,6 +59,7 @@ def from_arguments(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     kind = spec.pop("tensorDataType", None)
     if kind is not None:
         short = str(kind).upper().removeprefix(TYPE_PREFIX)
+        short = SHORT.get(short, short)
         if short not in TYPES:
             raise InputError(f"{name}: tensorDataType {kind} is not known", hint=suggestion(short, list(TYPES)))
         spec["element_bytes"], packed = TYPES[short]
@@ -70,6 +81,21 @@ def from_arguments(given: Mapping[str, Any], name: str) -> dict[str, Any]:
             strides.append(row)
         spec["strides_bytes"] = strides
     return spec
+
+
+def in_words(text: str, where: str) -> dict[str, Any]:
+    """The arguments of a map that is written as `IN_WORDS`. `where`: the option. Raises InputError."""
+    kind, *sizes = text.split(":")
+    swizzle = sizes.pop() if len(sizes) == 3 else "none"
+    numbers = [size.replace(",", "x").split("x") for size in sizes]
+    if len(numbers) != 2 or not all(number.isdecimal() for size in numbers for number in size):
+        raise InputError(
+            f"{where}: not a tensor map", hint=f"such as {IN_WORDS}: type, sizes and box, innermost first, swizzle"
+        )
+    dims, box = ([int(number) for number in size] for size in numbers)
+    if len(dims) != len(box):
+        raise InputError(f"{where}: the tensor has {len(dims)} sizes, and its box {len(box)}")
+    return {"tensorDataType": kind, "globalDim": dims, "boxDim": box, "swizzle": swizzle}
 
 
 def extent(spec: Mapping[str, Any]) -> int:

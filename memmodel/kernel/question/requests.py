@@ -13,6 +13,7 @@ from typing import Any
 
 from memmodel.errors import InputError, suggestion
 from memmodel.kernel.launch import KINDS
+from memmodel.kernel.question.encoded_maps import in_words
 from memmodel.ptx.module.syntax import PtxFunction
 
 POINTER, STRUCT, CONTENTS = "ptr", "bytes", ("zero", "iota")
@@ -23,8 +24,9 @@ SIZES, AXES, SHARED, LISTS = ("grid", "block", "cluster"), "xyz", "dynamic_share
 @dataclass(frozen=True, slots=True)
 class LaunchWords:
     """What a caller says of a launch beside its description. `values`: of parameters, by their names or numbers: a
-    number; of a pointer the bytes of its buffer, zero or iota for its contents, or both with a comma between them. Of
-    other numbers by their place in a description: `grid.x`, `tensormaps.0.dims.1`.
+    number; of a pointer the bytes of its buffer, zero or iota for its contents, or both with a comma between them; a
+    tensor map as `bf16:384x256:64x64:128B`. Of other numbers by their place in a description: `grid.x`,
+    `tensormaps.0.dims.1`.
     """
 
     grid: tuple[int, ...] | None = None
@@ -62,8 +64,18 @@ def requested(
     for key, text in words.values.items():
         if not _set_size(request, key, text, entry):
             at, offset = _index(key, entry, names, request["params"])
-            _set(request["params"][at], offset, text, f"--set {key}={text}")
+            if text.count(":") > 1:
+                _set_map(request, entry.params[at].name, offset, in_words(text, f"--set {key}={text}"))
+            else:
+                _set(request["params"][at], offset, text, f"--set {key}={text}")
     return request
+
+
+def _set_map(request: dict[str, Any], param: str, offset: int, spec: dict[str, Any]) -> None:
+    """Put a tensor map into a parameter, in place of the one that a description has there."""
+    known = request.get("tensormaps") or []
+    others = [each for each in known if (each.get("param"), each.get("offset", 0)) != (param, offset)]
+    request["tensormaps"] = [*others, {"param": param, "offset": offset, **spec}]
 
 
 def settable(data: Mapping[str, Any], key: str, entry: PtxFunction, names: Sequence[str], name: str) -> bool:
@@ -138,8 +150,8 @@ def _params(given: object, entry: PtxFunction, names: Sequence[str], name: str) 
     elif given is not None:
         raise InputError(f"{name}: params: neither a list nor an object")
     for at, param in enumerate(entry.params):
-        if isinstance(params[at], dict) and not params[at].get("name"):
-            params[at] = {"name": names[at] if at < len(names) and names[at] else param.name, **params[at]}
+        if isinstance(params[at], dict) and params[at].get("name", param.name) in ("", None, param.name):
+            params[at] = {**params[at], "name": names[at] if at < len(names) and names[at] else param.name}
     return params
 
 

@@ -7,7 +7,7 @@ completed as if it were left out: nothing is clean that rests on a guess.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memmodel.isa.lowered import body_of
@@ -25,9 +25,9 @@ MAP = {
 }  # fmt: skip
 
 
-def skeleton(module: PtxModule, entry: PtxFunction) -> str:
-    """The description, a parameter in a line."""
-    return printed(template(module, entry))
+def skeleton(module: PtxModule, entry: PtxFunction, names: Sequence[str] = ()) -> str:
+    """The description, a parameter in a line. `names`: of the parameters in the source, as far as they are known."""
+    return printed(template(module, entry, names))
 
 
 LISTS = ("params", "buffers", "tensormaps")
@@ -43,8 +43,9 @@ def printed(data: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def template(module: PtxModule, entry: PtxFunction) -> dict[str, Any]:
-    """The values of the description."""
+def template(module: PtxModule, entry: PtxFunction, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The values of the description. `names`: as for `skeleton`."""
+    called = {param.name: name or param.name for param, name in zip(entry.params, names, strict=False)}
     exact, cluster = entry.directives.get("reqntid"), entry.directives.get("reqnctapercluster")
     data: dict[str, Any] = {
         "kernel": entry.name,
@@ -68,9 +69,9 @@ def template(module: PtxModule, entry: PtxFunction) -> dict[str, Any]:
             described = {"type": POINTER, "bytes": None}
         else:
             described = {"type": OF_TYPES.get(param.type, param.type), "value": None}
-        data["params"].append({"name": param.name, **described})
+        data["params"].append({"name": called.get(param.name, param.name), **described})
     if maps:
-        data["tensormaps"] = [{"param": name, **MAP} for name in maps]
+        data["tensormaps"] = [{"param": called.get(name, name), **MAP} for name in maps]
     return data
 
 

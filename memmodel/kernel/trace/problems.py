@@ -14,6 +14,10 @@ TRAP, ASSERTION = "trap", "assertion"
 """The rules of findings about a kernel that stops itself."""
 
 
+UNKNOWN_VALUE = "a value that this run does not know"
+"""How a reason says that contents of memory, or a parameter, were needed and not given."""
+
+
 class Refused(InputError):
     """The run met something that it cannot decide: an unknown instruction, a branch on unknown data."""
 

@@ -250,6 +250,8 @@ def test_contents_are_taken_only_where_they_are_given() -> None:
     launch = launched(POINTERS, memmodel.Known(Host()), None)
     assert launch.buffers[0].hex == numbers.hex()
     assert launch.assumptions
+    launch = launched(POINTERS, memmodel.Known(array.array("i", [1, 2])), None)
+    assert launch.buffers[0].hex == array.array("i", [1, 2]).tobytes().hex()
     with pytest.raises(InputError, match="cannot be read"):
         launched(POINTERS, memmodel.Known(CudaArray((4,), 0x1000)), None)
 

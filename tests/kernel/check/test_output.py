@@ -149,6 +149,41 @@ def test_reasons_of_proxies(parts: dict[str, str], reason: MissingOrder | None) 
     assert found == (set() if reason is None else {reason.value})
 
 
+AWAITED = """
+setp.eq.s32 %p1, %r0, 32;
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+setp.lt.u32 %p2, %r0, 32;
+@%p2 bra FIRST;
+bar.sync 1, 64;
+@%p1 ld.shared.u32 %r5, [%r2];
+bra END;
+FIRST: @!%p0 bra END;
+mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 16;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 16, [%r4];
+WAIT:
+{wait}
+END:
+"""
+"""A copy, and a read by another warp, which comes from a barrier with a third one."""
+
+
+@pytest.mark.parametrize(
+    ("wait", "reason", "said"),
+    [
+        ("", MissingOrder.COMPLETION, "nothing waits for the end of the first access"),
+        (
+            "mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;\n@!%p5 bra WAIT;", MissingOrder.SYNCHRONIZATION,
+            "waits for the end of the first access, and nothing leads from it to the other one",
+        ),
+    ],
+)  # fmt: skip
+def test_a_copy_whose_end_another_thread_waits_for(wait: str, reason: MissingOrder, said: str) -> None:
+    verdict = judged(AWAITED.format(wait=wait), threads=96)
+    (race,) = (finding for finding in verdict.findings if finding.rule == "data-race")
+    assert race.reason == reason.value and said in race.missing
+
+
 # ---- options ---------------------------------------------------------------------------------------------------
 
 

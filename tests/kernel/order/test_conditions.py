@@ -179,9 +179,17 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
 """
 
 
+LATE = lines(
+    obj(1), OTHER, "@!%p1 bra J;", *[ARRIVE.format(state="_")] * 3, "J: bar.sync 0;", "@!%p0 bra E;",
+    *(wait(n, str(n)).replace("try_wait", "try_wait.parity") for n in (0, 1)), "E:",
+)  # fmt: skip
+"""Three phases end, then a thread waits for the first and for the second one."""
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
+        (LATE, "lacks 1 of 1 arrivals; 3 phases ended before it, and its threads waited for 1 of them: by parity"),
         (COPIED.format(expected=512), "lacks 256 bytes that were announced"),
         (COPIED.format(expected=128), "got 128 bytes that nobody announced"),
         (lines(obj(65), arrive(), wait()), "lacks 1 of 65 arrivals"),
@@ -190,7 +198,7 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
     ],
 )
 def test_a_hang_names_what_is_missing(body: str, said: str) -> None:
-    (finding,) = judged(body).findings
+    finding = judged(body).findings[0]
     assert finding.rule == "hang" and said in finding.message
 
 

@@ -213,7 +213,22 @@ def test_the_buffer_of_a_tensor_follows_from_its_map(tmp_path: Path) -> None:
     assert verdict.word == "clean", verdict
     assert [(buffer.name, buffer.bytes) for buffer in verdict.launch.buffers] == [("tensor of m", 31 * 256 + 128)]
     without = check_kernel(tmp_path / "k.ptx", {"grid": 1, "block": 32})
-    assert without.word == "undecided" and any("the tensor map m" in reason for reason in without.unsettled)
+    (guess,) = (reason for reason in without.unsettled if "the tensor map m" in reason)
+    assert without.word == "undecided" and "--set m=bf16:384x256:64x64:128B" in guess
+
+
+def test_a_tensor_map_in_words(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(MAPPED)
+    sizes = "--grid", 1, "--block", 32, "--set"
+    code, output = run(tmp_path / "k.ptx", *sizes, "m=BFLOAT16:64x32:64x4:128B")
+    assert code == 0, output
+    (tmp_path / "l.json").write_text(json.dumps({"tensormaps": [{**ENCODED, "param": "m"}]}))
+    code, output = run(tmp_path / "k.ptx", "--launch", tmp_path / "l.json", *sizes, "m=f32:64x32:32x2")
+    assert code == 1 and "lacks 256 bytes that were announced" in output, output
+    for wrong, why in (("bf16:64:64x4", "has 1 sizes, and its box 2"), ("bf16:a:b", "not a tensor map"),
+                       ("xf16:64x32:64x4", "xf16 is not known")):  # fmt: skip
+        code, output = run(tmp_path / "k.ptx", *sizes, f"m={wrong}")
+        assert code == 2 and why in output, output
 
 
 def test_standard_input_that_is_no_ptx(monkeypatch: pytest.MonkeyPatch) -> None:

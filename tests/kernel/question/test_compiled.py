@@ -4,6 +4,7 @@ scripts; where nvcc is, it compiles a kernel too.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from memmodel.cli.app import app
 from memmodel.kernel.output.places import called, cuda_word, is_library, places
 from memmodel.kernel.output.sarif import sarif
+from memmodel.kernel.output.source_names import SourceNames
 from memmodel.kernel.question.cuda_sources import parameter_names
 from memmodel.kernel.question.toolkit import program
 from memmodel.ptx.module.names import base_name, without_parameters
@@ -64,6 +66,41 @@ def test_what_is_missing_names_lines_of_the_source() -> None:
     result = CliRunner().invoke(app, ["kernel", "-"], input=ptx.read_text())
     assert "goes on to __syncthreads(), bar.sync at dropped-barrier.cu:13:3; the other thread comes" in result.output
     assert re.search(r"goes on to bar\.sync at line \d+; the other", run(ptx)[1])
+
+
+def test_every_sentence_names_the_source() -> None:
+    """Findings, reasons, readings, repairs, what was not covered: nobody sees the PTX of what came through a pipe."""
+    ptx = EXAMPLES.parent / "gallery" / "waits-for-the-wrong-phase.ptx"
+    for options in (["--readings"], ["--fix"], ["--any-trips", "--any-grid"]):
+        result = CliRunner().invoke(app, ["kernel", "-", *options], input=ptx.read_text())
+        said = re.sub(r"in (PTX )?lines? [\d, ]+( of the PTX)?", "", result.output.partition("---")[0])
+        assert not re.findall(r".*\blines? \d.*", said)
+        assert "(not waits-for-the-wrong-phase.cu:25:5)" in said, said
+
+
+def test_lines_of_a_sentence_become_places() -> None:
+    callee = Location("k.cu", 4, 1)
+    names = SourceNames(
+        {7: Location("k.cu", 3, 5), 8: Location("/x/cccl/ptx.h", 1, 1, callee), 9: callee}, {"k_param_1": "n"}
+    )
+    for sentence, said in (
+        ("line 7: it waits", "k.cu:3:5: it waits"),
+        ("lines 7, 8 and 9 meet", "k.cu:3:5 and k.cu:4:1 meet"),
+        ("lines 8 and 9: one place", "k.cu:4:1: one place"),
+        ("the loop from line 7 to line 8 depends on k_param_1", "the loop from k.cu:3:5 to k.cu:4:1 depends on n"),
+        ("lines 7 and 5", "k.cu:3:5 and line 5 of the PTX"),
+        ("k_param_10, line 5", "k_param_10, line 5"),
+        ("in line 7 of the PTX, in PTX lines 7, 8", "in line 7 of the PTX, in PTX lines 7, 8"),
+    ):
+        assert names.sentence(sentence) == said
+        assert SourceNames().sentence(sentence) == sentence
+    assert names.lines((7, 8, 9), 1) == "k.cu:3:5, …" and SourceNames().lines((7, 8), 6) == "lines 7, 8"
+
+
+def test_a_form_has_the_names_of_the_source(tmp_path: Path, tools: Path) -> None:
+    play(tools, "nvcc", f'for out; do :; done; cp {EXAMPLES}/first/reverse.ptx "$out"')
+    code, output = run(RACY, "--init-launch")
+    assert code == 0 and [param["name"] for param in json.loads(output)["params"]] == ["in", "out"]
 
 
 def test_what_the_compiler_says_is_bad_input(tmp_path: Path, tools: Path) -> None:
