@@ -59,7 +59,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "types of parameters, keys and values of a launch description",
     ),
     "question/requests.py": (
-        "cluster init number zero",
+        "cluster init number param zero",
         "types of parameters, keys and values of a launch description",
     ),
     "question/skeleton.py": (
