@@ -18,7 +18,8 @@ from memmodel.emit.registers import Registers, targets
 from memmodel.emit.spread import FULL, across_warps, within_warp
 from memmodel.errors import InputError
 from memmodel.isa.movement.stasync import COMPLETION
-from memmodel.isa.row import Effect, Spelling
+from memmodel.isa.rows.row import Effect
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier
 from memmodel.litmus.printer import print_real

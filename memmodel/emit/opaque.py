@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memmodel.emit.address import OURS
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.litmus.syntax import Instruction
 from memmodel.ptx.operands import Imm, Operand, Reg
 

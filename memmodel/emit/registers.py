@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError
 from memmodel.isa.place import MASKS
-from memmodel.isa.row import Spelling, data_type
+from memmodel.isa.rows.spelling import Spelling
+from memmodel.isa.rows.types import data_type
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.special import is_special
 from memmodel.ptx.operands import Mem, Negated, Operand, Pair, Reg, TensorOperand, Vector

@@ -6,7 +6,10 @@ access has 128 bits at most, or 256 in global memory of later architectures. No 
 
 from __future__ import annotations
 
-from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Rule, Since, in_blocks, optional, terms
+from memmodel.isa.rows.cases import Rule, terms
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, optional
+from memmodel.isa.rows.types import BITS, FLOATS, SIGNED, UNSIGNED
 
 CACHE_HINT = optional("hint", "L2::cache_hint")
 L1 = optional(

@@ -12,7 +12,9 @@ from typing import NoReturn
 
 from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
-from memmodel.isa.row import SCOPES, Spelling, data_type
+from memmodel.isa.rows.slots import SCOPES
+from memmodel.isa.rows.spelling import Spelling
+from memmodel.isa.rows.types import data_type
 from memmodel.litmus.constants import Fragments, cache_policies, constants, fragments, predicates
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable, root_of
 from memmodel.program.addresses import WINDOW_BITS, AddressSpace, cta_places

@@ -17,7 +17,9 @@ from memmodel.errors import InputError
 from memmodel.isa.call import part_span
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Need, Refusal, Spelling, data_type
+from memmodel.isa.rows.slots import Need
+from memmodel.isa.rows.spelling import Refusal, Spelling
+from memmodel.isa.rows.types import data_type
 from memmodel.isa.synchronization.barrier import RESOURCES, WARP_SIZE
 from memmodel.isa.table import HEADS
 from memmodel.litmus.check import memory_position

@@ -6,7 +6,9 @@ In: the table. Out: Markdown. `python -m memmodel.isa.document > docs/instructio
 from __future__ import annotations
 
 from memmodel.isa.refused import REFUSED
-from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, Syntax, either, terms
+from memmodel.isa.rows.cases import Rule, either, terms
+from memmodel.isa.rows.row import Row, Syntax
+from memmodel.isa.rows.slots import NO_SUCH_SCOPE, Need, Slot
 from memmodel.isa.table import FAMILIES
 from memmodel.ptx.targets import Version, version_of
 

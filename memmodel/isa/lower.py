@@ -14,7 +14,8 @@ from memmodel.isa.call import Call, Context, part_span
 from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.place import ranged
-from memmodel.isa.row import Refusal, Since, Spelling
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
 from memmodel.isa.table import HEADS
 from memmodel.litmus.constants import all_instructions, cache_policies

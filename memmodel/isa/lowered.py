@@ -13,7 +13,8 @@ from functools import cached_property, lru_cache
 from memmodel.base.labels import Access, Action, Fence, ProxyFence
 from memmodel.errors import InputError
 from memmodel.isa.module import head_row, lower_in_module, words_of
-from memmodel.isa.row import Effect, Row, Together, numeric_type
+from memmodel.isa.rows.row import Effect, Row, Together
+from memmodel.isa.rows.types import numeric_type
 from memmodel.program.expressions import Apply, Const, Expr, registers_of
 from memmodel.program.ops import Assign, AsyncWrite, Emit, IssueAsync, Jump, OnObject, Op, Read, UndefinedIf, Write
 from memmodel.program.unknowns import Compiled, in_register

@@ -10,7 +10,10 @@ from collections.abc import Mapping
 
 from memmodel.errors import nearest
 from memmodel.isa.refused import refusal
-from memmodel.isa.row import Need, Refusal, Row, Slot, Spelling, covers
+from memmodel.isa.rows.cases import covers
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.slots import Need, Slot
+from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.litmus.syntax import Layout
 
 MAX_PARTS = 24

@@ -17,7 +17,8 @@ from memmodel.errors import InputError
 from memmodel.isa.call import ADDRESS, WINDOW_OF, Call, describe
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.place import ranged
-from memmodel.isa.row import Refusal, Row, Spelling
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Instruction, Layout
 from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, Get

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.isa.row import OperandRange, Since, covers, optional
+from memmodel.isa.rows.cases import covers
+from memmodel.isa.rows.row import OperandRange
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import optional
 from memmodel.litmus.syntax import Variable
 from memmodel.program import windows
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS

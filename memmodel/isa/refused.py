@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memmodel.isa.row import Slot
+from memmodel.isa.rows.slots import Slot
 
 SPELLING = "ptxas takes it, and no page of the PTX ISA says what it does"
 """The reason for what is known by its spelling alone."""

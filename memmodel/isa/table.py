@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memmodel.isa.row import Row
+    from memmodel.isa.rows.row import Row
 
     FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...]
     TABLE: tuple[Row, ...]

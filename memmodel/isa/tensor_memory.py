@@ -9,7 +9,8 @@ from __future__ import annotations
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import in_cta, memory_base, pair
-from memmodel.isa.row import Since, needed
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import needed
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix

@@ -15,7 +15,8 @@ from memmodel.cat.analysis import names_in
 from memmodel.cat.syntax import Check, Definition, Model
 from memmodel.isa.document import entry
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Refusal, Row
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.spelling import Refusal
 from memmodel.isa.table import HEADS
 from memmodel.lint.advice import part_label
 from memmodel.litmus.syntax import Layout

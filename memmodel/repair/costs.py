@@ -7,7 +7,7 @@ has to leave the SM or the cluster for it (docs/repair.md has the table and its 
 
 from __future__ import annotations
 
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.repair.spellings import scope_of, semantics
 
 SCOPE_COST = {"cta": 5.0, "cluster": 30.0, "gpu": 500.0, "gl": 500.0, "sys": 1500.0}

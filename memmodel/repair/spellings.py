@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from memmodel.base.labels import Fence, Mark, Marker, ProxyFence
 from memmodel.isa.lower import read_instruction
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.synchronization.fence_async import READS
 from memmodel.litmus.syntax import Instruction, LitmusTest
 from memmodel.program.lowered import LoweredTest

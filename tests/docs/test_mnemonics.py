@@ -18,7 +18,7 @@ from memmodel.emit import Assembler
 from memmodel.errors import InputError
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.refused import REFUSED, SPELLING
-from memmodel.isa.row import Refusal
+from memmodel.isa.rows.spelling import Refusal
 from memmodel.litmus.syntax import Layout
 
 ABOUT_MEMORY = ("Data Movement", "Fabric", "Parallel Sync", "Asynchronous Warpgroup", "TensorCore 5th")

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from helpers.places import ROOT
 from memmodel.isa.refused import refusal
-from memmodel.isa.row import Row
+from memmodel.isa.rows.row import Row
 from memmodel.isa.table import HEADS
 
 DATA = ROOT / "tests" / "data" / "ptx-isa-9.4.tsv"

@@ -15,7 +15,7 @@ from hypothesis.strategies import DrawFn
 
 from memmodel.isa.lowered import lowered
 from memmodel.isa.module import spelling_of
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import TABLE
 from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.surroundings import Surroundings

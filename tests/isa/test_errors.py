@@ -12,7 +12,7 @@ from memmodel.errors import InputError
 from memmodel.isa.call import Context
 from memmodel.isa.lower import lower_instruction, lower_test
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Refusal
+from memmodel.isa.rows.spelling import Refusal
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Instruction, Label, Layout
 from memmodel.program.addresses import AddressSpace

@@ -13,7 +13,7 @@ from helpers.versions import HEADER, table
 
 from memmodel.errors import InputError
 from memmodel.isa.module import lower_in_module, spelling_of
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import HEADS
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source

@@ -13,7 +13,8 @@ from helpers.places import ROOT
 from memmodel.isa.document import markdown
 from memmodel.isa.lower import minimum_target, read_instruction
 from memmodel.isa.module import spelling_of
-from memmodel.isa.row import Spelling, terms
+from memmodel.isa.rows.cases import terms
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import HEADS, TABLE
 from memmodel.litmus.syntax import Instruction
 

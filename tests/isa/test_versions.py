@@ -19,7 +19,8 @@ from memmodel.emit import Assembler, oldest_target
 from memmodel.errors import InputError
 from memmodel.isa.lower import minimum_version, refuse_beyond
 from memmodel.isa.module import spelling_of
-from memmodel.isa.row import Row, Spelling
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import TABLE
 from memmodel.kernel.check.inputs import beyond_the_module
 from memmodel.litmus.parse import parse_litmus

@@ -13,7 +13,9 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import address_in
 from memmodel.isa.refused import refusing
-from memmodel.isa.row import Row, Since, Slot, Syntax, Together, in_blocks, needed, optional
+from memmodel.isa.rows.row import Row, Syntax, Together
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, in_blocks, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write

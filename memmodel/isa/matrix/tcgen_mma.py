@@ -16,7 +16,10 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
 from memmodel.isa.refused import refusing
-from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.isa.tensor_memory import (
     GROUP,
     PAGE,

@@ -12,7 +12,10 @@ from functools import partial
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import shifted
-from memmodel.isa.row import Effect, Row, Rule, Since, Together, either, in_blocks, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row, Together
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.tensor_memory import (
     ALIGNED,
     GROUP,

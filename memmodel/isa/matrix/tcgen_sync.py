@@ -35,7 +35,9 @@ from memmodel.isa.matrix.tensor_columns import (
     more_than_before,
 )
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
-from memmodel.isa.row import Effect, Row, Since, Together, in_blocks, needed, optional
+from memmodel.isa.rows.row import Effect, Row, Together
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.tensor_memory import ALIGNED, GROUP, PAGE, TCGEN05, group, issue, matrix_a, tracked
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Row, Rule, Since, Slot, Syntax, Together, either, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row, Syntax, Together
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf
 from memmodel.program.regions import MatrixLines

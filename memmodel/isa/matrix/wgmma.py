@@ -15,7 +15,10 @@ from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Effect, Row, Rule, Since, Together, either, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row, Together
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import needed, optional
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import ALIGNED, descriptor

@@ -14,7 +14,10 @@ from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
-from memmodel.isa.row import FIRST, Row, Rule, Since, either, optional, scope_slot
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import optional, scope_slot
 from memmodel.program.expressions import Const
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements

@@ -14,19 +14,11 @@ from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.copying import access, chunk, delivered, end, gather, issue, receivers, signal, size_of, spelt, tracks
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier
-from memmodel.isa.row import (
-    NO_SUCH_SCOPE,
-    Effect,
-    OperandRange,
-    Row,
-    Rule,
-    Since,
-    data_type,
-    either,
-    needed,
-    optional,
-    types_by_operation,
-)
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, OperandRange, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import NO_SUCH_SCOPE, needed, optional
+from memmodel.isa.rows.types import data_type, types_by_operation
 from memmodel.isa.synchronization.atomic import MODIFYING_TYPES, NO_FLOATS
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update

@@ -9,7 +9,9 @@ from functools import partial
 
 from memmodel.isa.call import Call
 from memmodel.isa.place import U64, in_cta, mapped, rank_of
-from memmodel.isa.row import Effect, Row, Since, in_blocks, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, optional
 from memmodel.program import windows
 from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped

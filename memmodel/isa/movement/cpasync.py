@@ -13,7 +13,9 @@ from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, 
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.place import address_in
-from memmodel.isa.row import Effect, Row, Since, needed, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import needed, optional
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf

@@ -9,7 +9,9 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import U64, address_in
-from memmodel.isa.row import Row, Since, optional
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import optional
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, UndefinedIf, Write
 from memmodel.program.regions import Chunk

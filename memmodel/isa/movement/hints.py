@@ -15,7 +15,10 @@ from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
 from memmodel.isa.place import U64, address_in, memory_base, within
 from memmodel.isa.refused import refusing
-from memmodel.isa.row import Effect, Row, Rule, Since, Slot, either, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, opaque
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled, Write
 from memmodel.program.regions import Chunk

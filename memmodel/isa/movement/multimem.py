@@ -13,18 +13,11 @@ from collections.abc import Iterator
 from memmodel.base.labels import Access, Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import (
-    Row,
-    Rule,
-    Since,
-    Slot,
-    either,
-    needed,
-    numeric_type,
-    optional,
-    scope_slot,
-    types_by_operation,
-)
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, needed, optional, scope_slot
+from memmodel.isa.rows.types import numeric_type, types_by_operation
 from memmodel.isa.synchronization.atomic import HALVES, NO_FLOATS
 from memmodel.program.expressions import Apply, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write

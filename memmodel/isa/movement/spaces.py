@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import U64, within
-from memmodel.isa.row import Effect, Row, Since, in_blocks, needed, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.program import windows
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf

@@ -17,7 +17,10 @@ from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
 from memmodel.isa.movement.multimem import replicas
 from memmodel.isa.place import address_in, mbarrier, rank_of
-from memmodel.isa.row import Effect, Row, Rule, Since, Slot, in_blocks, needed, optional
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, in_blocks, needed, optional
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart, UndefinedIf

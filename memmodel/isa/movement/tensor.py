@@ -28,7 +28,10 @@ from memmodel.isa.movement.bulk import (
 from memmodel.isa.movement.hints import in_global
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier, memory_base, rank_of
 from memmodel.isa.refused import refusing
-from memmodel.isa.row import Effect, Row, Rule, Since, either, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import needed, optional
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa.call import Call
-from memmodel.isa.row import FIRST, Effect, Row, Rule, Since, Slot, needed, optional
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.program.expressions import opaque
 from memmodel.program.ops import Assign, Op
 from memmodel.program.warp_ops import AccessTexture, WarpOp

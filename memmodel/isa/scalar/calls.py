@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.isa.call import ADDRESS, Call, describe
-from memmodel.isa.row import FIRST, Effect, Row, Since, needed, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import needed, optional
 from memmodel.program.warp_ops import CallFunction, OnStack, WarpOp
 from memmodel.ptx.operands import Arguments, Imm, Operand, Register, Sym
 

@@ -9,22 +9,11 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import (
-    BITS,
-    FIRST,
-    FLOATS,
-    INTEGERS,
-    LOGICAL,
-    SIGNED,
-    Effect,
-    Row,
-    Rule,
-    Since,
-    either,
-    in_blocks,
-    needed,
-    optional,
-)
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
+from memmodel.isa.rows.types import BITS, FLOATS, INTEGERS, LOGICAL, SIGNED
 from memmodel.isa.scalar.compute import type_of
 from memmodel.isa.scalar.lines import HALVES, NO_FLOATS, forms
 from memmodel.program.expressions import Apply, Const, Expr, Get

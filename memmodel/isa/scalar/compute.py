@@ -7,22 +7,11 @@ modules have floating-point numbers and several numbers in one word too: `forms`
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import (
-    FIRST,
-    FLOATS,
-    FOUR_NUMBERS,
-    INTEGERS,
-    LOGICAL,
-    Effect,
-    Row,
-    Rule,
-    Since,
-    Syntax,
-    either,
-    in_blocks,
-    numeric_type,
-    optional,
-)
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row, Syntax
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import in_blocks, optional
+from memmodel.isa.rows.types import FLOATS, FOUR_NUMBERS, INTEGERS, LOGICAL, numeric_type
 from memmodel.isa.scalar.lines import computing, forms
 from memmodel.program.arith import double
 from memmodel.program.expressions import Apply, Const, Expr, Get

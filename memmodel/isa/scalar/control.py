@@ -10,7 +10,10 @@ from functools import partial
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import FIRST, Effect, Row, Rule, Since, Together, in_blocks, needed, optional
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, Row, Together
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const

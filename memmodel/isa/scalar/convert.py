@@ -11,22 +11,11 @@ from functools import partial
 from itertools import chain
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import (
-    FIRST,
-    FLOATS,
-    SIGNED,
-    UNSIGNED,
-    Effect,
-    Row,
-    Rule,
-    Since,
-    Syntax,
-    either,
-    in_blocks,
-    needed,
-    numeric_type,
-    optional,
-)
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row, Syntax
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
+from memmodel.isa.rows.types import FLOATS, SIGNED, UNSIGNED, numeric_type
 from memmodel.isa.scalar.compute import nearest
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr

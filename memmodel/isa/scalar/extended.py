@@ -7,7 +7,9 @@ Source: PTX ISA "Extended-Precision Arithmetic Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row, Since, Slot, needed, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.isa.scalar.compute import type_of
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Const, Expr, Get

@@ -7,7 +7,9 @@ those results that PTX fixes to the bit. Source: PTX ISA "Floating-Point Instruc
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import FOUR_NUMBERS, Since, either
+from memmodel.isa.rows.cases import either
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.types import FOUR_NUMBERS
 from memmodel.isa.scalar.compute import FOUR_AT_ONCE, FOUR_SINCE, fuse, named, operate, type_of
 from memmodel.isa.scalar.lines import computing
 from memmodel.program.expressions import Apply

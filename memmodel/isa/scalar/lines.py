@@ -10,22 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import (
-    BITS,
-    FIRST,
-    FLOATS,
-    FOUR_NUMBERS,
-    SIGNED,
-    UNSIGNED,
-    Effect,
-    Need,
-    Row,
-    Rule,
-    Since,
-    Slot,
-    Syntax,
-    numeric_type,
-)
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, Row, Syntax
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import Need, Slot
+from memmodel.isa.rows.types import BITS, FLOATS, FOUR_NUMBERS, SIGNED, UNSIGNED, numeric_type
 from memmodel.program.ops import Op
 
 HALVES = ("f16", "bf16", "f16x2", "bf16x2")

@@ -7,7 +7,10 @@ Source: PTX ISA "Scalar Video Instructions", "SIMD Video Instructions".
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row, Since, Slot, needed, numeric_type, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import Slot, needed, optional
+from memmodel.isa.rows.types import numeric_type
 from memmodel.isa.scalar.compute import U32
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Expr

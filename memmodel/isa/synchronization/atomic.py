@@ -16,18 +16,11 @@ from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.movement.access import NO_SC, SHARED, SPACES_SINCE
 from memmodel.isa.place import writable
-from memmodel.isa.row import (
-    FIRST,
-    Row,
-    Rule,
-    Since,
-    either,
-    in_blocks,
-    needed,
-    optional,
-    scope_slot,
-    types_by_operation,
-)
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional, scope_slot
+from memmodel.isa.rows.types import types_by_operation
 from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
 from memmodel.program.ops import Op, Read, Write
 from memmodel.program.regions import Elements

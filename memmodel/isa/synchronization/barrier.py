@@ -17,7 +17,10 @@ from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
-from memmodel.isa.row import FIRST, Effect, OperandRange, Row, Rule, Since, Slot, Together, in_blocks, needed, optional
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, OperandRange, Row, Together
+from memmodel.isa.rows.since import FIRST, Since
+from memmodel.isa.rows.slots import Slot, in_blocks, needed, optional
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled

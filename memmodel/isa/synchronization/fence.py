@@ -9,7 +9,10 @@ from functools import partial
 
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.row import SCOPES, Effect, Row, Rule, Since, needed, optional, scope_slot
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import SCOPES, needed, optional, scope_slot
 from memmodel.program.ops import Emit, Op
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 

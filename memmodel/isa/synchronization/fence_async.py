@@ -11,7 +11,10 @@ from functools import partial
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import address_in, check_global
-from memmodel.isa.row import Effect, Row, Rule, Since, needed, optional, scope_slot
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import needed, optional, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op

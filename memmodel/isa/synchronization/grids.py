@@ -11,7 +11,8 @@ from functools import partial
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.row import Effect, Row, Since
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.addresses import cta_places

@@ -11,7 +11,9 @@ from functools import partial
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
 from memmodel.isa.refused import SPELLING, refusing
-from memmodel.isa.row import Effect, Row, Since, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import optional
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
 from memmodel.ptx.operands import Imm

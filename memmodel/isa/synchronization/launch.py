@@ -14,7 +14,9 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
 from memmodel.isa.place import cluster_ranks, in_cta, in_shared, mbarrier, shared_address
-from memmodel.isa.row import Effect, Row, Since, needed, optional
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import needed, optional
 from memmodel.litmus.constants import all_instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf

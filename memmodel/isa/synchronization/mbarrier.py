@@ -14,7 +14,10 @@ from functools import partial
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, U32, WIDE_MASKS, in_cta, in_range, mask, mbarrier
-from memmodel.isa.row import Effect, OperandRange, Row, Rule, Since, in_blocks, needed, optional
+from memmodel.isa.rows.cases import Rule
+from memmodel.isa.rows.row import Effect, OperandRange, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.objects import MAX_ARRIVALS

@@ -15,7 +15,10 @@ from functools import partial
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
-from memmodel.isa.row import Effect, Row, Rule, Since, either, in_blocks, needed, optional
+from memmodel.isa.rows.cases import Rule, either
+from memmodel.isa.rows.row import Effect, Row
+from memmodel.isa.rows.since import Since
+from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, Unmodelled

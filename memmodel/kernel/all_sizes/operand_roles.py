@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from memmodel.base.words import WordList
 from memmodel.isa.lowered import LoweredInstruction, registers
-from memmodel.isa.row import Effect
+from memmodel.isa.rows.row import Effect
 from memmodel.memory.tensormap import MAX_DIMENSIONS, insertion, size_field, stride_field
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get, registers_of
 from memmodel.program.ops import Assign, AsyncWrite, Gather, IssueAsync, OnObject, Op, Part, Read, Write

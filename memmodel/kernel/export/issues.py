@@ -11,7 +11,7 @@ from typing import Protocol
 
 from memmodel.base.labels import Family, Issue
 from memmodel.isa.module import spelling_of
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.kernel.export.objects import ObjectLayout, remote
 from memmodel.kernel.export.story import COPIED, Deed, FindingStory, NotExported
 from memmodel.kernel.trace.blocks import Block

@@ -14,7 +14,7 @@ from typing import Any
 
 from memmodel.isa.lowered import widths
 from memmodel.isa.module import head_row
-from memmodel.isa.row import Effect
+from memmodel.isa.rows.row import Effect
 from memmodel.kernel.machine.accesses import read_step, shifted, write_step
 from memmodel.kernel.machine.asynchronous import commit_group, issue, see_refusal, wait_for_groups
 from memmodel.kernel.machine.atomics import atomic_step

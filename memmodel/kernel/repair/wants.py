@@ -12,7 +12,7 @@ from itertools import pairwise, product, takewhile
 from math import prod
 
 from memmodel.isa.module import spelling_of
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge

@@ -14,7 +14,9 @@ from itertools import combinations
 from typing import Any
 
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Effect, Refusal, Spelling, covers
+from memmodel.isa.rows.cases import covers
+from memmodel.isa.rows.row import Effect
+from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.check import assigned
 from memmodel.litmus.syntax import (

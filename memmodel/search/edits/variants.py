@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.ptx.vocabulary import Scope
 from memmodel.search.edits.reducing import counts, spelling_of

@@ -31,7 +31,7 @@ from helpers.kernel.random_seldom import seldom
 from helpers.kernel.random_tests import litmus
 from helpers.strategies import asynchronous, kinds, wide
 from memmodel.isa.lower import read_instruction
-from memmodel.isa.row import Effect
+from memmodel.isa.rows.row import Effect
 from memmodel.isa.table import TABLE
 from memmodel.litmus import parse_litmus
 from memmodel.litmus.syntax import Instruction

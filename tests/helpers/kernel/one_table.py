@@ -19,7 +19,8 @@ from memmodel.concrete.runner import Runner
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Need, Spelling
+from memmodel.isa.rows.slots import Need
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import HEADS
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.machine.choices.schedule import Schedule

@@ -16,7 +16,9 @@ from helpers.kernel.one_table import Comparison, compare, readable, spellings
 
 from memmodel.errors import InputError
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Spelling, Together, numeric_type
+from memmodel.isa.rows.row import Together
+from memmodel.isa.rows.spelling import Spelling
+from memmodel.isa.rows.types import numeric_type
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Layout
 

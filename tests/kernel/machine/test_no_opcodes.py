@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memmodel.isa.row import SCOPES
+from memmodel.isa.rows.slots import SCOPES
 from memmodel.isa.table import HEADS
 from memmodel.program.arith import BITS_ONLY, COMPARISONS, NAMED, floats
 

@@ -13,7 +13,8 @@ from helpers.kernel.one_table import compare, in_litmus, in_module, readable
 
 from memmodel.errors import InputError
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Slot, Spelling
+from memmodel.isa.rows.slots import Slot
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Layout
 

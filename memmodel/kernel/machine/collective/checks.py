@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.lowered import LoweredInstruction
 from memmodel.isa.module import spelling_of, uniform_values
-from memmodel.isa.row import Spelling, Together
+from memmodel.isa.rows.row import Together
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.kernel.machine.collective.warpgroups import Executed
 from memmodel.kernel.machine.parts import GoneLanes, Lanes, Warp
 from memmodel.kernel.machine.rows import LANES
