@@ -16,6 +16,7 @@ from memmodel.cli.kernels.output import KernelOutput
 from memmodel.cli.kernels.request import KernelRequest
 from memmodel.cli.kernels.several import judge_all
 from memmodel.cli.kernels.sweeps import show_sweep
+from memmodel.cli.kernels.what_if import answer_what_if
 from memmodel.cli.options import (
     WithWordsBehind,
     budget_option,
@@ -93,6 +94,13 @@ if TYPE_CHECKING:
     click.option("--mutate", is_flag=True, help="Remove or weaken every synchronization in turn; is that noticed?"),
     click.option("--annotate", is_flag=True, help="What does every synchronization order, and is it needed?"),
     click.option("--report", "page", metavar="OUT.html", help="The same as a page, beside the source."),
+    click.option(
+        "--what-if",
+        multiple=True,
+        metavar="'LINE: NEW TEXT'",
+        help="Which findings appear and go then? Or 'LINE: drop', 'LINE: scope=cta', 'LINE: relaxed'; LINE is of "
+        "the PTX, or FILE:LINE of its source. All that are given are made at once.",
+    ),
     click.option("--fix", is_flag=True, help="Which small changes of the text end all findings? Printed as diffs."),
     click.option(
         "--jobs",
@@ -138,6 +146,8 @@ def kernel(asked: KernelRequest) -> Exit:
         return show_sweep(asked, asked.family)
     if asked.of_mutants:
         return judge_mutants(asked)
+    if asked.what_if:
+        return answer_what_if(asked)
     return _fix(asked) if asked.fix else _check(asked)
 
 

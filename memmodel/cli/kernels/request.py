@@ -45,6 +45,7 @@ class KernelRequest:
     mutate: bool
     annotate: bool
     page: str | None
+    what_if: tuple[str, ...]
     fix: bool
     jobs: int
     json_out: str | None
@@ -122,8 +123,15 @@ class KernelRequest:
             raise InputError("--short and --write-baseline do not go with --fix, --mutate, --annotate and --report")
         if self.mutate and self.synchronization_report:
             raise InputError("--mutate does not go with --annotate and --report, which say what the mutants show")
+        if self.what_if and (
+            self.fix or self.of_mutants or self.short or self.write_baseline or self.sarif_out or self.litmus
+            or self.any_grid or self.any_trips
+        ):  # fmt: skip
+            raise InputError(
+                "--what-if goes with --json, --readings and options of the launch, not with other questions"
+            )
         if self.family is not None and (
-            self.cta or self.fix or self.of_mutants or self.short or self.sarif_out or about_the_launch
+            self.cta or self.fix or self.of_mutants or self.what_if or self.short or self.sarif_out or about_the_launch
         ):
             raise InputError(
                 "--sweep goes with --json, --jobs and options of the launch, and not with questions about one"

@@ -128,21 +128,25 @@ class _Work:
             return ()
         options = CheckOptions(SCHEDULES, readings=self.readings)
         verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
-        found = _found(verdict, self.readings)
+        found = findings_of_readings(verdict, self.readings)
         return tuple(name for name, findings in found.items() if not findings <= self.known.get(name, set()))
 
 
-def _found(verdict: KernelVerdict, readings: Sequence[tuple[str, str, Model]]) -> dict[str, set[object]]:
-    """What each reading finds: more than the model, or less."""
-    mine = _identities(verdict.findings)
+def findings_of_readings(
+    verdict: KernelVerdict,
+    readings: Sequence[tuple[str, str, Model]],
+    key: Callable[[KernelFinding], object] = identity,
+) -> dict[str, set[object]]:
+    """What each reading finds: more than the model, or less. `key`: what tells findings apart."""
+
+    def keys(findings: Iterable[KernelFinding]) -> set[object]:
+        return {key(finding) for finding in findings if not finding.harmless}
+
+    mine = keys(verdict.findings)
     found = {name: mine for name, *_ in readings}
     for reading in verdict.readings:
-        found[reading.name] = mine - _identities(reading.gone) | _identities(reading.new)
+        found[reading.name] = mine - keys(reading.gone) | keys(reading.new)
     return found
-
-
-def _identities(findings: Iterable[KernelFinding]) -> set[object]:
-    return {identity(finding) for finding in findings if not finding.harmless}
 
 
 def mutation_table(
@@ -168,7 +172,7 @@ def mutation_table(
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
     options = CheckOptions(SCHEDULES, readings=readings, apart=apart)
     kernel = judged(KernelCase(module, entry, launch, model, options), budget)
-    base, known = kernel.verdict, _found(kernel.verdict, readings)
+    base, known = kernel.verdict, findings_of_readings(kernel.verdict, readings)
     base.readings = []  # the verdict of the table is the model's own
     if ignoring is not None:
         ignoring.apply(base)

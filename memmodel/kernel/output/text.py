@@ -37,7 +37,7 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     shown = [finding for finding in verdict.findings if not finding.ignored]
     grouped = sorted(groups(shown), key=lambda group: group.first.harmless)
     for group in grouped[:SHOWN]:
-        text += _finding(group)
+        text += finding_lines(group)
     if len(grouped) > SHOWN:
         text.append(f"and {len(grouped) - SHOWN} more findings")
     for group in groups(finding for finding in verdict.findings if finding.ignored):
@@ -224,7 +224,8 @@ def finding_name(group: FindingGroup) -> str:
     return f"{finding.rule} of line{'s' * (len(lines) > 1)} {' and '.join(lines)}{more}" if lines else finding.rule
 
 
-def _finding(group: FindingGroup) -> list[str]:
+def finding_lines(group: FindingGroup) -> list[str]:
+    """Findings that are alike: what is wrong, where, and what is missing."""
     finding = group.first
     head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
     more = f" ({group.count} alike)" if group.count > 1 else ""

@@ -91,10 +91,17 @@ class Synchronization:
     @property
     def phrase(self) -> str:
         """What it does, in one phrase."""
-        if not self.orders:
-            return ""
-        more = len(self.orders) - 1
-        return self.orders[0].phrase + (f", and {more} more" if more else "")
+        return _phrase(self.orders)
+
+
+def _phrase(orders: tuple[OrderedAccesses, ...]) -> str:
+    more = len(orders) - 1
+    return orders[0].phrase + (f", and {more} more" if more else "") if orders else ""
+
+
+def phrase(order: LaunchOrder, instruction: PtxInstruction) -> str:
+    """What an instruction does in a run, in one phrase; empty if that is not known."""
+    return _phrase(tuple(_Crossing(order).of(instruction)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,84 @@
+"""What changes of a kernel would do, as text and as JSON values.
+
+In: WhatIf. Out: lines; a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.output.groups import groups
+from memmodel.kernel.output.record import finding as finding_record
+from memmodel.kernel.output.text import finding_lines, finding_name, headline
+from memmodel.kernel.synchronization.report import place
+from memmodel.kernel.synchronization.what_if import WhatIf, WhatIfBegun
+
+SHOWN = 6
+"""Findings, reasons and changed lines that are shown."""
+
+
+def begun_lines(begun: WhatIfBegun) -> list[str]:
+    """The verdict on the kernel as it is, and what is changed."""
+    text = [headline(begun.before)]
+    for number, it in enumerate(begun.changes[:SHOWN]):
+        becomes = f"becomes `{it.becomes}`" if it.becomes else "is dropped"
+        text.append(f"what if {place(it.instruction)}: `{it.was}` {becomes}")
+        text += [f"  it {phrase}" for phrase in begun.phrases[number : number + 1] if phrase]
+    more = len(begun.changes) - SHOWN
+    return text + ([f"  and {more} more instructions"] if more > 0 else [])
+
+
+def what_if_lines(asked: WhatIf) -> list[str]:
+    """The verdict then, and what appears and goes."""
+    text = [f"then {headline(asked.after)}", *_appearing(asked.appear)]
+    if asked.go:
+        gone = [finding_name(group) for group in groups(asked.go)]
+        text.append(f"gone: {', '.join(gone[:SHOWN])}" + (f", and {len(gone) - SHOWN} more" * (len(gone) > SHOWN)))
+    if not asked.appear and not asked.go:
+        text.append("no finding appears, and none goes" + (", as far as it was judged" if asked.undecided else ""))
+    text += [f"undecided: {reason}" for reason in asked.undecided[:SHOWN]]
+    if asked.why:
+        text.append(f"why: {asked.why}")
+    if asked.needing:
+        text.append(f"needed under {' and '.join(asked.needing)}")
+    if asked.perhaps_needing:
+        text.append(f"may be needed under {' and '.join(asked.perhaps_needing)}; see --readings")
+    return text + [f"note: {note}" for note in asked.notes]
+
+
+def _appearing(findings: Iterable[KernelFinding]) -> Iterator[str]:
+    grouped = groups(findings)
+    for group in grouped[:SHOWN]:
+        first, *rest = finding_lines(group)
+        yield f"appears: {first}"
+        yield from rest
+    if len(grouped) > SHOWN:
+        yield f"and {len(grouped) - SHOWN} more findings appear"
+
+
+def what_if_record(asked: WhatIf) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "entry": asked.before.entry,
+        "changes": [
+            {
+                "line": it.instruction.line,
+                "place": place(it.instruction),
+                "phrase": "".join(asked.phrases[number : number + 1]) or None,
+                "was": it.was,
+                "becomes": it.becomes or None,
+            }
+            for number, it in enumerate(asked.changes)
+        ],
+        "before": asked.before.word,
+        "after": asked.after.word,
+        "appear": [finding_record(finding).json_values() for finding in asked.appear],
+        "go": [finding_record(finding).json_values() for finding in asked.go],
+        "undecided": asked.undecided,
+        "why": asked.why or None,
+        "needed_under": list(asked.needing),
+        "may_be_needed_under": list(asked.perhaps_needing),
+        "notes": list(asked.notes),
+    }
