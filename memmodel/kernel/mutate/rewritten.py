@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from memmodel.errors import InputError
 from memmodel.isa.module import lower_in_module, spelling_of
-from memmodel.isa.row import Spelling
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.question.entries import entry_of
