@@ -24,6 +24,7 @@ from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import HEADS
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.machine.code import Follower
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.run import Scheduler
 from memmodel.kernel.question.entries import entry_of
@@ -235,7 +236,7 @@ def in_module(line: str, before: str = "", threads: int = 1) -> Told:
     two = {"param": "flat", "dims": [8, 8], "strides_bytes": [32], "box": [4, 2]}
     maps = [{"address": hex(address), "element_bytes": 4, **described} for described in (one, two)]
     launch = parse_launch({**plain, "tensormaps": maps})
-    scheduler = Scheduler(module, entry, launch, Schedule())
+    scheduler = Scheduler(module, entry, launch, Schedule(), Follower())
     run = scheduler.go()
     body = entry.body or ()
     number = body[-2].number

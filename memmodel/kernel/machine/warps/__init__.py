@@ -1,0 +1,1 @@
+"""Warps of a run: as the kernel starts, and instruction by instruction."""
