@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.kernels.kept import KeptAnswers
 from memmodel.cli.kernels.mutations import judge_mutants
 from memmodel.cli.kernels.output import KernelOutput
 from memmodel.cli.kernels.request import KernelRequest
@@ -24,6 +25,7 @@ from memmodel.cli.options import (
     include_option,
     json_option,
     memory_option,
+    no_cache_option,
     one_model_option,
     timeout_option,
 )
@@ -125,6 +127,7 @@ if TYPE_CHECKING:
     click.option("--write-baseline", metavar="FILE", help="List all findings there; the reasons are to be filled in."),
     click.option("--init-launch", is_flag=True, help="Print a launch description to fill in."),
     click.option("--launch-schema", is_flag=True, help="Print the JSON schema of launch descriptions."),
+    no_cache_option,
 )
 @guarded
 def kernel(asked: KernelRequest) -> Exit:
@@ -141,7 +144,7 @@ def kernel(asked: KernelRequest) -> Exit:
     if asked.launch_schema or asked.init_launch:
         return _print_launch(asked)
     asked.refuse_what_does_not_go_together()
-    cat.settle(asked.include, kept=True)
+    cat.settle(asked.include, kept=not asked.no_cache)
     if asked.family is not None:
         return show_sweep(asked, asked.family)
     if asked.of_mutants:
@@ -154,14 +157,18 @@ def kernel(asked: KernelRequest) -> Exit:
 def _check(asked: KernelRequest) -> Exit:
     """Judge a launch, or a list of launches."""
     from memmodel.kernel.check import check_kernel
-    from memmodel.kernel.question.asking import SeveralLaunches
+    from memmodel.kernel.question.asking import SeveralLaunches, kernel_text
     from memmodel.limits import whole
 
     out, words, budget = KernelOutput(asked), asked.words(), asked.cost()
     with whole(budget):
+        text = kernel_text(asked.file, asked.behind, asked.entry)
+        kept = KeptAnswers(asked, text)
+        if (answer := kept.find()) is not None:
+            return out.again(answer)
         try:
             verdict = check_kernel(
-                asked.file, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,
+                text, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,
                 model=asked.whole_model, ctas=asked.ctas(), readings=asked.readings, schedules=asked.schedules,
                 assume_pure=asked.assume_pure, budget=budget, litmus=asked.litmus, any_grid=asked.any_grid,
                 any_trips=asked.any_trips, unwritten=asked.unwritten, told=out.verdict,
@@ -169,7 +176,9 @@ def _check(asked: KernelRequest) -> Exit:
             )  # fmt: skip
         except SeveralLaunches as several:
             return _check_launches(asked, several, out)
-        return out.rest(verdict)
+        code = out.rest(verdict)
+        kept.keep(verdict, code)
+        return code
 
 
 def _check_launches(asked: KernelRequest, several: SeveralLaunches, out: KernelOutput) -> Exit:

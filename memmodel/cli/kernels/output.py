@@ -12,6 +12,7 @@ from memmodel.cli.exits import Exit, say, worst, write_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from memmodel.cli.kernels.kept import KernelAnswer
     from memmodel.cli.kernels.request import KernelRequest
     from memmodel.kernel.order.verdict import KernelVerdict
     from memmodel.kernel.repair.search import KernelRepairs
@@ -54,6 +55,16 @@ class KernelOutput:
         if repairs is not None and repairs.signal is not None:
             raise repairs.signal
         return _code(verdict)
+
+    def again(self, answer: KernelAnswer) -> Exit:
+        """Print an answer that was kept."""
+        if self._text:
+            say(answer.short if self._asked.short else answer.text)
+        if self._asked.json_out:
+            write_json(self._asked.json_out, answer.record)
+        if self._asked.sarif_out:
+            write_json(self._asked.sarif_out, answer.sarif)
+        return Exit(answer.code)
 
     def several(self, verdicts: Iterable[KernelVerdict], count: int) -> Exit:
         """The verdicts on launches in the order of a stream, each as it comes; the worst exit code."""

@@ -61,6 +61,7 @@ class KernelRequest:
     write_baseline: str | None
     init_launch: bool
     launch_schema: bool
+    no_cache: bool
     behind: tuple[str, ...]
 
     @property

@@ -35,7 +35,7 @@ from memmodel.kernel.flow.timeouts import not_coming
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.conditions import residents
 from memmodel.kernel.order.verdict import KernelVerdict
-from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
+from memmodel.kernel.question import GivenLaunch, KernelText, LaunchWords, kernel_text, question
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
 from memmodel.limits import Limits, available
 from memmodel.output import write_text
@@ -43,7 +43,7 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 
 def check_kernel(
-    file: str | os.PathLike[str] | PtxModule,
+    file: str | os.PathLike[str] | PtxModule | KernelText,
     launch: GivenLaunch = None,
     *,
     entry: str | None = None,
@@ -63,7 +63,7 @@ def check_kernel(
     baseline: str | None = None,
     write_baseline: str | None = None,
 ) -> KernelVerdict:
-    """Judge one launch of a kernel, in a file or in a module that was read.
+    """Judge one launch of a kernel, in a file or in a module or text that was read.
 
     `launch`: what is said of the launch, complete or in part; `words` come before that. `compiler`: options of nvcc,
     if the file is CUDA C++.

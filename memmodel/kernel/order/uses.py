@@ -26,7 +26,7 @@ Key = tuple[tuple[int, int, int], int, int, int | None, bool, int]
 def bounded(events: int) -> None:
     """Raise Refused if these are more events than are judged."""
     if events > MAX_EVENTS:
-        shorter = "a launch whose loops run less often may be small enough"
+        shorter = "a launch of fewer CTAs, or one whose loops run less often, may be small enough"
         raise Refused(f"at least {events:,} events to judge are more than {MAX_EVENTS:,}; {shorter}")
 
 

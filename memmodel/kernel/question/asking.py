@@ -55,11 +55,13 @@ class KernelQuestion:
 
 
 def kernel_text(
-    file: str | os.PathLike[str] | PtxModule, options: Sequence[str] = (), entry: str | None = None
+    file: str | os.PathLike[str] | PtxModule | KernelText, options: Sequence[str] = (), entry: str | None = None
 ) -> KernelText:
     """The module of a file, or of standard input where the path is `-`: PTX, CUDA C++, which is compiled, or a binary
     with PTX in it. `options`: of the compiler; `entry`: chooses between modules of a binary. Raises InputError.
     """
+    if isinstance(file, KernelText):
+        return file
     if isinstance(file, PtxModule):
         return KernelText(file, file.source, {})
     if os.fspath(file).endswith(SUFFIXES):
