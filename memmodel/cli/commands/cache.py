@@ -19,8 +19,8 @@ def cache(clear: bool, path: bool) -> Exit:
     """Say where verdicts are kept, and how many there are.
 
     `check`, `suite`, `diff`, `kernel` and the pytest plugin keep what they judged, by the content of the test or
-    kernel, the model with all that it includes, the options and memmodel itself. Models that were read lie beside them, and --clear forgets
-    these as well. MEMMODEL_CACHE names another folder; `off` keeps nothing.
+    kernel, the model with all that it includes, the options and memmodel itself. Models that were read lie beside
+    them, and --clear forgets these as well. MEMMODEL_CACHE names another folder; `off` keeps nothing.
     """
     from memmodel.base.resources import cache_dir
     from memmodel.cache.store import Store
