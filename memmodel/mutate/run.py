@@ -8,9 +8,7 @@ each chunk of tests has shown.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -25,7 +23,7 @@ from memmodel.mutate.family import EditFamily
 from memmodel.mutate.outcome import EditResult, Fate, NoticedBy, Strength
 from memmodel.mutate.proofs import Bounds, kinds_of
 from memmodel.mutate.work import EditJudging, FileFindings, FileJudge
-from memmodel.output import regular
+from memmodel.search.journal import Journal
 from memmodel.workers import abandon, settle
 
 _CHUNK = 6
@@ -93,7 +91,7 @@ def strength(
     same = {number for number in numbers if family.members[number].same}
     asked = [number for number in numbers if number not in same]
     ordered = by_size(tests)
-    kept = _Journal(journal, _key(judging, ordered, asked))
+    kept = _EditJournal(journal, _key(judging, ordered, asked))
     run = _Run(judging, asked, kept, jobs, progress, len(ordered))
     state = run.state
     reason = run.small(ordered)
@@ -185,7 +183,7 @@ class _Run:
         self,
         judging: EditJudging,
         asked: Sequence[int],
-        kept: _Journal,
+        kept: _EditJournal,
         jobs: int,
         progress: Callable[[int, int], None],
         total: int,
@@ -285,51 +283,22 @@ def _key(judging: EditJudging, tests: Sequence[str], asked: Sequence[int]) -> st
     return digest.hexdigest()[:24]
 
 
-class _Journal:
-    """Finished chunks, a line of JSON each; a line that was cut short counts as not done."""
+class _EditJournal:
+    """Finished chunks, by number, and the file that keeps them."""
 
     def __init__(self, path: str | None, key: str) -> None:
-        self._path = path
+        repeat = "its model, tests and options"
+        self._journal = Journal(path, key, name="mutate-model", what="run", repeat=repeat)
         self.done: dict[int, list[FileFindings]] = {}
-        if path is None:
-            return
-        if not regular(path):
-            raise InputError(f"{path}: not a plain file")
-        lines = list(_lines(path))
-        if lines and lines[0].get("mutate-model") != key:
-            hint = "name another file, or repeat its model, tests and options"
-            raise InputError(f"{path}: this file is of another run", hint=hint)
-        for line in lines[1:]:
-            match line:
+        for entry in self._journal.entries:
+            match entry:
                 case {"chunk": int(number), "files": list(files)}:
                     self.done[number] = [_findings(of_file) for of_file in files]
-        with open(path, "a", encoding="utf-8") as handle:
-            handle.write("\n" if lines else json.dumps({"mutate-model": key}) + "\n")
 
     def add(self, number: int, findings: Sequence[FileFindings]) -> None:
         """Keep a chunk; one that was cut short by the clock is judged again."""
-        if self._path is not None and not any(of_file.open for of_file in findings):
-            with open(self._path, "a", encoding="utf-8") as handle:
-                handle.write(json.dumps({"chunk": number, "files": [asdict(of_file) for of_file in findings]}) + "\n")
-
-
-def _lines(path: str) -> Iterator[dict[str, object]]:
-    if not os.path.exists(path):
-        return
-    first = True
-    with open(path, encoding="utf-8", errors="replace") as handle:
-        for text in handle:
-            try:
-                line = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                if first:
-                    raise InputError(f"{path}: no record of a run", hint="name a new file") from error
-                continue
-            if first and not (isinstance(line, dict) and "mutate-model" in line):
-                raise InputError(f"{path}: no record of a run", hint="name a new file")
-            first = False
-            if isinstance(line, dict):
-                yield line
+        if not any(of_file.open for of_file in findings):
+            self._journal.add({"chunk": number, "files": [asdict(of_file) for of_file in findings]})
 
 
 def _findings(values: dict[str, list[list[object]]]) -> FileFindings:

@@ -7,8 +7,6 @@ interrupted goes on with the chunks that the file lacks.
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -21,7 +19,7 @@ from typing import Any, Protocol
 from memmodel.answer import Budget
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.limits import Limits, default_memory
-from memmodel.output import regular
+from memmodel.search.journal import Journal
 from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.vocabulary import Vocabulary
 from memmodel.workers import abandon, settle
@@ -217,47 +215,21 @@ def workers(jobs: int, executor: str | None, memory: int | None = None) -> Searc
 # ---- the file that keeps what is done ----------------------------------------------------------------------
 
 
-class Journal:
-    """Finished chunks, one line of JSON each; a line that was cut short by a crash counts as not done."""
+class SearchJournal:
+    """Finished chunks, by size and number, and the file that keeps them."""
 
     def __init__(self, path: str | None, key: str) -> None:
-        self._path = path
+        self._journal = Journal(path, key, name="search", what="search", repeat="its options")
         self.done: dict[tuple[int, int], list[Record]] = {}
-        if path is None:
-            return
-        if not regular(path):
-            raise InputError(f"{path}: not a plain file")
-        lines = self._lines(path)
-        if lines and lines[0].get("search") != key:
-            raise InputError(f"{path}: this file is of another search", hint="name another file, or repeat its options")
-        for line in lines[1:]:
-            match line:
+        for entry in self._journal.entries:
+            match entry:
                 case {"size": int(size), "chunk": int(chunk), "results": list(results)}:
                     self.done[size, chunk] = results
-        with open(path, "a", encoding="utf-8") as handle:
-            # After a line that was cut short the next one must not be lost with it.
-            handle.write("\n" if lines else json.dumps({"search": key}) + "\n")
-
-    def _lines(self, path: str) -> list[Record]:
-        if not os.path.exists(path):
-            return []
-        entries = []
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            for line in handle:
-                try:
-                    entries.append(json.loads(line))
-                except (ValueError, RecursionError) as error:
-                    if not entries:
-                        raise InputError(f"{path}: no record of a search", hint="name a new file") from error
-        if entries and not (isinstance(entries[0], dict) and "search" in entries[0]):
-            raise InputError(f"{path}: no record of a search", hint="name a new file")
-        return [line for line in entries if isinstance(line, dict)]
 
     def add(self, size: int, chunk: int, results: list[Record]) -> None:
+        """Keep a chunk."""
         self.done[size, chunk] = results
-        if self._path is not None:
-            with open(self._path, "a", encoding="utf-8") as handle:
-                handle.write(json.dumps({"size": size, "chunk": chunk, "results": results}) + "\n")
+        self._journal.add({"size": size, "chunk": chunk, "results": results})
 
 
 # ---- running -----------------------------------------------------------------------------------------------
@@ -278,7 +250,7 @@ def run(
 
     `enough`: asked once a size is done; then no larger programs are tried. `open_after`: the workers have more to do.
     """
-    kept, progress, started = Journal(journal, task.key()), Progress(), monotonic()
+    kept, progress, started = SearchJournal(journal, task.key()), Progress(), monotonic()
     given = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
     budget = replace(given, memory=None if memory is None else memory // (where.count + 1), whole=given)
     try:
@@ -311,7 +283,7 @@ def run(
 def _size(
     task: Task,
     where: SearchWorkers,
-    kept: Journal,
+    kept: SearchJournal,
     progress: Progress,
     size: int,
     deadline: float,

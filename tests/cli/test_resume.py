@@ -23,7 +23,7 @@ from memmodel.cli import main
 from memmodel.errors import InputError
 from memmodel.search.tasks import SynthesisTask
 from memmodel.search.vocabulary import vocabulary
-from memmodel.search.work import Journal, Processes, run
+from memmodel.search.work import Processes, SearchJournal, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="terminals and processes as Linux has them")
 
@@ -194,11 +194,11 @@ def test_workers_of_a_search_end_with_it_however_it_ends(tmp_path):
 )
 def test_lines_of_a_record_that_are_damaged_count_as_not_done(tmp_path, more):
     kept = tmp_path / "kept"
-    Journal(str(kept), "key").add(1, 0, [{"size": 1}])
+    SearchJournal(str(kept), "key").add(1, 0, [{"size": 1}])
     with kept.open("ab") as handle:
         handle.write(more)
-    Journal(str(kept), "key").add(1, 1, [])
-    assert Journal(str(kept), "key").done == {(1, 0): [{"size": 1}], (1, 1): []}
+    SearchJournal(str(kept), "key").add(1, 1, [])
+    assert SearchJournal(str(kept), "key").done == {(1, 0): [{"size": 1}], (1, 1): []}
 
 
 def test_a_file_of_something_else_is_no_record_of_a_search(tmp_path):
@@ -207,7 +207,7 @@ def test_a_file_of_something_else_is_no_record_of_a_search(tmp_path):
     (tmp_path / "json").write_text("[1, 2]\n")
     for name in ("pipe", "notes", "json", ""):
         with pytest.raises(InputError):
-            Journal(str(tmp_path / name), "key")
+            SearchJournal(str(tmp_path / name), "key")
     assert (tmp_path / "notes").read_bytes() == b"\xff my notes\n"
 
 
