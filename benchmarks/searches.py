@@ -161,11 +161,11 @@ def bounds(names: list[str], seconds: float, most: int, svg: str | None) -> None
         for size in range(2, most + 1):
             started = time.process_time()
 
-            def told(size: int, done: int, total: int, began: float = started) -> None:
+            def stop_late(size: int, done: int, total: int, began: float = started) -> None:
                 if time.process_time() - began > 2 * seconds:
                     raise KeyboardInterrupt
 
-            found = run(replace(task, most=size), HereAndNow(), told=told)
+            found = run(replace(task, most=size), HereAndNow(), report=stop_late)
             spent = time.process_time() - started
             if found.interrupted:
                 print(f"{name}: {size} instructions not reached; {found.bound} of them done", flush=True)

@@ -22,13 +22,13 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "k.ptx").write_text(RACY)
-    entries, judge = [], conductor.judged
+    entries, judge = [], conductor.judge_case
 
     def noted(*args: object) -> object:
         entries.append("k")
         return judge(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(conductor, "judged", noted)
+    monkeypatch.setattr(conductor, "judge_case", noted)
     return entries
 
 
@@ -73,12 +73,12 @@ def test_what_changes_an_answer_is_judged_again(judged: list[str], tmp_path: Pat
 
 
 def test_what_ran_out_of_its_budget_is_judged_again(judged: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = conductor.judged
+    judge = conductor.judge_case
 
     def spent(*args: object) -> object:
         kernel = judge(*args)  # type: ignore[arg-type]
         kernel.verdict.spent = True
         return kernel
 
-    monkeypatch.setattr(conductor, "judged", spent)
+    monkeypatch.setattr(conductor, "judge_case", spent)
     assert run(*SIZES) == run(*SIZES) and judged == ["k", "k"]

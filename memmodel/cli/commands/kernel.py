@@ -171,7 +171,7 @@ def _check(asked: KernelRequest) -> Exit:
                 text, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,
                 model=asked.whole_model, ctas=asked.ctas(), readings=asked.readings, schedules=asked.schedules,
                 assume_pure=asked.assume_pure, budget=budget, litmus=asked.litmus, any_grid=asked.any_grid,
-                any_trips=asked.any_trips, unwritten=asked.unwritten, told=out.verdict,
+                any_trips=asked.any_trips, unwritten=asked.unwritten, on_verdict=out.verdict,
                 baseline=asked.baseline, write_baseline=asked.write_baseline,
             )  # fmt: skip
         except SeveralLaunches as several:
@@ -212,7 +212,7 @@ def _fix(asked: KernelRequest) -> Exit:
                 asked.file, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,
                 model=asked.whole_model, ctas=asked.ctas(), schedules=asked.schedules,
                 assume_pure=asked.assume_pure, budget=budget, seconds=budget.seconds, progress=tick.done,
-                told=out.verdict, kept=True, baseline=asked.baseline,
+                on_verdict=out.verdict, kept=True, baseline=asked.baseline,
             )  # fmt: skip
         return out.rest(repairs.base, repairs)
 

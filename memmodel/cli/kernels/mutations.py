@@ -67,7 +67,7 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
             return mutation_table(
                 kernel.module, kernel.entry, kernel.launch, model,
                 jobs=asked.jobs, budget=budget, progress=tick.done,
-                told=None if quiet else partial(say_verdict, statistics=asked.statistics),
+                on_verdict=None if quiet else partial(say_verdict, statistics=asked.statistics),
                 together=asked.synchronization_report, ignoring=ignored(kernel.entry, asked.baseline),
             )  # fmt: skip
 

@@ -59,7 +59,7 @@ def check_kernel(
     any_grid: bool = False,
     any_trips: bool = False,
     unwritten: bool = False,
-    told: Callable[[KernelVerdict], None] | None = None,
+    on_verdict: Callable[[KernelVerdict], None] | None = None,
     baseline: str | None = None,
     write_baseline: str | None = None,
 ) -> KernelVerdict:
@@ -73,7 +73,7 @@ def check_kernel(
     `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
     the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
     verdict holds for any grid and any trip count. `unwritten`: find
-    reads of shared memory that nothing writes. `told`: is given the verdict before that. `baseline`:
+    reads of shared memory that nothing writes. `on_verdict`: is given the verdict before that. `baseline`:
     a file with findings that do not count; `write_baseline`: where to write one with all that are left.
     """
     loaded = load_model(model)
@@ -89,10 +89,10 @@ def check_kernel(
 
     def tell(verdict: KernelVerdict) -> None:
         known.apply(verdict)
-        if told is not None:
-            told(verdict)
+        if on_verdict is not None:
+            on_verdict(verdict)
 
-    kernel = judged(case, budget, tell)
+    kernel = judge_case(case, budget, tell)
     known.apply(kernel.verdict)
     kernel.verdict.notes += [*known.notes(), *known.stale(kernel.verdict)]
     if write_baseline is not None:
@@ -114,15 +114,15 @@ def judge(
     budget: Budget | None = None,
 ) -> KernelVerdict:
     """Judge a launch."""
-    return judged(KernelCase(module, entry, launch, model, options or CheckOptions()), budget).verdict
+    return judge_case(KernelCase(module, entry, launch, model, options or CheckOptions()), budget).verdict
 
 
-def judged(
-    case: KernelCase, budget: Budget | None = None, told: Callable[[KernelVerdict], None] | None = None
+def judge_case(
+    case: KernelCase, budget: Budget | None = None, on_verdict: Callable[[KernelVerdict], None] | None = None
 ) -> JudgedKernel:
     """The verdict on a launch, and what it was made from. A budget that runs out leaves the verdict open.
 
-    `told`: is given the verdict as soon as it stands, before anything is asked beyond the launch.
+    `on_verdict`: is given the verdict as soon as it stands, before anything is asked beyond the launch.
     """
     reports: list[VerdictSoFar] = []
     standing: list[VerdictSoFar] = []
@@ -130,8 +130,8 @@ def judged(
         with rarely_collecting() if budget is None else Limits(available(budget)):
             _reported(case, reports)
             standing.append(_standing(reports, ""))
-            if told is not None:
-                told(standing[0].judged().verdict)
+            if on_verdict is not None:
+                on_verdict(standing[0].kernel().verdict)
             if standing[0].beyond is not None and questions(case):
                 standing[0].beyond()
     except BudgetSpent as spent:
@@ -139,11 +139,11 @@ def judged(
             reports = reports or [VerdictSoFar(case)]
             reports[-1].spent(str(spent))
             standing.append(_standing(reports, str(spent)))
-            if told is not None:
-                told(standing[0].judged().verdict)
+            if on_verdict is not None:
+                on_verdict(standing[0].kernel().verdict)
         for question in questions(case):
             standing[0].verdict.beyond.setdefault(question, f"not shown: {spent}")
-    return standing[0].judged()
+    return standing[0].kernel()
 
 
 def _standing(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
@@ -156,7 +156,7 @@ def _standing(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
 
 
 def _word_of(case: KernelCase) -> KernelVerdict:
-    return judged(case).verdict
+    return judge_case(case).verdict
 
 
 def _reported(case: KernelCase, reports: list[VerdictSoFar]) -> None:

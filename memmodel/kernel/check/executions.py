@@ -47,7 +47,7 @@ class OtherExecutions:
     waits: SettledWaits
     report: VerdictSoFar
 
-    def judged(self, trace: LaunchTrace, chosen: frozenset[int], *, counted: bool = True) -> JudgedRun:
+    def judge(self, trace: LaunchTrace, chosen: frozenset[int], *, counted: bool = True) -> JudgedRun:
         """A run, judged; what is wrong with it is reported. `counted`: as a part of what may be explored."""
         self.report.unjudged = trace
         self.report.executed |= trace.executed
@@ -81,7 +81,7 @@ class OtherExecutions:
             what = "it takes another lane than the first"
             self.report.read_otherwise(KernelReading("elect.sync", what, [], hangs))
         else:
-            self.judged(trace, choices.chosen, counted=False)
+            self.judge(trace, choices.chosen, counted=False)
 
     def clusters_cancelled(self, choices: OpenChoices) -> None:
         """clusterlaunchcontrol.try_cancel takes over clusters that have not been started."""
@@ -91,7 +91,7 @@ class OtherExecutions:
             return
         count = min(clusters - 1, CANCELLED)
         verdict.notes.append(f"launch control was looked at with no cluster cancelled, and with {count}")
-        self.judged(self.case.run(replace(choices.base, cancelled=count)), choices.chosen)
+        self.judge(self.case.run(replace(choices.base, cancelled=count)), choices.chosen)
         verdict.explored += 1
         verdict.choices += [
             f"what {request.opcode} at line {request.line} answers depends on the schedule"
@@ -139,7 +139,7 @@ class OtherExecutions:
             if all_ and stores_matter(outcome, matter):
                 storing.append(outcome)
                 all_ = False
-            _note(other_reads, schedule, self.judged(outcome, choices.chosen), choices.chosen)
+            _note(other_reads, schedule, self.judge(outcome, choices.chosen), choices.chosen)
         report.verdict.exhaustive = all_ and report.waits_are_sure
         self._with_other_reads(other_reads, choices.chosen)
         return choices
@@ -178,7 +178,7 @@ class OtherExecutions:
                 return
             ready = ready_run(self.case, self.case.run(schedule), self.waits, choices.chosen)
             self.case.effort.events += len(ready.run.execution.events)
-            self.report.add_findings(ready.run, ready.run.judged(self.case.model, choices.chosen).findings)
+            self.report.add_findings(ready.run, ready.run.judgement(self.case.model, choices.chosen).findings)
 
     def _uneven(self, choices: OpenChoices) -> Iterator[Schedule]:
         """Schedules in which some warps are late."""

@@ -28,6 +28,6 @@ def ready_run(case: KernelCase, trace: LaunchTrace, waits: SettledWaits, chosen:
 def judged_run(case: KernelCase, ready: ReadyRun, chosen: frozenset[int]) -> JudgedRun:
     """What the model says of it."""
     started = process_time()
-    judgement = ready.run.judged(case.model, chosen)
+    judgement = ready.run.judgement(case.model, chosen)
     case.effort.took("order", started)
     return JudgedRun(ready.run, judgement)

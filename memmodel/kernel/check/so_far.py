@@ -197,7 +197,7 @@ class VerdictSoFar:
         self.verdict.open.append(reason)
         self.verdict.spent = True
 
-    def judged(self) -> JudgedKernel:
+    def kernel(self) -> JudgedKernel:
         """The verdict, and what it was made from."""
         if self._first is not None:
             executed = self.executed | self._first.executed

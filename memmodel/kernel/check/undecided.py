@@ -37,7 +37,7 @@ def judge_beginning(case: KernelCase, error: Refused, report: VerdictSoFar) -> N
     try:
         trace = case.run(replace(first_schedule(case), parks=True))
         run = RunJudge(case.entry, demote_unobserved(trace, everything), everything, apart=case.options.apart)
-        judgement = run.judged(case.model, everything)
+        judgement = run.judgement(case.model, everything)
     except Refused:
         return
     report.add_findings(run, judgement.findings)

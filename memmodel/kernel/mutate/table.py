@@ -18,7 +18,7 @@ from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import Ignored
 from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
@@ -107,15 +107,15 @@ class _Work:
         """What one verdict may cost now."""
         return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self.until - monotonic())))
 
-    def judged(self, mutant: PtxFunction) -> JudgedKernel:
+    def judge(self, mutant: PtxFunction) -> JudgedKernel:
         """The verdict on a mutant, up to its first finding that the kernel has not. Raises InputError."""
         options = CheckOptions(SCHEDULES, first=True, known=self.base.known_keys)
-        return judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
+        return judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
 
     def unnoticed(self, mutant: PtxFunction) -> bool:
         """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
         try:
-            noticed, _ = compared(self.base, self.judged(mutant).verdict)
+            noticed, _ = compared(self.base, self.judge(mutant).verdict)
         except InputError:  # what is left cannot be run
             return False
         if noticed is Noticed.LATE:
@@ -127,7 +127,7 @@ class _Work:
         if not self.readings:
             return ()
         options = CheckOptions(SCHEDULES, readings=self.readings)
-        verdict = judged(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
+        verdict = judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
         found = findings_of_readings(verdict, self.readings)
         return tuple(name for name, findings in found.items() if not findings <= self.known.get(name, set()))
 
@@ -158,26 +158,26 @@ def mutation_table(
     jobs: int = 1,
     budget: Budget = Budget(seconds=600.0),
     progress: Callable[[str], None] | None = None,
-    told: Callable[[KernelVerdict], None] | None = None,
+    on_verdict: Callable[[KernelVerdict], None] | None = None,
     together: bool = False,
     ignoring: Ignored | None = None,
 ) -> MutationTable:
     """Judge every mutant. `together`: ask which removals can be made together. `ignoring`: what is to be ignored of
     the kernel.
 
-    `told`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is listed
-    as not judged.
+    `on_verdict`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is
+    listed as not judged.
     """
     until, apart = monotonic() + budget.seconds, ignoring is not None and ignoring.some
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
     options = CheckOptions(SCHEDULES, readings=readings, apart=apart)
-    kernel = judged(KernelCase(module, entry, launch, model, options), budget)
+    kernel = judge_case(KernelCase(module, entry, launch, model, options), budget)
     base, known = kernel.verdict, findings_of_readings(kernel.verdict, readings)
     base.readings = []  # the verdict of the table is the model's own
     if ignoring is not None:
         ignoring.apply(base)
-    if told is not None:
-        told(base)
+    if on_verdict is not None:
+        on_verdict(base)
     each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
     changes = mutations(entry)
     table = MutationTable(base)
@@ -220,7 +220,7 @@ def _fate(work: _Work, number: int) -> tuple[Noticed, str, tuple[str, ...]]:
     if not _reached(work, change.instruction):
         return Noticed.UNREACHED, "", ()
     try:
-        mutant = work.judged(change.of(work.entry))
+        mutant = work.judge(change.of(work.entry))
     except InputError as error:
         return Noticed.UNDECIDED, error.message, ()
     noticed, how = compared(work.base, mutant.verdict)

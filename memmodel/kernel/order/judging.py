@@ -101,7 +101,7 @@ class RunJudge:
         """
         self.seconds = process_time() - started
 
-    def judged(
+    def judgement(
         self, model: Model, chosen: frozenset[int] = frozenset(), like: Flags | None = None, *, ways: bool = True
     ) -> Judgement:
         """Findings and open conditions under a model. `like`: flags of another model. `ways`: say what is missing.

@@ -40,7 +40,7 @@ class OtherReadings:
         for number, (_, _, model) in enumerate(self.models):
             if self._asked[number]:
                 self._compared[number] |= defaults.keys()
-                findings = run.judged(model, chosen, judged.flags, ways=False).findings
+                findings = run.judgement(model, chosen, judged.flags, ways=False).findings
                 self._others[number] = {identity(finding): finding for finding in findings} | self._others[number]
         if len(run.execution.events) > SMALL:
             self._choose()

@@ -18,7 +18,7 @@ from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.check.so_far import JudgedKernel
@@ -97,18 +97,20 @@ class KernelMender:
         seconds: float,
         most: int = 3,
         progress: Callable[[str], None] | None = None,
-        told: Callable[[KernelVerdict], None] | None = None,
+        on_verdict: Callable[[KernelVerdict], None] | None = None,
         ignoring: Callable[[KernelVerdict], None] | None = None,
     ) -> None:
         self.module, self.entry, self.launch, self.model = module, entry, launch, model
         self.options, self.budget, self.most, self.progress = options, budget, most, progress
-        self.told, self._until, self._ignoring = told, monotonic() + seconds, ignoring
+        self._on_verdict, self._until, self._ignoring = on_verdict, monotonic() + seconds, ignoring
         self._seen: set[PtxEdits] = {()}
 
     def repairs(self) -> KernelRepairs:
         """The verdict on the kernel, and its repairs, the cheapest first."""
         entry = entry_of(self.module, self.entry)
-        kernel = judged(KernelCase(self.module, entry, self.launch, self.model, self.options), self.budget, self._tell)
+        kernel = judge_case(
+            KernelCase(self.module, entry, self.launch, self.model, self.options), self.budget, self._tell
+        )
         self._ignore(kernel.verdict)
         repairs = KernelRepairs(kernel.verdict)
         if not repairs.base.serious:
@@ -127,8 +129,8 @@ class KernelMender:
 
     def _tell(self, verdict: KernelVerdict) -> None:
         self._ignore(verdict)
-        if self.told is not None:
-            self.told(verdict)
+        if self._on_verdict is not None:
+            self._on_verdict(verdict)
 
     def _search(self, kernel: JudgedKernel, repairs: KernelRepairs) -> None:
         at: _State | None = _State((), kernel)
@@ -203,7 +205,7 @@ class KernelMender:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
             options = replace(self.options, first=True, known=known, mended=mended, depends=False)
             case = KernelCase(module, entry_of(module, self.entry), self.launch, self.model, options)
-            kernel = judged(case, self._left())
+            kernel = judge_case(case, self._left())
         except InputError:
             return None
         verdict = kernel.verdict
@@ -242,16 +244,16 @@ def fix_kernel(
     seconds: float = 600.0,
     most: int = 3,
     progress: Callable[[str], None] | None = None,
-    told: Callable[[KernelVerdict], None] | None = None,
+    on_verdict: Callable[[KernelVerdict], None] | None = None,
     kept: bool = False,
     baseline: str | None = None,
 ) -> KernelRepairs:
     """Judge one launch of a kernel, and look for the smallest changes of its text after which nothing is found.
 
     `seconds`: for the search; `most`: repairs wanted; the rest as in `check_kernel`. Every change is judged in full,
-    for this launch. `told`: is given the verdict on the kernel as it is, before the search. `kept`: a KeyboardInterrupt
-    ends the search, and stands in the result beside the repairs found by then; else it is raised. What comments and the
-    file `baseline` ignore is not repaired. Raises InputError.
+    for this launch. `on_verdict`: is given the verdict on the kernel as it is, before the search. `kept`: a
+    KeyboardInterrupt ends the search, and stands in the result beside the repairs found by then; else it is raised.
+    What comments and the file `baseline` ignore is not repaired. Raises InputError.
     """
     asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))
     module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
@@ -261,7 +263,7 @@ def fix_kernel(
     )
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,
-        budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress, told=told,
+        budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress, on_verdict=on_verdict,
         ignoring=known.apply,
     )  # fmt: skip
     repairs = mender.repairs()

@@ -20,7 +20,7 @@ from memmodel.cat.load import load_model
 from memmodel.errors import InputError
 from memmodel.isa.synchronization.grids import UNWATCHED
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
 from memmodel.kernel.check.so_far import zeros
@@ -64,7 +64,7 @@ def judged_launches(
     unwritten: bool = False,
     budget: Budget | None = None,
     baseline: str | None = None,
-    told: Callable[[KernelVerdict], None] | None = None,
+    on_verdict: Callable[[KernelVerdict], None] | None = None,
 ) -> Iterator[KernelVerdict]:
     """The verdicts on launches that stand in a file `name`. The options are those of `check_kernel`."""
     loaded, left = load_model(model), None
@@ -83,7 +83,7 @@ def judged_launches(
             unwritten=unwritten, apart=known.some,
         )  # fmt: skip
         case = KernelCase(asked.module, asked.entry, asked.launch, loaded, options)
-        verdict = judged(case, budget).verdict
+        verdict = judge_case(case, budget).verdict
         launch = overlapping(number + 1, case, verdict)
         if number:
             if asked.launch.programmatic:
@@ -98,8 +98,8 @@ def judged_launches(
         written |= launch.names(Side.WRITE)
         known.apply(verdict)
         verdict.notes += [*known.notes(), *beyond_the_module(asked.module)]
-        if told is not None:
-            told(verdict)
+        if on_verdict is not None:
+            on_verdict(verdict)
         left = left_by(launch.trace, verdict)
         yield verdict
 

@@ -17,7 +17,7 @@ from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.all_sizes.parameters import feeding_loads, parameters
 from memmodel.kernel.check.case import KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import chosen_ctas
 from memmodel.kernel.launch import KINDS, Launch
@@ -159,7 +159,7 @@ def _verdict(request: SweepRequest, entry: PtxFunction, sizes: Sizes, unknown: S
         launch = without(request.question(sizes).launch, unknown)
         options = replace(request.options, ctas=chosen_ctas(launch, ()), widens=True, apart=known.some)
         case = KernelCase(request.text.module, entry, launch, request.model, options)
-        verdict = judged(case, request.budget).verdict
+        verdict = judge_case(case, request.budget).verdict
     known.apply(verdict)
     if verdict.spent and not verdict.serious and monotonic() >= request.until:
         raise BudgetSpent(request.budget.out_of_seconds)

@@ -13,7 +13,7 @@ from operator import attrgetter
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import beyond_the_module
 from memmodel.kernel.check.so_far import JudgedKernel
@@ -96,13 +96,13 @@ def what_if(
     """
     changed = rewritten(asked.module, asked.entry, asked.launch, requests)
     known = ignored(asked.entry, baseline)
-    kernel = judged(KernelCase(asked.module, asked.entry, asked.launch, model, options), budget)
+    kernel = judge_case(KernelCase(asked.module, asked.entry, asked.launch, model, options), budget)
     before, order = kernel.verdict, LaunchOrder.of(kernel.representative)
     known.apply(before)
     phrases = tuple(phrase(order, change.instruction) for change in changed.changes) if order is not None else ()
     if stands is not None:
         stands(WhatIfBegun(changed.changes, before, phrases))
-    mutant = judged(KernelCase(changed.module, changed.entry, asked.launch, model, options), budget)
+    mutant = judge_case(KernelCase(changed.module, changed.entry, asked.launch, model, options), budget)
     after = mutant.verdict
     ignored(changed.entry, baseline).apply(after)
     said = set(beyond_the_module(asked.module))

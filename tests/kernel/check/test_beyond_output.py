@@ -146,7 +146,7 @@ def test_the_verdict_stays_when_the_budget_ends_behind_it(tmp_path: Path, monkey
         stands.append((verdict.word, dict(verdict.beyond)))
 
     verdict = check_kernel(
-        tmp_path / "k.ptx", tmp_path / "l.json", any_trips=True, told=told, budget=Budget(seconds=60)
+        tmp_path / "k.ptx", tmp_path / "l.json", any_trips=True, on_verdict=told, budget=Budget(seconds=60)
     )
     assert stands == [("clean", {})]
     assert verdict.word == "clean" and not verdict.spent

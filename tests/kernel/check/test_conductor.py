@@ -13,7 +13,7 @@ from memmodel.cat.load import load_model
 from memmodel.errors import BudgetSpent
 from memmodel.kernel.check import case as case_module
 from memmodel.kernel.check.case import KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import read_launch
@@ -42,7 +42,7 @@ def judged_with(runs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[JudgedKerne
         return run_launch(*arguments)
 
     monkeypatch.setattr(case_module, "run_launch", run)
-    return judged(example(), Budget(seconds=60)), wanted
+    return judge_case(example(), Budget(seconds=60)), wanted
 
 
 def test_a_budget_that_runs_out_leaves_the_verdict_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_a_budget_that_runs_out_leaves_the_verdict_so_far(monkeypatch: pytest.Mo
 
 
 def test_the_conductor_keeps_the_run_that_shows_a_finding() -> None:
-    kernel = judged(example())
+    kernel = judge_case(example())
     assert kernel.representative is not None and kernel.verdict.findings
     assert all(id(finding) in kernel.runs for finding in kernel.verdict.findings)
 
@@ -72,8 +72,8 @@ def test_a_hang_that_a_run_showed_is_found_though_the_budget_ends(monkeypatch: p
 
     read = module(copy().replace("[%r4], 64;", "[%r4], 65;"))
     case = KernelCase(read, entry(read), launch(), load_model("ptx-9.4"))
-    assert {finding.rule for finding in judged(case).verdict.findings} == {"hang"}
+    assert {finding.rule for finding in judge_case(case).verdict.findings} == {"hang"}
     monkeypatch.setattr("memmodel.kernel.check.conductor.settled_waits", spent)
-    verdict = judged(case, Budget(seconds=60)).verdict
+    verdict = judge_case(case, Budget(seconds=60)).verdict
     assert verdict.word == "findings" and verdict.spent and verdict.open == ["the time is over"]
     assert [finding.rule for finding in verdict.findings] == ["hang"]

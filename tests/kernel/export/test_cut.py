@@ -20,7 +20,7 @@ from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.export.litmus import best, litmus_tests
 from memmodel.kernel.launch import Launch, parse_launch, read_launch
@@ -31,7 +31,9 @@ from memmodel.source import Source
 def cuts(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
     """The tests of a kernel's findings, by rule."""
     read = module(body)
-    kernel = judged(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions(first=True)))
+    kernel = judge_case(
+        KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions(first=True))
+    )
     return {
         one.rule: best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings if id(one) in kernel.runs
     }
@@ -76,7 +78,7 @@ def test_stores_to_another_cta_are_cut(store: str, offset: str) -> None:
     params = [{"name": "p", "type": "ptr", "address": 1 << 32, "bytes": 64}]
     params.append({"name": "map", "type": "bytes", "hex": "00" * 128})
     given = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
-    kernel = judged(KernelCase(read, entry(read), given, load_model("ptx-9.4"), CheckOptions()))
+    kernel = judge_case(KernelCase(read, entry(read), given, load_model("ptx-9.4"), CheckOptions()))
     found = {one.rule: (text, why) for one, text, why in litmus_tests(kernel.verdict.findings, kernel.runs)}
     assert set(found) == {"data-race", "undefined-unfinished-copy", "undefined-after-exit"}
     assert all(text is not None and store.split(".u32")[0] in text for text, _ in found.values()), found
@@ -148,7 +150,7 @@ def test_the_findings_of_the_examples_are_cut(name: str) -> None:
     whose consumer misses phases, is undefined by itself.
     """
     read, given = read_module(EXAMPLES / f"{name}-broken.ptx"), read_launch(EXAMPLES / f"{name}.launch.json")
-    kernel = judged(
+    kernel = judge_case(
         KernelCase(
             read, entry_of(read, given.kernel), given, load_model("ptx-9.4"), CheckOptions(schedules=1, first=True)
         )

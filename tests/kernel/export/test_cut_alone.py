@@ -9,7 +9,7 @@ from kernel.export.test_cut_hangs import PAIR, POINTER, hangs
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
 
@@ -45,7 +45,7 @@ TWO_CTAS = parse_launch({**PAIR, "params": [POINTER]})
 def found_in(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
     """The test of each rule that a kernel of one warp breaks."""
     read = module(body)
-    kernel = judged(KernelCase(read, entry(read), given or launch(32), load_model("ptx-9.4"), CheckOptions()))
+    kernel = judge_case(KernelCase(read, entry(read), given or launch(32), load_model("ptx-9.4"), CheckOptions()))
     return {one.rule: best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings}
 
 

@@ -13,7 +13,7 @@ from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
 
@@ -178,7 +178,7 @@ CASES: list[tuple[str, str, Launch | None, list[str]]] = [
 def hangs(body: str, given: Launch | None = None) -> list[tuple[str | None, str]]:
     """The tests of all hangs of a kernel."""
     read = module(body)
-    kernel = judged(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions()))
+    kernel = judge_case(KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions()))
     return [best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings if one.rule == "hang"]
 
 

@@ -151,7 +151,7 @@ def test_representatives_show_what_all_threads_show(store: str, waits: bool) -> 
     model = load_model("ptx-9.4")
 
     def found(*, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
-        made = RunJudge(entry_of(read, "k"), run, symmetric=symmetric).judged(model)
+        made = RunJudge(entry_of(read, "k"), run, symmetric=symmetric).judgement(model)
         return {(one.rule, frozenset(side.instruction.line for side in one.sides)) for one in made.findings}
 
     assert found(symmetric=True) == found(symmetric=False)

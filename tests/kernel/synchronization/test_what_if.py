@@ -15,7 +15,7 @@ from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.errors import InputError
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.rewritten import rewritten
@@ -55,7 +55,7 @@ def test_dropping_is_what_a_mutant_does() -> None:
     removals = [change for change in mutations(kernel) if change.what == REMOVED]
     assert len(removals) == 4
     for change in removals:
-        mutant = judged(KernelCase(read, change.of(kernel), launched, model, CheckOptions())).verdict
+        mutant = judge_case(KernelCase(read, change.of(kernel), launched, model, CheckOptions())).verdict
         answer = example("dsmem", f"{change.instruction.line}: drop")
         assert {finding.key for finding in answer.appear} == {finding.key for finding in mutant.serious} != set()
 
