@@ -74,10 +74,10 @@ def check_all(
 
 def _checked(test: TestInput, model: ModelInput, ask: Sequence[str], options: Options) -> Iterator[Report]:
     started = perf_counter()
-    asked = lowered(test, ask)
+    whole_test = lowered(test, ask)
     loaded = load(model)
     reading = 1000 * (perf_counter() - started)
-    for steps in questions(asked):
+    for steps in questions(whole_test):
         yield report_on(steps, loaded, options, reading=reading)
 
 
@@ -95,8 +95,8 @@ def readings(
     `progress` is told each model that has answered. Raises InputError as `check` does. No findings are looked for: a
     reading is about the condition.
     """
-    asked = questions(lowered(test, () if ask is None else (ask,)))
-    return under_readings(asked[0], Options(engine, budget, bound), progress)
+    first, *_ = questions(lowered(test, () if ask is None else (ask,)))
+    return under_readings(first, Options(engine, budget, bound), progress)
 
 
 def readings_all(
@@ -171,9 +171,8 @@ def explain(
 
     As `check` otherwise. `readings`: also which decisions make a difference, under the default model.
     """
-    asked = () if ask is None else (ask,)
-    explained = explain_all(test, model, ask=asked, engine=engine, budget=budget, bound=bound, readings=readings)
-    return next(explained)
+    ask_all = () if ask is None else (ask,)
+    return next(explain_all(test, model, ask=ask_all, engine=engine, budget=budget, bound=bound, readings=readings))
 
 
 def explain_all(
@@ -192,8 +191,8 @@ def explain_all(
 
     options = Options(engine, budget, bound)
     with whole(budget):
-        loaded, asked = load(model), questions(lowered(test, ask))
-    for steps in asked:
+        loaded, all_steps = load(model), questions(lowered(test, ask))
+    for steps in all_steps:
         with whole(budget):
             report = report_on(steps, loaded, options)
             with reasons(report.answer, options.budget):
@@ -201,8 +200,7 @@ def explain_all(
             if readings:
                 from memmodel.report.depends import dependences
 
-                under = under_readings(steps, options)
-                explained = replace(explained, depends=dependences(under, load))
+                explained = replace(explained, depends=dependences(under_readings(steps, options), load))
         yield explained
 
 
@@ -236,47 +234,44 @@ def judge(
 
     `queries`: those that `engine.seek` has kept.
     """
-    wanted = steps.test.finding
+    kind = steps.test.finding
     started = monotonic()
-    answer = engine.answer(steps, model, options, findings=findings or wanted is not None, queries=queries)
-    if wanted is None:
+    answer = engine.answer(steps, model, options, findings=findings or kind is not None, queries=queries)
+    if kind is None:
         return answer
-    asked = about_finding(wanted, model, answer)
-    left = options.budget.seconds - (monotonic() - started)
-    if wanted != HANG or left <= 0:
-        return asked
-    return _undefined_first(steps, model, replace(options, budget=replace(options.budget, seconds=left)), asked)
+    about_kind = about_finding(kind, model, answer)
+    seconds = options.budget.seconds - (monotonic() - started)
+    if kind != HANG or seconds <= 0:
+        return about_kind
+    budget = replace(options.budget, seconds=seconds)
+    return _undefined_first(steps, model, replace(options, budget=budget), about_kind)
 
 
-def _undefined_first(steps: LoweredTest, model: Model, options: Options, asked: Answer) -> Answer:
-    """The answer that there is no hang, which says so where threads may wait for ever after undefined behaviour."""
-    undefined = [finding for finding in asked.findings if kind_of(finding.flag) is FindingKind.UNDEFINED]
-    if asked.observation is not Observation.NEVER or not undefined:
-        return asked
+def _undefined_first(steps: LoweredTest, model: Model, options: Options, answer: Answer) -> Answer:
+    """The answer about hangs. If there is none, it says where threads may wait for ever after undefined behaviour."""
+    undefined = [finding for finding in answer.findings if kind_of(finding.flag) is FindingKind.UNDEFINED]
+    if answer.observation is not Observation.NEVER or not undefined:
+        return answer
     checks = tuple(check for check in model.checks if kind_of(check.name) is not FindingKind.UNDEFINED)
     hang = engine.answer(steps, replace(model, checks=checks), options).hang
     if hang is None:
-        return asked
+        return answer
     first, waits = sentence(undefined[0], labelled=False), "; ".join(hang.witness.waits)
-    return replace(asked, reason=f"{first} comes first; as the counts go on after it, {waits}")
+    return replace(answer, reason=f"{first} comes first; as the counts go on after it, {waits}")
 
 
 def report_on(
     steps: LoweredTest,
     model: Model,
     options: Options,
-    *,
-    expected: str | None = None,
-    against: str | None = None,
     reading: float = 0.0,
 ) -> Report:
-    """Judge a test and say whether that was expected: `expected`, or the file's own word for `against` or the model.
+    """Judge a test, and compare with the word that its file expects of the model.
 
     `reading`: milliseconds that reading took. Raises InputError for an expectation that is no word.
     """
     expectations = steps.test.expectations
-    word = expected or word_for(expectations, against or model.name)
-    return expecting(bare_report(steps, model, options, reading), expectations, word)
+    return expecting(bare_report(steps, model, options, reading), expectations, word_for(expectations, model.name))
 
 
 def bare_report(steps: LoweredTest, model: Model, options: Options, reading: float = 0.0) -> Report:
@@ -301,11 +296,11 @@ def confirmed(report: Report, steps: LoweredTest, model: Model, options: Options
         return replace(report, confirmation=Confirmation(other, reason=second.reason or "the budget ran out"))
     searched = not (answer.unsearched or second.unsearched)
     if answer.observation is not second.observation or (searched and set(answer.flags) != set(second.flags)):
-        said = " and ".join(
-            f"{given.engine} answers {given.observation.value} (flags: {', '.join(given.flags) or 'none'})"
-            for given in (answer, second)
+        answers = " and ".join(
+            f"{each.engine} answers {each.observation.value} (flags: {', '.join(each.flags) or 'none'})"
+            for each in (answer, second)
         )
-        raise InternalError(f"{report.test} under {report.model}: {said}")
+        raise InternalError(f"{report.test} under {report.model}: {answers}")
     return replace(report, confirmation=Confirmation(other, second.judged))
 
 

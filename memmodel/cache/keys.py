@@ -127,11 +127,11 @@ class ModelKeys:
         text = self._store.get(self._key(name)) if self._store is not None else None
         if text is None:
             return None
-        called, model_digest, files, includes = json.loads(text)
-        as_before = all(self._text(path) == was for path, was in files) and all(
+        reported_name, model_digest, files, includes = json.loads(text)
+        unchanged = all(self._text(path) == text_digest for path, text_digest in files) and all(
             _absolute(look(include, tuple(map(Path, places)))) == file for include, places, file in includes
         )
-        return KnownModel(called, model_digest, tuple(path for path, _ in files)) if as_before else None
+        return KnownModel(reported_name, model_digest, tuple(path for path, _ in files)) if unchanged else None
 
     def _read(self, name: str) -> KnownModel:
         from memmodel.cat.load import loaded

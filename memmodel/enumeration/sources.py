@@ -1,8 +1,8 @@
 """Which writes a read may read from, judged one pair at a time, before whole candidates are built.
 
 In: Skeleton, Variant. Out: the axioms that keep a read from a write, whatever else an execution has; or that nothing
-does. A pair is refused if with it alone in rf, and nothing in sync_fence, every co breaks an axiom that more of rf or
-of sync_fence can break and less cannot: the rest of an execution mends nothing then.
+does. A pair is judged alone: no other pair is in rf, and sync_fence is empty. It is refused if then every co breaks an
+axiom that a larger rf or sync_fence cannot mend.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Sources:
         """The axioms of a stage that are broken for good: all, or those that more (less) of co breaks."""
         self._meter.spend(CANDIDATE)
 
-        def asked(test: PlannedCheck) -> bool:
+        def for_good(test: PlannedCheck) -> bool:
             return test.grows and breaks in (None, test.broken_by)
 
-        return self._plan.stages[stage].broken(self._values, self._skeleton.shape, asked)
+        return self._plan.stages[stage].broken(self._values, self._skeleton.shape, for_good)

@@ -187,7 +187,7 @@ class Builder:
     def not_modelled(self, current: CurrentStep, reason: str, when: int) -> None:
         """What the instruction does is not modelled, if `when`: such executions are not followed."""
         if when != FALSE:
-            self.graph.beyond.append(NotFollowed(when, current.step.instruction, reason))
+            self.graph.unmodelled.append(NotFollowed(when, current.step.instruction, reason))
             self._leave(current, when)
 
     def _leave(self, current: CurrentStep, when: int) -> None:

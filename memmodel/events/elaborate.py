@@ -40,11 +40,11 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, ground
     for number in range(MAX_PASSES):
         walk = Walk(lowered, knowledge, bound, loops)
         graph = walk.graph()
-        _ask(walk, graph, terms)
+        _ask_for_values(walk, graph, terms)
         walk.build.settle()
-        later = _learn(walk, graph, knowledge, seeds)
-        # A value that needs more passes than there are writes supports itself; then it is none of this test's.
-        if later and not (later == "values" and number > 2 + len(graph.events)):
+        missed = _learn(walk, graph, knowledge, seeds)
+        # A value that needs more passes than there are writes comes from itself: no execution has it.
+        if missed and not (missed == "values" and number > 2 + len(graph.events)):
             continue
         if not walk.held_back:
             return graph
@@ -70,7 +70,7 @@ def _may_wait(lowered: LoweredTest) -> bool:
 # ---- values that are asked for ---------------------------------------------------------------------------------------
 
 
-def _ask(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
+def _ask_for_values(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
     """Ask for the values of the terms: registers at the ends of threads, and memory."""
     build = walk.build
     build.finish()
@@ -89,7 +89,7 @@ def _ask(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
 
 
 def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
-    """What another pass would do better: "events", "values", or "" if nothing."""
+    """Note what a pass shows. Out: what it missed, for which another follows: "events", "values", or "" if nothing."""
     noisy, states = len(knowledge.noisy), len(knowledge.states())
     for number, loop, (first, end) in walk.rounds:
         if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
@@ -183,9 +183,10 @@ def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
 
 
 def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> None:
-    """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them.
+    """A cell whose value may depend on itself may hold any constant of the test.
 
-    If it does not, those of the condition are there for the axiom to refuse, and nothing more is computed from them.
+    Where the model forbids that, only the constants of the condition are tried, for its axiom to refuse, and nothing is
+    computed from them.
     """
     depth = knowledge.most_writes if knowledge.grounded else 0
     after: dict[Cell, set[Cell]] = {}

@@ -194,8 +194,9 @@ class EventGraph:
     `registers[t]`: final register values of thread t, if it ends. Thread t reaches its end under `ended[t]`, by ret or
     exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its
     visit, the part that responds and the formula of its success. `cut`: loops that go round more often than the bound;
-    `beyond`: what is not modelled. `footprints`: memory is cut at their ends, and at the ends of their scalars, when
-    the formula holds. `chosen`: for a thread and a register of `Program.choices`, the variable that says that it is 1.
+    `unmodelled`: what is not modelled. `footprints`: memory is cut at their ends, and at the ends of their scalars,
+    when the formula holds. `chosen`: for a thread and a register of `Program.choices`, the variable that says that it
+    is 1.
     """
 
     lowered: LoweredTest
@@ -210,7 +211,7 @@ class EventGraph:
     faulted: list[int] = field(init=False)
     stuck: list[StuckAt] = field(default_factory=list)
     cut: list[NotFollowed] = field(default_factory=list)
-    beyond: list[NotFollowed] = field(default_factory=list)
+    unmodelled: list[NotFollowed] = field(default_factory=list)
     commits: list[CommitMark] = field(default_factory=list)
     reductions: list[Reduction] = field(default_factory=list)
     requests: dict[int, tuple[int, int]] = field(default_factory=dict)

@@ -77,7 +77,7 @@ def without_instruction(source: Source, span: Span | None) -> Source | None:
         return None
     end = instruction.end
     if _BLOCK.search(blanked(source), 0, instruction.start):  # in a table the `;` ends the row
-        rest = re.compile(r"\s*;").match(source.text, end)
-        end = rest.end() if rest else end
+        semicolon = re.compile(r"\s*;").match(source.text, end)
+        end = semicolon.end() if semicolon else end
     blank = re.sub(r"[^\n]", " ", source.text[instruction.start : end])
     return Source(source.name, source.text[: instruction.start] + blank + source.text[end:])

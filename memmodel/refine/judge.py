@@ -110,8 +110,7 @@ class Judge:
     # ---- candidates --------------------------------------------------------------------------------------------------
 
     def accepts(self, view: View, statement: Statement, *, bad: bool) -> bool:
-        """True if the body of the check is `bad` in a candidate, or is not, as asked. If False, the solver has learnt
-        why."""
+        """True if the body of the check is bad in a candidate exactly if `bad`. If False, the solver has learnt why."""
         if not statement.open or _is_bad(view, statement.check, statement.root) is bad:
             return True
         explainer = Explainer(self.cells, view)
@@ -164,36 +163,36 @@ class Judge:
         else:
             for pair in _pairs(view, root):
                 yield explainer.why(root, *pair)
-            liberal = self._liberal(explainer, root)
-            for a, row in enumerate([liberal] if isinstance(liberal, int) else liberal):
+            bound = self._upper_bound(explainer, root)
+            for a, row in enumerate([bound] if isinstance(bound, int) else bound):
                 for b in bits(row):
-                    yield from self._new(explainer, (root, b, b) if isinstance(liberal, int) else (root, a, b))
+                    yield from self._unless_learnt(explainer, (root, b, b) if isinstance(bound, int) else (root, a, b))
 
-    def _new(self, explainer: Explainer, *parts: tuple[int, int, int]) -> Iterator[Reason]:
-        """The reason for what would be wrong if more of what is flat were true, unless it was given before."""
+    def _unless_learnt(self, explainer: Explainer, *parts: tuple[int, int, int]) -> Iterator[Reason]:
+        """The reason for one or two pairs of `_upper_bound` that are wrong, unless the solver has learnt it."""
         if parts in self._learnt:
             return
         self._learnt.add(parts)
-        reasons = [self._cell(explainer, *part) for part in parts]
+        reasons = [self._why_in_bound(explainer, *part) for part in parts]
         if None not in reasons:
             yield frozenset().union(*(reason for reason in reasons if reason is not None))
 
-    def _cell(self, explainer: Explainer, root: int, a: int, b: int) -> Reason | None:
-        """The reason for a pair of `_liberal`."""
+    def _why_in_bound(self, explainer: Explainer, root: int, a: int, b: int) -> Reason | None:
+        """The reason for a pair of `_upper_bound`."""
         node, view = self.cells.nodes[root], explainer.view
         formula = self.cells.formula(root, a, b)
         if formula is not None:
             return None if formula == FALSE else frozenset((formula,)) if formula != TRUE else frozenset()
         if node.op == "|" and root not in self.cells.named:
             for arg in node.operands:
-                reason = self._cell(explainer, arg, a, b)
+                reason = self._why_in_bound(explainer, arg, a, b)
                 if reason is not None:
                     return reason
             return None
         if node.op in ("&", "\\") and root not in self.cells.named:
-            first = self._cell(explainer, node.operands[0], a, b)
+            first = self._why_in_bound(explainer, node.operands[0], a, b)
             if node.op == "&" or first is None:
-                second = None if first is None else self._cell(explainer, node.operands[1], a, b)
+                second = None if first is None else self._why_in_bound(explainer, node.operands[1], a, b)
             else:
                 taken = self.cells.formula(node.operands[1], a, b)
                 if taken is None:
@@ -204,18 +203,18 @@ class Judge:
             return None if first is None or second is None else first | second
         return explainer.why(root, a, b) if view.has(root, a, b) else None
 
-    def _liberal(self, explainer: Explainer, root: int) -> Value:
-        """The pairs that a check would find, if all that may hold and is flat held: the rest is as in the candidate."""
+    def _upper_bound(self, explainer: Explainer, root: int) -> Value:
+        """The pairs that a check would find if all that is flat and may hold did; the rest is as in the candidate."""
         node, view = self.cells.nodes[root], explainer.view
         if node.flat:
             return self.cells.high.value(root)
         if root in self.cells.named or node.op not in ("|", "&", "\\"):
             return view.value(root)
-        first, algebra = self._liberal(explainer, node.operands[0]), view.algebra
+        first, algebra = self._upper_bound(explainer, node.operands[0]), view.algebra
         if node.op == "\\":
             below = self.cells.nodes[node.operands[1]]
             return algebra.difference(first, (self.cells.sure if below.flat else view).value(node.operands[1]))
-        second = self._liberal(explainer, node.operands[1])
+        second = self._upper_bound(explainer, node.operands[1])
         return algebra.union(first, second) if node.op == "|" else algebra.intersection(first, second)
 
     def _loops(self, explainer: Explainer, root: int) -> Iterator[Reason]:
@@ -230,10 +229,11 @@ class Judge:
             for a in range(self.cells.count):
                 for middle in bits(left[a] & right[a]):
                     yield explainer.why(first, a, middle) | explainer.why(second, middle, a)
-            wide, back = self._liberal(explainer, first), rows.inverse(rows_of(self._liberal(explainer, second)))
-            for a, row in enumerate(rows_of(wide)):
+            forth = rows_of(self._upper_bound(explainer, first))
+            back = rows.inverse(rows_of(self._upper_bound(explainer, second)))
+            for a, row in enumerate(forth):
                 for middle in bits(row & back[a]):
-                    yield from self._new(explainer, (first, a, middle), (second, middle, a))
+                    yield from self._unless_learnt(explainer, (first, a, middle), (second, middle, a))
         else:
             for a, row in enumerate(view.rows(root)):
                 if row >> a & 1:

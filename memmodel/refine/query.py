@@ -25,8 +25,8 @@ from memmodel.refine.judge import Judge, Statement
 class Query:
     """`axioms` by name. `condition`: of the test, meant where every thread ends. `ends`: every thread ends.
 
-    `rests`: every thread ends or waits for ever. `waits`: some thread waits for ever. `cut`: a loop goes beyond the
-    bound. `beyond`: something happens that is not modelled. `flags`: those that were asked for.
+    `stops`: every thread ends or waits for ever. `waits`: some thread waits for ever. `cut`: a loop goes beyond the
+    bound. `unmodelled`: something happens that is not modelled. `flags`: those that were asked for.
     """
 
     graph: EventGraph
@@ -36,13 +36,13 @@ class Query:
     axioms: dict[str, Statement]
     flags: dict[str, Statement]
     ends: int
-    rests: int
+    stops: int
     waits: int
     cut: int
-    beyond: int
+    unmodelled: int
     judge: Judge
 
-    def stated(self, model: Model, flags: Sequence[str] | None) -> dict[str, Statement]:
+    def flag_statements(self, model: Model, flags: Sequence[str] | None) -> dict[str, Statement]:
         """The statements of flags, None: of all of them; those that are not there yet are made."""
         return {
             check.name: self.flags.get(check.name) or self.judge.statement(check, apart=check.negated)
@@ -63,7 +63,7 @@ def encode(
         final.term(term)
     condition = final.formula(lowered.test.condition)
     base.join_cells()
-    _wait_for_what_is_over(graph, base)
+    _waiting_threads_see_the_last_values(graph, base)
     judge = Judge(model, base)
     ends = graph.complete()
     return Query(
@@ -86,13 +86,13 @@ def encode(
         else ends,
         logic.disj(stuck.when for stuck in graph.stuck),
         logic.disj(cut.when for cut in graph.cut),
-        logic.disj(beyond.when for beyond in graph.beyond),
+        logic.disj(step.when for step in graph.unmodelled),
         judge,
     )
 
 
-def _wait_for_what_is_over(graph: EventGraph, base: BaseFormulas) -> None:
-    """A thread that waits for ever in a spin loop reads writes that no other follows, and sees the last states."""
+def _waiting_threads_see_the_last_values(graph: EventGraph, base: BaseFormulas) -> None:
+    """A thread that waits for ever in a spin loop reads the last writes, and sees objects in their last states."""
     logic = graph.logic
     for stuck in graph.stuck:
         for uid in stuck.round:
@@ -107,7 +107,7 @@ def _wait_for_what_is_over(graph: EventGraph, base: BaseFormulas) -> None:
 
 
 def _sees_the_last_state(base: BaseFormulas, test: ObjectEvent, when: int) -> None:
-    """No phase that the test sees going on is ever over, and no life begins after the one that it sees."""
+    """The phase that a test sees never ends, and no life of the object begins after the one that it sees."""
     logic = base.graph.logic
     order, phases = base.mbarriers.orders[test.object], base.mbarriers.phases[test.object]
     for (life, k), sees in base.mbarriers.seen[test.uid].items():

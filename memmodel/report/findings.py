@@ -43,10 +43,10 @@ def finding_lines(report: Report, style: Style, because: Mapping[int, list[str]]
     known: set[str] = set()
     for group in sorted(_groups(report), key=lambda group: group.witness == report.execution):
         for finding in group.findings:
-            unsaid: list[str] | None = (
+            no_reason: list[str] | None = (
                 None if report.subject is None or kind_of(finding.flag) is FindingKind.MIXED else []
             )
-            why = because.get(id(finding), unsaid)
+            why = because.get(id(finding), no_reason)
             lines += _finding(finding, style, why, labelled=group.printed)
             lines += _about_flag(report, finding.flag) if finding.flag not in known else ()
             known.add(finding.flag)

@@ -29,7 +29,7 @@ from memmodel.refine.query import Query, encode
 from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 
 MAX_STATES = 10_000
 """More final states than this are not listed."""
@@ -58,7 +58,7 @@ def solve_answer(
     if known is None:
         query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
     else:
-        query = replace(known, flags=known.stated(model, flags))
+        query = replace(known, flags=known.flag_statements(model, flags))
     encoded = time.monotonic()
     solver = Solver(query.graph.logic, budget, now if started is None else started)
     answer = Questions(lowered, model, query, solver, bound).answer(findings=findings)
@@ -99,10 +99,10 @@ class Questions:
         query = self.query
         self.begin()
         yes = self.asker.check([query.ends, query.condition])
-        witness = self.witness(True) if yes is Found.SAT else None
+        witness = self.witness(True) if yes is Satisfiable.SAT else None
         core = self.asker.blamed()
         no = self.asker.check([query.ends, -query.condition])
-        counter = self.witness(False) if no is Found.SAT else None
+        counter = self.witness(False) if no is Satisfiable.SAT else None
         observation, reason = self._observation(yes, no)
         blamed = self._blame(core) if observation is Observation.NEVER else ()
         if observation is Observation.NEVER and not blamed:
@@ -114,30 +114,30 @@ class Questions:
         except TooLarge as error:
             reported, unsearched = (), f"the list of findings is not complete: {error.message}"
         with_condition, unsearched = (
-            self._with_condition(reported, unsearched) if yes is Found.SAT else ((), unsearched)
+            self._with_condition(reported, unsearched) if yes is Satisfiable.SAT else ((), unsearched)
         )
         return Answer(
             observation, "z3", witness, counter, blamed, reported, reason, unsearched, with_condition=with_condition
         )
 
-    def _observation(self, yes: Found, no: Found) -> tuple[Observation, str]:
+    def _observation(self, yes: Satisfiable, no: Satisfiable) -> tuple[Observation, str]:
         """What happens, and why it is undecided or vacuous."""
         mixed = self.mixed_sizes()
         if mixed:
             return Observation.UNDECIDED, mixed
-        if yes is Found.SAT and no is Found.SAT:
+        if yes is Satisfiable.SAT and no is Satisfiable.SAT:
             return Observation.SOMETIMES, ""
-        if Found.UNKNOWN in (yes, no):
+        if Satisfiable.UNKNOWN in (yes, no):
             return Observation.UNDECIDED, self.solver.reason
         stopped = self.stopped()
         if stopped:
             return Observation.UNDECIDED, stopped
-        if yes is Found.SAT:
+        if yes is Satisfiable.SAT:
             return Observation.ALWAYS, ""
-        if no is Found.SAT:
+        if no is Satisfiable.SAT:
             return Observation.NEVER, ""
         alone = self.asker.check([self.query.ends], axioms=())
-        if alone is Found.UNSAT:
+        if alone is Satisfiable.UNSAT:
             return Observation.VACUOUS, "no execution reaches the end of every thread"
         return Observation.VACUOUS, "every execution that reaches the end breaks an axiom"
 
@@ -146,18 +146,18 @@ class Questions:
         flag = self.query.flags.get(MIXED_SIZES)
         if flag is None or flag.holds == FALSE:
             return ""
-        result = self.asker.check([self.query.rests], raised=flag)
-        return "" if result is Found.UNSAT else mixed_sizes() if result is Found.SAT else self.solver.reason
+        result = self.asker.check([self.query.stops], raised=flag)
+        return "" if result is Satisfiable.UNSAT else mixed_sizes() if result is Satisfiable.SAT else self.solver.reason
 
     def stopped(self) -> str:
         """Why not every execution was followed to its end; "" if every one was."""
-        for when in (self.query.cut, self.query.beyond):
+        for when in (self.query.cut, self.query.unmodelled):
             if when == FALSE:
                 continue
             result = self.asker.check([when])
-            if result is Found.UNKNOWN:
+            if result is Satisfiable.UNKNOWN:
                 return self.solver.reason
-            if result is Found.SAT:
+            if result is Satisfiable.SAT:
                 return self._beyond()
         return ""
 
@@ -167,7 +167,7 @@ class Questions:
         for cut in graph.cut:
             if self.solver.holds(cut.when):
                 return beyond_the_bound(cut.instruction, self.bound, self._enough())
-        for stop in graph.beyond:
+        for stop in graph.unmodelled:
             if self.solver.holds(stop.when):
                 return not_modelled(stop.reason, stop.instruction)
         raise InternalError("an execution is stopped by nothing")
@@ -188,7 +188,7 @@ class Questions:
         query = self.query
         for name in list(blamed):
             rest = [other for other in blamed if other != name]
-            if self.asker.check([query.ends, query.condition], rest) is Found.UNSAT:
+            if self.asker.check([query.ends, query.condition], rest) is Satisfiable.UNSAT:
                 blamed.remove(name)
         return tuple(blamed)
 
@@ -231,7 +231,7 @@ class Questions:
                 return tuple(findings), f"the list of findings is not complete: {self.solver.reason}"
         if self.query.waits != FALSE:
             asked, hang = self.hang()
-            if asked is Found.UNKNOWN:
+            if asked is Satisfiable.UNKNOWN:
                 return tuple(findings), f"whether it can hang is not known: {self.solver.reason}"
             findings += [hang] if hang is not None else []
         return tuple(findings), self.stopped()
@@ -239,7 +239,7 @@ class Questions:
     def first(self, name: str) -> Finding | None:
         """What one flag reports in some execution; None if nothing was found."""
         flag = self.query.flags[name]
-        if self.asker.check([self.query.rests], raised=flag) is not Found.SAT:
+        if self.asker.check([self.query.stops], raised=flag) is not Satisfiable.SAT:
             return None
         judged, findings = self.replayed(), list[Finding]()
         if not flag.pairs:
@@ -247,11 +247,11 @@ class Questions:
         self._take(name, judged, self._by_position(flag.pairs), findings)
         return next(iter(findings), None)
 
-    def hang(self) -> tuple[Found, Finding | None]:
+    def hang(self) -> tuple[Satisfiable, Finding | None]:
         """An execution in which some thread waits for ever and nothing is undefined."""
         undefined = [flag for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
-        result = self.asker.check([self.query.rests, self.query.waits], quiet=undefined)
-        return result, Finding(HANG, self.replayed().witness) if result is Found.SAT else None
+        result = self.asker.check([self.query.stops, self.query.waits], quiet=undefined)
+        return result, Finding(HANG, self.replayed().witness) if result is Satisfiable.SAT else None
 
     def _raise(self, name: str, flag: Statement, findings: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
@@ -260,11 +260,11 @@ class Questions:
             self._take(name, judged, left, findings)
         while True:
             if flag.pairs:
-                answer = self.asker.check_many([self.query.rests], flag, list(left.values()))
+                answer = self.asker.check_many([self.query.stops], flag, list(left.values()))
             else:
-                answer = self.asker.check([self.query.rests], raised=flag)
-            if answer is not Found.SAT:
-                return answer is Found.UNSAT
+                answer = self.asker.check([self.query.stops], raised=flag)
+            if answer is not Satisfiable.SAT:
+                return answer is Satisfiable.UNSAT
             judged = self.replayed()
             if name not in judged.flags:
                 raise self._another(judged, f"flag {name} is not raised when replayed")
@@ -308,9 +308,9 @@ class Questions:
         for name in dict.fromkeys(finding.flag for finding in findings if finding.flag != HANG):
             raised = self.query.flags[name]
             answer = self.asker.check([self.query.ends, self.query.condition], raised=raised)
-            if answer is Found.SAT:
+            if answer is Satisfiable.SAT:
                 names.append(name)
-            elif answer is Found.UNKNOWN:
+            elif answer is Satisfiable.UNKNOWN:
                 unsearched = unsearched or self.solver.reason
         return tuple(names), unsearched
 
@@ -329,9 +329,9 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     states: list[FinalValues] = []
     while len(states) < MAX_STATES:
         result = questions.asker.check([query.ends])
-        if result is not Found.SAT:
+        if result is not Satisfiable.SAT:
             states.sort(key=lambda state: tuple(value for _, value in state.values))
-            reason = reason if result is Found.UNSAT else solver.reason
+            reason = reason if result is Satisfiable.UNSAT else solver.reason
             return Outcomes(tuple(states), "z3", not reason, reason)
         picked = []
         for name, value in values:

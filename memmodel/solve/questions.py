@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memmodel.base.logic import FALSE
 from memmodel.refine.judge import Pair, Statement
 from memmodel.refine.query import Query
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 
 MANY = 4
 """From so many places on that a flag may speak of, executions are looked for that show many of them at once."""
@@ -39,7 +39,7 @@ class Asker:
         raised: Statement | None = None,
         pairs: dict[Pair, int] | None = None,
         quiet: Sequence[Statement] = (),
-    ) -> Found:
+    ) -> Satisfiable:
         """SAT if there is an execution in which these formulas and axioms (None: all) hold.
 
         `raised`: a flag that it raises, by one of these `pairs` if the flag has pairs. `quiet`: flags that it does not.
@@ -50,8 +50,8 @@ class Asker:
         wanted = pairs if pairs is not None else raised.pairs if raised is not None else {}
         if raised is not None:
             assumed.append(logic.disj(wanted.values()) if raised.pairs else raised.holds)
-        if self.likely and self._accepted([*assumed, *self.likely], judged, raised, [wanted], quiet) is Found.SAT:
-            return Found.SAT
+        if self.likely and self._accepted([*assumed, *self.likely], judged, raised, [wanted], quiet) is Satisfiable.SAT:
+            return Satisfiable.SAT
         return self._accepted(assumed, judged, raised, [wanted], quiet)
 
     def _accepted(
@@ -61,12 +61,12 @@ class Asker:
         raised: Statement | None,
         groups: Sequence[dict[Pair, int]],
         quiet: Sequence[Statement] = (),
-    ) -> Found:
+    ) -> Satisfiable:
         """Ask until the candidate is what the checks say; a pair of each group is to be seen."""
         judge = self.query.judge
         while True:
             result = self.solver.check(assumed)
-            if result is not Found.SAT:
+            if result is not Satisfiable.SAT:
                 return result
             if not self.query.base.communication.accepts(self.solver.holds):
                 continue
@@ -88,10 +88,10 @@ class Asker:
             if accepted:
                 return result
 
-    def check_many(self, formulas: Sequence[int], raised: Statement, groups: Sequence[dict[Pair, int]]) -> Found:
+    def check_many(self, formulas: Sequence[int], raised: Statement, groups: Sequence[dict[Pair, int]]) -> Satisfiable:
         """An execution that raises a flag by a pair of some group, and by pairs of as many as are soon found."""
         result = self.check(formulas, raised=raised, pairs={pair: f for group in groups for pair, f in group.items()})
-        if result is not Found.SAT or len(groups) < MANY:
+        if result is not Satisfiable.SAT or len(groups) < MANY:
             return result
         kept = self.solver.valuation()
         judged = list(self.query.axioms.values())
@@ -100,12 +100,12 @@ class Asker:
         for _ in range(TRIES):
             assumed = [*formulas, *(statement.holds for statement in judged), *wanted]
             more = self._accepted(assumed, judged, raised, list(wanted.values()))
-            if more is Found.SAT:
+            if more is Satisfiable.SAT:
                 return result
             core = [formula for formula in self.solver.core if formula in wanted]
             for formula in core[: (len(core) + 1) // 2]:
                 del wanted[formula]
-            if more is Found.UNKNOWN or not core or len(wanted) < 2:
+            if more is Satisfiable.UNKNOWN or not core or len(wanted) < 2:
                 break
         self.solver.restore(kept)
         return result

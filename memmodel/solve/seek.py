@@ -19,7 +19,7 @@ from memmodel.referee.finals import outcome_terms, spell
 from memmodel.refine.query import Query, encode
 from memmodel.solve.answers import Questions
 from memmodel.solve.kept_queries import KeptQueries
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 
 State = tuple[tuple[str, int], ...]
 """Values of terms, as `FinalValues` has them."""
@@ -88,13 +88,13 @@ def _flagged(asked: Questions, name: str) -> Seen | None:
 
 def _state(asked: Questions, flags: list[Check]) -> None:
     """Make formulas of flags."""
-    asked.query.flags.update(asked.query.stated(asked.model, [check.name for check in flags]))
+    asked.query.flags.update(asked.query.flag_statements(asked.model, [check.name for check in flags]))
 
 
 def _hang(asked: Questions) -> Seen | None:
     """Nothing undefined hangs; that is looked at in the first execution that waits for ever, and only then said."""
     query = asked.query
-    if query.waits == FALSE or asked.asker.check([query.rests, query.waits]) is not Found.SAT:
+    if query.waits == FALSE or asked.asker.check([query.stops, query.waits]) is not Satisfiable.SAT:
         return None
     judged = asked.replayed()
     if not any(kind_of(flag) is FindingKind.UNDEFINED for flag in judged.flags):
@@ -110,9 +110,9 @@ def _outcome(asked: Questions, sought: Sought) -> Seen | None:
     if sought.known is None:
         wanted = query.condition if sought.satisfied else -query.condition
         result = asked.asker.check([query.ends, wanted])
-        return Seen(OUTCOME, asked.witness(sought.satisfied)) if result is Found.SAT else None
+        return Seen(OUTCOME, asked.witness(sought.satisfied)) if result is Satisfiable.SAT else None
     other = _another(asked.lowered, query, sought.known)
-    if asked.asker.check([query.ends, *other]) is not Found.SAT:
+    if asked.asker.check([query.ends, *other]) is not Satisfiable.SAT:
         return None
     return Seen(OUTCOME, asked.replayed().witness)
 

@@ -23,16 +23,16 @@ with outside(lambda: None):  # a context that is half made complains when it is 
     z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
 
 FEW = 400
-"""So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
+"""Up to so many clauses go to Z3 one by one: its reader of texts makes every variable of the header first."""
 
 MANY = 100_000
-"""So many go in one text: Z3 reads it to its end, and takes 400 bytes for each, before any limit counts."""
+"""Clauses in one text: Z3 reads all of it, and takes 400 bytes for each clause, before it looks at any limit."""
 
 Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
 
 
 class _Names(dict[int, str]):
-    """Numbers for literals as the DIMACS format has them, those of one Logic that the solver hears of in a row."""
+    """The literals of one Logic as the DIMACS format writes them: numbered in the order in which they are sent."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -43,7 +43,9 @@ class _Names(dict[int, str]):
         return self[literal]
 
 
-class Found(Enum):
+class Satisfiable(Enum):
+    """Whether constraints can hold together, as far as Z3 knows."""
+
     SAT = "sat"
     UNSAT = "unsat"
     UNKNOWN = "unknown"
@@ -60,14 +62,14 @@ class Solver:
         self.effort = 0
         counted(lambda: self.effort)
         self._started = started
-        self._done: set[int] = set()
+        self._defined: set[int] = set()
         self._sent = 0
         self._solver = z3.SolverFor("QF_FD")
         # Clauses that come with every candidate would be simplified again. Signals are Python's to handle.
         self._solver.set("simplify.delay", 1_000_000, "ctrl_c", False)
         self._model: z3.ModelRef | None = None
         self._terms: dict[int, z3.Ast] = {}  # of literals
-        self._kept: dict[int, z3.BoolRef] = {}  # who holds these terms
+        self._kept: dict[int, z3.BoolRef] = {}  # so that Z3 does not free these terms
         self._bool = z3.BoolSort().ast
         self._declared: dict[int, z3.FuncDecl] = {}
         self._context = self._solver.ctx.ref()
@@ -75,56 +77,57 @@ class Solver:
         self._names = _Names()
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
-    def check(self, assumptions: Sequence[int] = ()) -> Found:
+    def check(self, assumptions: Sequence[int] = ()) -> Satisfiable:
         """Ask for a valuation of all constraints in which the assumptions hold.
 
-        No exception may come between the making of a term and the count of who holds it: Z3 would free it too early.
+        No exception may come between the making of a term and the increase of its reference count: Z3 would free it too
+        early.
         """
         while True:
-            with outside(self._solver.interrupt):  # of a solver that is not at work nothing is interrupted
+            with outside(self._solver.interrupt):  # interrupting a solver that is not at work does nothing
                 result = self._check(assumptions)
-            if result is not Found.UNKNOWN or self.reason:
+            if result is not Satisfiable.UNKNOWN or self.reason:
                 return result
             # A signal stopped Z3, and its handler lets the work go on.
 
-    def _check(self, assumptions: Sequence[int]) -> Found:
+    def _check(self, assumptions: Sequence[int]) -> Satisfiable:
         """UNKNOWN without a reason: Z3 was interrupted."""
         if FALSE in assumptions:
             self.core = (FALSE,)
-            return Found.UNSAT
+            return Satisfiable.UNSAT
         assumed = [f for f in assumptions if f != TRUE]
         self._send(assumed)
         effort = self.budget.effort - self.effort
         seconds = self._seconds_left()
         if effort <= 0 or seconds <= 0:
             self.reason = self.budget.out_of_effort if effort <= 0 else self.budget.out_of_seconds
-            return Found.UNKNOWN
+            return Satisfiable.UNKNOWN
         self._solver.set("rlimit", min(effort, 2**32 - 1))
         self._solver.set("timeout", max(1, int(seconds * 1000)))
-        before = self._used()
+        before = self._effort_counter()
         status = z3.Z3_solver_check_assumptions(self._context, self._solver.solver, len(assumed), self._array(assumed))
-        self.effort += max(0, self._used() - before)
+        self.effort += max(0, self._effort_counter() - before)
         if status == z3.Z3_L_TRUE:
             self._model = self._solver.model()
             self._known = {}
-            return Found.SAT
+            return Satisfiable.SAT
         if status == z3.Z3_L_FALSE:
             blamed = {term.as_ast().value for term in self._solver.unsat_core()}
             self.core = tuple(f for f in assumed if self._term(f).value in blamed)
-            return Found.UNSAT
+            return Satisfiable.UNSAT
         self.reason = self._why_unknown(self._solver.reason_unknown())
-        return Found.UNKNOWN
+        return Satisfiable.UNKNOWN
 
     def _seconds_left(self) -> float:
         return self.budget.seconds - (time.monotonic() - self._started)
 
-    def _why_unknown(self, said: str) -> str:
-        """The reason for an answer of Z3 that is none; "" if it was interrupted. Its steps end as `canceled` too."""
-        if said == "timeout" or self._seconds_left() <= 0:
+    def _why_unknown(self, z3_reason: str) -> str:
+        """Why Z3 does not know; "" if it was interrupted. It also says `canceled` when its steps ran out."""
+        if z3_reason == "timeout" or self._seconds_left() <= 0:
             return self.budget.out_of_seconds
-        if "resource limit" in said or self.effort >= self.budget.effort:
+        if "resource limit" in z3_reason or self.effort >= self.budget.effort:
             return self.budget.out_of_effort
-        return "" if "cancel" in said or "interrupt" in said else f"the solver gave up: {said}"
+        return "" if "cancel" in z3_reason or "interrupt" in z3_reason else f"the solver gave up: {z3_reason}"
 
     def valuation(self) -> Valuation:
         """That of the last SAT answer, to come back to."""
@@ -149,7 +152,7 @@ class Solver:
         value = z3.Z3_model_get_const_interp(self._context, self._model.model, declared)
         return bool(value.value == self._true)
 
-    def _used(self) -> int:
+    def _effort_counter(self) -> int:
         for key, value in self._solver.statistics():
             if key == "rlimit count":
                 return int(value)
@@ -160,7 +163,7 @@ class Solver:
         fresh = self.logic.constraints[self._sent :]
         self._sent = len(self.logic.constraints)
         below = [f for clause in fresh for f in clause] + list(roots)
-        clauses = self.logic.clauses(below, self._done) + fresh
+        clauses = self.logic.clauses(below, self._defined) + fresh
         if len(clauses) <= FEW:
             for clause in clauses:
                 self._add(clause)

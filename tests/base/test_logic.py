@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import Limits
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 
 NAMES = 4
 
@@ -91,7 +91,7 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
     for values in product((False, True), repeat=NAMES):
         fixed = [v if value else -v for v, value in zip(variables, values, strict=True)]
         found = solver.check([*fixed, formula])
-        assert found is (Found.SAT if truth(values, tree) else Found.UNSAT)
+        assert found is (Satisfiable.SAT if truth(values, tree) else Satisfiable.UNSAT)
 
 
 @examples(60)
@@ -100,7 +100,7 @@ def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
     solver = solver_of(logic)
-    assert solver.check([variables[0], -variables[1]]) is Found.SAT
+    assert solver.check([variables[0], -variables[1]]) is Satisfiable.SAT
     formula = build(logic, variables, tree)
     values = tuple(solver.holds(v) for v in variables)
     assert values[:2] == (True, False)
@@ -114,20 +114,20 @@ def test_exactly_one_variable_holds(count: int) -> None:
     group = [logic.var(f"v{i}") for i in range(count)]
     logic.exactly_one(group, when)
     solver = solver_of(logic)
-    assert solver.check([when, *(-v for v in group)]) is Found.UNSAT
+    assert solver.check([when, *(-v for v in group)]) is Satisfiable.UNSAT
     for chosen in group:
-        assert solver.check([when, chosen]) is Found.SAT
+        assert solver.check([when, chosen]) is Satisfiable.SAT
         assert [v for v in group if solver.holds(v)] == [chosen]
-        assert solver.check([-when, chosen]) is Found.UNSAT
+        assert solver.check([-when, chosen]) is Satisfiable.UNSAT
     for first, second in pairwise(group):
         assert logic.both(first, second) == FALSE
-    assert solver.check([-when]) is Found.SAT
+    assert solver.check([-when]) is Satisfiable.SAT
 
 
 def test_a_clause_without_literals_has_no_model() -> None:
     logic = Logic()
     logic.require()
-    assert solver_of(logic).check() is Found.UNSAT
+    assert solver_of(logic).check() is Satisfiable.UNSAT
 
 
 def test_an_interrupt_where_nothing_is_at_work_spoils_no_later_answer() -> None:
@@ -141,7 +141,7 @@ def test_an_interrupt_where_nothing_is_at_work_spoils_no_later_answer() -> None:
         with Limits(Budget()) as limits, limits.outside(solver._solver.interrupt):
             assert limits._interrupt is not None
             limits._interrupt()
-        assert solver.check([chain[0], -chain[-1]]) is Found.UNSAT
+        assert solver.check([chain[0], -chain[-1]]) is Satisfiable.UNSAT
 
 
 @pytest.mark.parametrize("many", [3, 10**6])
@@ -149,7 +149,7 @@ def test_clauses_go_to_the_solver_in_texts(many: int, monkeypatch: pytest.Monkey
     """Six pigeons in five holes, and in six: the clauses mean the same in one text, in many, and one by one."""
     monkeypatch.setattr("memmodel.solve.solver.FEW", 0)
     monkeypatch.setattr("memmodel.solve.solver.MANY", many)
-    for holes, found in ((5, Found.UNSAT), (6, Found.SAT)):
+    for holes, found in ((5, Satisfiable.UNSAT), (6, Satisfiable.SAT)):
         logic = Logic()
         sits = [[logic.var(f"sits{one}{hole}") for hole in range(holes)] for one in range(6)]
         for row in sits:
@@ -159,4 +159,4 @@ def test_clauses_go_to_the_solver_in_texts(many: int, monkeypatch: pytest.Monkey
         solver = solver_of(logic)
         assert solver.check([]) is found
         logic.require(-sits[0][0])
-        assert solver.check([sits[0][0]]) is Found.UNSAT
+        assert solver.check([sits[0][0]]) is Satisfiable.UNSAT

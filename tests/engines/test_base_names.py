@@ -38,7 +38,7 @@ from memmodel.referee.witness import spell_cell
 from memmodel.refine.query import Query, encode
 from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 from memmodel.source import Source
 
 NAMES = tuple(row.name for row in (*sets.SETS, *relations.RELATIONS))
@@ -143,7 +143,7 @@ class Compared:
         for name in rows:
             flag = f"name-{name}"
             raised = self.query.flags[flag]
-            if flag not in self.held and asker.check([self.query.rests], raised=raised) is Found.SAT:
+            if flag not in self.held and asker.check([self.query.stops], raised=raised) is Satisfiable.SAT:
                 here = self.compare()
                 assert flag in here
                 self.held |= here

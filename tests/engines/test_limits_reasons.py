@@ -20,7 +20,7 @@ from memmodel.base.logic import Logic
 from memmodel.cli import main
 from memmodel.errors import BudgetSpent
 from memmodel.limits import Limits, usage
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 from memmodel.why import diagnose, limited
 
 
@@ -141,7 +141,7 @@ def test_a_signal_whose_handler_lets_the_work_go_on_spends_no_budget():
     budget = Budget(effort=10**12, seconds=1.5)
     solver = _pigeons(budget)
     with _handled(lambda: came.append(monotonic())), Limits(budget):
-        assert solver.check() is Found.UNKNOWN
+        assert solver.check() is Satisfiable.UNKNOWN
     assert solver.reason == "the budget of 1.5 seconds ran out"
     assert came and came[0] < monotonic() - 0.5
 
@@ -178,5 +178,5 @@ def test_an_unknown_is_called_what_it_is(said, reason):
 
 def test_steps_run_out():
     solver = _pigeons(Budget(effort=100_000))
-    assert solver.check() is Found.UNKNOWN
+    assert solver.check() is Satisfiable.UNKNOWN
     assert solver.reason == "the budget of 100,000 solver steps ran out"

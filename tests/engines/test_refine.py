@@ -24,7 +24,7 @@ from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.refine.query import encode
 from memmodel.solve.questions import Asker
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 from memmodel.source import Source
 
 SHIPPED = (
@@ -37,21 +37,21 @@ SHIPPED = (
 )
 
 
-def answers(steps: LoweredTest, model: Model, full: Model) -> tuple[dict[str, Found], dict[str, Found]]:
+def answers(steps: LoweredTest, model: Model, full: Model) -> tuple[dict[str, Satisfiable], dict[str, Satisfiable]]:
     """What the solver says to each question: with candidates judged under one model, with all formulas of the other."""
     query = encode(steps, model, 2, tuple(terms_of(steps.test.condition)))
     formulas = ModelFormulas(full, query.base)
     axioms = [formulas.holds(check) for check in full.axioms]
     plain = Solver(query.graph.logic, Budget(seconds=60), time.monotonic())
     asker = Asker(query, Solver(query.graph.logic, Budget(seconds=60), time.monotonic()))
-    asked = {"yes": [query.ends, query.condition], "no": [query.ends, -query.condition], "rests": [query.rests]}
+    asked = {"yes": [query.ends, query.condition], "no": [query.ends, -query.condition], "rests": [query.stops]}
     slow = {name: plain.check([*axioms, *formula]) for name, formula in asked.items()}
     fast = {name: asker.check(formula) for name, formula in asked.items()}
     for check in model.flags:
-        slow[check.name] = plain.check([*axioms, query.rests, formulas.holds(check)])
-        fast[check.name] = asker.check([query.rests], raised=query.flags[check.name])
-        slow[f"not {check.name}"] = plain.check([*axioms, query.rests, -formulas.holds(check)])
-        fast[f"not {check.name}"] = asker.check([query.rests], quiet=[query.flags[check.name]])
+        slow[check.name] = plain.check([*axioms, query.stops, formulas.holds(check)])
+        fast[check.name] = asker.check([query.stops], raised=query.flags[check.name])
+        slow[f"not {check.name}"] = plain.check([*axioms, query.stops, -formulas.holds(check)])
+        fast[f"not {check.name}"] = asker.check([query.stops], quiet=[query.flags[check.name]])
     return slow, fast
 
 
@@ -83,7 +83,7 @@ def test_generated_models(program: Program, text: str) -> None:
 def test_the_comparison_can_fail() -> None:
     steps, model = api.lowered(suite_dir() / "isa" / "MP.litmus"), load_model("ptx-9.4")
     slow, fast = answers(steps, model.without("Causality"), model)
-    assert slow["no"] is Found.UNSAT and fast["no"] is Found.SAT
+    assert slow["no"] is Satisfiable.UNSAT and fast["no"] is Satisfiable.SAT
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def test_coherence_is_transitive_if_it_is_asked_for_at_once_or_on_sight(
     model = parse_model(Source("co.cat", "empty co & (po^-1) as forth\nflag ~empty ((co;co) \\ co) as broken\n"))
     query = encode(api.lowered(Source("writers.litmus", WRITERS)), model, 2, ())
     asker = Asker(query, Solver(query.graph.logic, Budget(seconds=60), time.monotonic()))
-    assert asker.check([query.rests], raised=query.flags["broken"]) is Found.UNSAT
-    assert asker.check([query.rests]) is Found.SAT
+    assert asker.check([query.stops], raised=query.flags["broken"]) is Satisfiable.UNSAT
+    assert asker.check([query.stops]) is Satisfiable.SAT
 
 
 @examples(15)

@@ -28,7 +28,7 @@ from memmodel.search.solving.superposed import Superposed
 from memmodel.search.solving.wellformed import constrain
 from memmodel.search.text import Draft, Spot
 from memmodel.search.vocabulary import PLACED, Vocabulary
-from memmodel.solve.solver import Found, Solver
+from memmodel.solve.solver import Satisfiable, Solver
 
 DEEPER = 3
 """A `let rec` is unfolded so often more than a layout has slots."""
@@ -100,9 +100,9 @@ class ProgramQuestion:
         for goals in ([it for it in self.goals if it.flag is None], [it for it in self.goals if it.flag is not None]):
             while goals:
                 result = self.solver.check([self.ends, self.logic.disj(goal.formula for goal in goals)])
-                if result is Found.UNKNOWN:
+                if result is Satisfiable.UNKNOWN:
                     raise BudgetSpent(self.solver.reason)
-                if result is Found.UNSAT:
+                if result is Satisfiable.UNSAT:
                     break
                 goal = next(goal for goal in goals if self.solver.holds(goal.formula))
                 if goal.flag is None and self._other_order(goal):
@@ -119,9 +119,9 @@ class ProgramQuestion:
     def _shows_it_too(self, goal: Goal, program: list[int]) -> bool:
         """True if the other model has the finding in another execution of the program."""
         result = self.solver.check([*program, self.ends, goal.other])
-        if result is Found.UNKNOWN:
+        if result is Satisfiable.UNKNOWN:
             raise BudgetSpent(self.solver.reason)
-        return result is Found.SAT
+        return result is Satisfiable.SAT
 
     def _other_order(self, goal: Goal) -> bool:
         """True if the other model allows the candidate with another order of its writes and fences.
@@ -136,9 +136,9 @@ class ProgramQuestion:
         ]
         kept = self.solver.valuation()
         result = self.solver.check([*fixed, self.ends, goal.other])
-        if result is Found.UNKNOWN:
+        if result is Satisfiable.UNKNOWN:
             raise BudgetSpent(self.solver.reason)
-        if result is Found.UNSAT:
+        if result is Satisfiable.UNSAT:
             self.solver.restore(kept)
             return False
         values, possible = orders.as_in(holds)
@@ -150,7 +150,7 @@ class ProgramQuestion:
         if self._algebra.unsettled == FALSE:
             return
         result = self.solver.check([self.ends, self._algebra.unsettled])
-        if result is not Found.UNSAT:
+        if result is not Satisfiable.UNSAT:
             raise BudgetSpent("a `let rec` of a model goes deeper than the search unfolds it")
 
     def _judged(self, specimen: Specimen) -> Iterator[Difference]:
