@@ -141,6 +141,7 @@ def judge_case(
             standing.append(_standing(reports, str(spent)))
             if on_verdict is not None:
                 on_verdict(standing[0].kernel().verdict)
+        standing[0].verdict.spent = True
         for question in questions(case):
             standing[0].verdict.beyond.setdefault(question, f"not shown: {spent}")
     return standing[0].kernel()
