@@ -29,8 +29,8 @@ class CheckOptions:
     by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
     if all of `mended` are still found. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
     `steps`: as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which
-    readings the verdict may depend, if none is asked. `apart`: find each instruction that takes part in a race, and not
-    one of those that are alike.
+    readings the verdict may depend, if none is asked. `apart`: report each instruction that takes part in a race;
+    otherwise one of those that are alike.
     """
 
     schedules: int = 8

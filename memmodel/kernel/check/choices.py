@@ -63,7 +63,7 @@ def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> Open
         chosen,
         settled,
         settled | chosen | waits.unseen,
-        _without(case, replace(schedule, opaque=settled), trace, dependence),
+        _with_unknown_results(case, replace(schedule, opaque=settled), trace, dependence),
     )
 
 
@@ -119,13 +119,15 @@ def _last_writes(
     if not open_:
         return {}
     writes = frozenset(write.at for by_kind in open_ for events in by_kind.values() for write in events)
-    again = case.run(schedule)
-    waits.prepare(again)
-    return RunJudge(case.entry, demote_unobserved(again, writes | waits.loads), waits.loads).last_writes(case.model)
+    trace = case.run(schedule)
+    waits.prepare(trace)
+    return RunJudge(case.entry, demote_unobserved(trace, writes | waits.loads), waits.loads).last_writes(case.model)
 
 
-def _without(case: KernelCase, schedule: Schedule, trace: LaunchTrace, dependence: _Dependence) -> LaunchTrace:
-    """The run under a schedule in which results are unknown; the run itself if it cannot be carried out so."""
+def _with_unknown_results(
+    case: KernelCase, schedule: Schedule, trace: LaunchTrace, dependence: _Dependence
+) -> LaunchTrace:
+    """The run under a schedule in which results are unknown; `trace` if it cannot be carried out so."""
     if not schedule.opaque:
         return trace
     if dependence.unknown is not None and dependence.unknown.schedule == schedule:

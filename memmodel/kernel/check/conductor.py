@@ -23,12 +23,12 @@ from memmodel.kernel.check.choices import open_choices
 from memmodel.kernel.check.executions import OtherExecutions
 from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
 from memmodel.kernel.check.ignoring import baseline_of, ignored
-from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
+from memmodel.kernel.check.inputs import chosen_ctas, reading_models, younger_words
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
 from memmodel.kernel.check.sizes import other_sizes, questions
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
-from memmodel.kernel.check.undecided import judge_beginning, reason
+from memmodel.kernel.check.undecided import judge_beginning, why_stopped
 from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
 from memmodel.kernel.flow.timeouts import not_coming
@@ -97,7 +97,7 @@ def check_kernel(
     kernel.verdict.notes += [*known.notes(), *known.stale(kernel.verdict)]
     if write_baseline is not None:
         write_text(write_baseline, json.dumps(baseline_of(kernel.verdict, known), indent=1) + "\n")
-    kernel.verdict.notes += beyond_the_module(module)
+    kernel.verdict.notes += younger_words(module)
     if litmus is not None:
         from memmodel.kernel.export.litmus import write_tests  # loads the engines of litmus tests
 
@@ -125,30 +125,31 @@ def judge_case(
     `on_verdict`: is given the verdict as soon as it stands, before anything is asked beyond the launch.
     """
     reports: list[VerdictSoFar] = []
-    standing: list[VerdictSoFar] = []
+    final: VerdictSoFar | None = None
     try:
         with rarely_collecting() if budget is None else Limits(available(budget)):
-            _reported(case, reports)
-            standing.append(_standing(reports, ""))
+            _judge_part_and_whole(case, reports)
+            final = _final(reports, "")
             if on_verdict is not None:
-                on_verdict(standing[0].kernel().verdict)
-            if standing[0].beyond is not None and questions(case):
-                standing[0].beyond()
+                on_verdict(final.kernel().verdict)
+            if final.beyond is not None and questions(case):
+                final.beyond()
     except BudgetSpent as spent:
-        if not standing:
+        if final is None:
             reports = reports or [VerdictSoFar(case)]
-            reports[-1].spent(str(spent))
-            standing.append(_standing(reports, str(spent)))
+            reports[-1].run_out(str(spent))
+            final = _final(reports, str(spent))
             if on_verdict is not None:
-                on_verdict(standing[0].kernel().verdict)
-        standing[0].verdict.spent = True
+                on_verdict(final.kernel().verdict)
+        final.verdict.spent = True
         for question in questions(case):
-            standing[0].verdict.beyond.setdefault(question, f"not shown: {spent}")
-    return standing[0].kernel()
+            final.verdict.beyond.setdefault(question, f"not shown: {spent}")
+    return final.kernel()
 
 
-def _standing(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
-    """The report that says more. `why`: what ended the run of all CTAs, if something did."""
+def _final(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
+    """The report on all CTAs if it is clean or has findings, else that on a part of them. `why`: what ended the run of
+    all CTAs, if something did."""
     part, *whole = reports
     if whole and (whole[0].verdict.clean or whole[0].verdict.serious):
         return whole[0]
@@ -160,24 +161,25 @@ def _word_of(case: KernelCase) -> KernelVerdict:
     return judge_case(case).verdict
 
 
-def _reported(case: KernelCase, reports: list[VerdictSoFar]) -> None:
-    """Judge the CTAs of the case, and then all CTAs if those are a part that shows too little."""
+def _judge_part_and_whole(case: KernelCase, reports: list[VerdictSoFar]) -> None:
+    """Judge the CTAs of the case, and then all CTAs if those are a part that shows too little. Each report is in
+    `reports` before it is complete."""
     reports.append(VerdictSoFar(case))
-    _journey(case, reports[-1])
+    _passes(case, reports[-1])
     everything = with_all_ctas(case, reports[-1])
     if everything is not None:
         reports.append(VerdictSoFar(everything))
-        _journey(everything, reports[-1])
+        _passes(everything, reports[-1])
 
 
-def _journey(case: KernelCase, report: VerdictSoFar) -> None:
+def _passes(case: KernelCase, report: VerdictSoFar) -> None:
     """The passes over a launch, in their order."""
     verdict = report.verdict
     first: FirstRun | None = None
     try:
         # Run: one schedule, the polling loops that are waits in every execution, and what else the schedule decides.
         first = first_run(case)
-        report.ran(first.trace)
+        report.add_first_run(first.trace)
         run = first = with_failing_tests(case, first)
         polls = Polls(case.module, case.entry, case.launch)
         waits = settled_waits(case.entry, case.model, polls, run.trace, lambda: case.run(run.schedule))
@@ -186,7 +188,7 @@ def _journey(case: KernelCase, report: VerdictSoFar) -> None:
         # Order and conflicts of the representative run, and what the model says of them.
         ready = ready_run(case, choices.judged, waits, choices.chosen)
         report.waits_are_sure &= ready.sure
-        report.represented(ready)
+        report.add_figures(ready)
         representative = judged_run(case, ready, choices.chosen)
         report.add(representative, choices.chosen)
         report.representative = representative
@@ -211,10 +213,10 @@ def _journey(case: KernelCase, report: VerdictSoFar) -> None:
         if verdict.open and not report.found:
             others.some_warps_late(choices)
     except Refused as error:
-        report.leave_open([reason(case, error)])
+        report.leave_open([why_stopped(case, error)])
         report.awaits_others = isinstance(error, AwaitsOthers)
         if first is None:
             judge_beginning(case, error, report)
         elif report.representative is None:
             report.add_problems(first.trace)
-    report.end()
+    report.finish()

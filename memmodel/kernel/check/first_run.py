@@ -1,8 +1,8 @@
 """The representative run: the launch, run once.
 
-In: `KernelCase`. Out: `FirstRun`. Settled here: a test of an mbarrier object to which its thread does not come back
-after a failure returns false where the thread would wait for ever. Tests outside of polling loops fail a few times
-before they wait, if no failure of any of them changes anything.
+In: `KernelCase`. Out: `FirstRun`. Settled here: a test of an mbarrier object that its thread does not repeat after a
+failure returns false where the thread would wait for ever. Tests outside of polling loops fail a few times before they
+wait, if no failure of any of them changes anything.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ def first_schedule(case: KernelCase) -> Schedule:
 
 
 def first_run(case: KernelCase) -> FirstRun:
-    """The run; where threads wait for ever at a test to which they do not come back after a failure, the run in which
-    the test returns false. Raises Refused.
+    """The run of the first schedule. If threads wait for ever in it at a test that they would not repeat after a
+    failure, the run in which this test returns false. Raises Refused.
     """
     schedule = first_schedule(case)
     trace = case.run(schedule)
-    once = frozenset(at for at in _stuck(trace) & frozenset(trace.tests) if not fails_back(case.entry, at))
-    if not once:
+    single_tests = frozenset(at for at in _stuck(trace) & frozenset(trace.tests) if not fails_back(case.entry, at))
+    if not single_tests:
         return FirstRun(schedule, trace)
-    past = replace(schedule, truthful=once)
-    outcome = case.attempt(past)
-    if isinstance(outcome, Refused) or once & _stuck(outcome):
+    honest = replace(schedule, truthful=single_tests)
+    outcome = case.attempt(honest)
+    if isinstance(outcome, Refused) or single_tests & _stuck(outcome):
         return FirstRun(schedule, trace)
-    return FirstRun(past, outcome)
+    return FirstRun(honest, outcome)
 
 
 def with_failing_tests(case: KernelCase, first: FirstRun) -> FirstRun:

@@ -52,9 +52,9 @@ def reading_models() -> tuple[tuple[str, str, Model], ...]:
     )
 
 
-def beyond_the_module(module: PtxModule) -> list[str]:
-    """Notes on words that the version or the target of a module does not have, each at its first line: ptxas refuses
-    such a module, and what the words mean does not depend on it.
+def younger_words(module: PtxModule) -> list[str]:
+    """Notes on words that the version or the target of a module does not have, each at its first line. ptxas refuses
+    such a module; a verdict takes the words as a later version defines them.
     """
     version = f"{module.version[0]}.{module.version[1]}"
     try:

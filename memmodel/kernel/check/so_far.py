@@ -30,7 +30,7 @@ FIRST_LAUNCH = "a launch that is the first to use the module, and a host that do
 """What it takes to drop that assumption."""
 
 
-def zeros(name: str) -> tuple[str, str]:
+def zeros_assumption(name: str) -> tuple[str, str]:
     """The assumption that a variable without an initial value has not been written, and what it takes to drop it."""
     return f"{name} holds zeros, as when its module is loaded", FIRST_LAUNCH
 
@@ -93,7 +93,7 @@ class VerdictSoFar:
                 self.assume(f"{instruction.opcode} at line {instruction.line} touches registers only", KNOWN)
         self.representative: JudgedRun | None = None
         self.beyond: Callable[[], None] | None = None
-        """Says what holds beyond the launch."""
+        """The function that asks about other sizes, when the verdict stands."""
         self.awaits_others = False
         """True if threads wait for CTAs that are not run."""
         self.unjudged: LaunchTrace | None = None
@@ -119,7 +119,7 @@ class VerdictSoFar:
         in_vain = options.mended and options.mended <= {finding.key for finding in self.verdict.serious}
         return options.first and (self.found or bool(in_vain))
 
-    def ran(self, trace: LaunchTrace) -> None:
+    def add_first_run(self, trace: LaunchTrace) -> None:
         """The first run: what it did, before anything is left out."""
         verdict, statistics = self.verdict, self.verdict.statistics
         verdict.explored, self.unjudged = 1, trace
@@ -138,14 +138,14 @@ class VerdictSoFar:
         for variable in self._case.module.variables.values():
             first = self._case.launch.left is None
             if first and variable.name in read and variable.initial is None and not variable.external:
-                self.assume(*zeros(variable.name))
+                self.assume(*zeros_assumption(variable.name))
         if WORKSPACE in read:
             self.assume("the workspace of the barrier of the grid holds zeros", "a cooperative launch")
         for branch in trace.endless.values():
             self.assume(f"the loop at line {branch.line}, which only computes, ends", "known data")
 
-    def represented(self, ready: ReadyRun) -> None:
-        """Take the figures of the representative run."""
+    def add_figures(self, ready: ReadyRun) -> None:
+        """Add the figures of the representative run."""
         run, statistics = ready.run, self.verdict.statistics
         statistics.judged, statistics.pairs = len(run.execution.events), len(run.graph.pairs)
         statistics.roles = len(set(run.roles.who))
@@ -181,7 +181,7 @@ class VerdictSoFar:
     def read_otherwise(self, reading: KernelReading) -> None:
         self.verdict.readings.append(reading)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """All passes are over: add what other readings say."""
         self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
         options = self._case.options
@@ -190,8 +190,8 @@ class VerdictSoFar:
             self.verdict.possible = possible_readings(self.representative.run, self.representative.judgement)
             self._case.effort.took("readings", started)
 
-    def spent(self, reason: str) -> None:
-        """The budget has run out. What a run that was not judged shows by itself is found."""
+    def run_out(self, reason: str) -> None:
+        """The budget has run out. Add what a run that was not judged shows by itself."""
         if self.unjudged is not None:
             self.add_problems(self.unjudged)
         self.verdict.open.append(reason)

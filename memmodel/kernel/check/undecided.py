@@ -18,7 +18,7 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
 
 
-def reason(case: KernelCase, error: Refused) -> str:
+def why_stopped(case: KernelCase, error: Refused) -> str:
     """What stopped the run."""
     place = f"line {error.span.line}: " if error.span is not None else ""
     return place + error.message + come_from(case.entry, error)

@@ -22,8 +22,8 @@ from memmodel.isa.synchronization.grids import UNWATCHED
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
-from memmodel.kernel.check.inputs import beyond_the_module, chosen_ctas, reading_models
-from memmodel.kernel.check.so_far import zeros
+from memmodel.kernel.check.inputs import chosen_ctas, reading_models, younger_words
+from memmodel.kernel.check.so_far import zeros_assumption
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import LaunchWords, kernel_text
 from memmodel.kernel.question.asking import KernelText, SeveralLaunches, described_question, question
@@ -97,7 +97,7 @@ def judged_launches(
         running.append(launch)
         written |= launch.names(Side.WRITE)
         known.apply(verdict)
-        verdict.notes += [*known.notes(), *beyond_the_module(asked.module)]
+        verdict.notes += [*known.notes(), *younger_words(asked.module)]
         if on_verdict is not None:
             on_verdict(verdict)
         left = left_by(launch.trace, verdict)
@@ -115,4 +115,4 @@ def _assume_zeros(module: PtxModule, launch: OverlappingLaunch, written: set[str
     for name in launch.names(Side.READ) & module.variables.keys() - written:
         variable = module.variables[name]
         if variable.initial is None and not variable.external and launch.case.launch.left is not None:
-            launch.verdict.assumptions.setdefault(*zeros(name))
+            launch.verdict.assumptions.setdefault(*zeros_assumption(name))

@@ -15,7 +15,7 @@ from memmodel.cat.syntax import Model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
-from memmodel.kernel.check.inputs import beyond_the_module
+from memmodel.kernel.check.inputs import younger_words
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.mutate.rewritten import TextChange, rewritten
@@ -105,8 +105,8 @@ def what_if(
     mutant = judge_case(KernelCase(changed.module, changed.entry, asked.launch, model, options), budget)
     after = mutant.verdict
     ignored(changed.entry, baseline).apply(after)
-    said = set(beyond_the_module(asked.module))
-    notes = tuple(note for note in beyond_the_module(changed.module) if note not in said)
+    said = set(younger_words(asked.module))
+    notes = tuple(note for note in younger_words(changed.module) if note not in said)
     had, has = (findings_of_readings(verdict, options.readings, attrgetter("key")) for verdict in (before, after))
     needing = tuple(name for name in has if not has[name] <= had[name])
     answer = WhatIf(changed.changes, before, after, phrases, "", needing, notes)
