@@ -37,10 +37,15 @@ class Family(WordList):
     TCGEN_LD = "tcgen05.ld"
     TCGEN_ST = "tcgen05.st"
     COMMIT = "tcgen05.commit"
+    FABRIC_GET = "fabric.try_get, fabric.try_pullred"
+    FABRIC_PUT = "fabric.try_put, fabric.try_red, fabric.try_atom"
 
 
 TCGEN = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT, Family.TCGEN_LD, Family.TCGEN_ST, Family.COMMIT))
 """The families of tcgen05 instructions."""
+
+FABRIC = frozenset((Family.FABRIC_GET, Family.FABRIC_PUT))
+"""The families of fabric operations."""
 
 
 class Role(WordList):
@@ -105,13 +110,21 @@ class Fence:
     covers: Covers | None = None
 
 
+class Across(WordList):
+    """Where a fence of the fabric proxy leads: from one proxy to another, `to::from` as it is written."""
+
+    OUT = "generic::fabric"
+    IN = "fabric::generic"
+    WITHIN = "fabric::fabric"
+
+
 @dataclass(frozen=True, slots=True)
 class ProxyFence:
     """A proxy fence between the generic proxy and `proxy` (None: fence.proxy.alias).
 
     `half`: RELEASE or ACQUIRE for one half of a uni-directional fence, which alone has a scope; fence.proxy.alias has
     halves too. `restricted`: it has
-    .sync_restrict. `covers` None: all memory.
+    .sync_restrict. `covers` None: all memory. `across`: of the fabric proxy, where it leads.
     """
 
     proxy: Proxy | None
@@ -119,6 +132,7 @@ class ProxyFence:
     scope: Scope | None = None
     covers: Covers | None = None
     restricted: bool = False
+    across: Across | None = None
 
 
 class Half(WordList):
@@ -235,6 +249,8 @@ class Marker(WordList):
     AFTER = "tcgen05.fence::after_thread_sync"
     END = "the end of a thread"
     EXIT = "an explicit end of a thread: ret, exit"
+    SUBMIT = "fabric.submit"
+    SUBMIT_FETCHING = "fabric.submit.op_restrict::fetching"
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,6 +309,11 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Primary phase",
     ),
     BaseRelation(
+        "mbarended",
+        "an update of an mbarrier object to a test that returned true and saw its phase as the last one that ended",
+        "Tracking successful completion of an operation using the mbarrier object",
+    ),
+    BaseRelation(
         "samebar",
         "operations on one mbarrier object, and accesses to its memory with them",
         "mbarrier",

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memmodel.base.labels import (
+    FABRIC,
     OF_TENSOR_MEMORY,
     TCGEN,
     Access,
+    Across,
     Action,
     Allocates,
     Allocation,
@@ -99,6 +101,11 @@ def _through(proxy: Proxy) -> Holds:
     return lambda label: isinstance(label, Access | ProxyFence) and label.proxy is proxy
 
 
+def _leads(across: Across) -> Holds:
+    """Fences of the fabric proxy that lead there."""
+    return lambda label: isinstance(label, ProxyFence) and label.across is across
+
+
 def _sem(*sems: Sem) -> Holds:
     return lambda label: sem_of(label) in sems
 
@@ -156,7 +163,7 @@ def _is_init_fence(label: Label) -> bool:
     return isinstance(label, Fence) and label.covers is Covers.INIT
 
 
-_GROUPS = (Family.CP_ASYNC, Family.BULK, Family.WGMMA)
+_GROUPS = (Family.CP_ASYNC, Family.BULK, Family.WGMMA, Family.FABRIC_PUT)
 
 SETS: tuple[BaseSet, ...] = (
     BaseSet("_", "all events", "herd", lambda label: True),
@@ -240,6 +247,24 @@ SETS: tuple[BaseSet, ...] = (
         "membar, fence",
         lambda label: isinstance(label, ProxyFence) and label.half is not None,
     ),
+    BaseSet("FAB", "fabric-proxy accesses and fences of the fabric proxy", "Fabric Proxy", _through(Proxy.FABRIC)),
+    BaseSet("FABOUT", "fence.proxy.generic::fabric: from the fabric proxy", "membar, fence", _leads(Across.OUT)),
+    BaseSet("FABIN", "fence.proxy.fabric::generic: to the fabric proxy", "membar, fence", _leads(Across.IN)),
+    BaseSet("FABWITHIN", "fence.proxy.fabric::fabric", "membar, fence", _leads(Across.WITHIN)),
+    BaseSet(
+        "CFT",
+        "accesses, issues and signals of fabric operations",
+        "Fabric operations",
+        lambda label: family_of(label) in FABRIC,
+    ),
+    BaseSet(
+        "CFTGET",
+        "those of fabric.try_get and fabric.try_pullred",
+        "fabric.submit",
+        lambda label: family_of(label) is Family.FABRIC_GET,
+    ),
+    BaseSet("SUBMIT", "fabric.submit of all operations", "fabric.submit", _marker(Marker.SUBMIT)),
+    BaseSet("SUBMITGET", "fabric.submit.op_restrict::fetching", "fabric.submit", _marker(Marker.SUBMIT_FETCHING)),
     BaseSet("RESTRICTED", "fences with .sync_restrict, and fence.mbarrier_init", "membar, fence", is_restricted),
     BaseSet("INITFENCE", "fence.mbarrier_init", "membar, fence", _is_init_fence),
     BaseSet(
@@ -282,6 +307,12 @@ SETS: tuple[BaseSet, ...] = (
     ),
     BaseSet("MBAR", "operations on mbarrier objects, signals included", "mbarrier", _is(Mbarrier, Signal)),
     BaseSet("MBINIT", "mbarrier.init", "mbarrier.init", _action(Action.INIT)),
+    BaseSet(
+        "MBV1",
+        "those that give the object .layout::v1",
+        "mbarrier.init",
+        lambda label: isinstance(label, Mbarrier) and label.action is Action.INIT and label.reports,
+    ),
     BaseSet("MBINVAL", "mbarrier.inval", "mbarrier.inval", _action(Action.INVAL)),
     BaseSet(
         "MBARRIVE",
@@ -302,6 +333,9 @@ SETS: tuple[BaseSet, ...] = (
         _action(Action.TEST),
     ),
     BaseSet("MBDONE", "those of them that returned true", "mbarrier.test_wait, mbarrier.try_wait", None),
+    BaseSet("MBREPORT", "those that returned true and said that something was reported", "mbarrier.test_wait", None),
+    BaseSet("MBCLEAR", "those that returned true and said that nothing was reported", "mbarrier.test_wait", None),
+    BaseSet("FAILED", "signals of fabric operations that failed", "Fabric Reporting Mechanism", None),
     BaseSet(
         "MBBAD",
         "operations that break an mbarrier object's counts, or work on memory that holds none",

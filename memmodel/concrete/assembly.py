@@ -87,6 +87,7 @@ class Assembly:
             "mbarobs": observed.mbarobs,
             "mbarfr": observed.mbarfr,
             "mbarnext": observed.mbarnext,
+            "mbarended": observed.mbarended,
         }
         return {**{name: rows_of(its, self.frame.count) for name, its in pairs.items()}, "barmix": self._mixed}
 

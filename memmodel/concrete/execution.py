@@ -356,8 +356,12 @@ class FixedPart:
 DECIDED_SETS: dict[str, Callable[[FixedPart], int]] = {
     "MBDONE": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.done),
     "REFUSED": lambda frame: frame._where(lambda record: isinstance(record, AccessRecord) and record.refused),
+    "FAILED": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.failed),
+    "MBREPORT": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.report == 1),
+    "MBCLEAR": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.report == 0),
 }
-"""Sets that the records of threads decide: tests that returned true, and responses that no cluster was cancelled."""
+"""Sets that the records of threads decide: tests that returned true, and what they reported; responses that no cluster
+was cancelled; signals of what failed."""
 
 DECIDED_RELATIONS: dict[str, Callable[[FixedPart], Rows]] = {
     "addr": lambda frame: frame._dependencies("addr"),

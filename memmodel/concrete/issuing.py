@@ -50,6 +50,9 @@ def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
         state.issuing = Issuing(op, state.add(record))
     while state.ended is None and len(state.issuing.records) < len(op.parts):
         part = op.parts[len(state.issuing.records)]
+        if isinstance(part, Scatter | Update) and part.when is not None and not runner.value(part.when, state):
+            state.issuing.records.append(None)
+            continue
         if isinstance(part, Gather | AsyncRead | Update) or (isinstance(part, Respond) and part.like is None):
             return _ask(runner, state, part, run)
         if isinstance(part, SignalPart):
@@ -216,9 +219,6 @@ def _write(runner: Runner, state: RunState, part: Scatter | AsyncWrite | Respond
         assert first is not None
         _respond(runner, state, part, state.values[first] or 0)
         return
-    if isinstance(part, Scatter) and part.when is not None and not runner.value(part.when, state):
-        state.issuing.records.append(None)
-        return
     where, addr = locate(runner, state, part.region)
     assert isinstance(where, Footprint), "bad addresses are refused before"
     if isinstance(part, Scatter):
@@ -291,6 +291,7 @@ def _signal(runner: Runner, state: RunState, part: SignalPart) -> None:
         count=1 if action is Action.ARRIVE else 0,
         bytes=size,
         data=state.depend(part.when, part.bytes),
+        failed=part.failed is not None and runner.value(part.failed, state) != 0,
         completes=frozenset(completes),
     )
     issuing.records.append(state.add(record))

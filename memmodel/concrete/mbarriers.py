@@ -248,6 +248,7 @@ class Observed:
     mbarobs: list[tuple[int, int]]
     mbarfr: list[tuple[int, int]]
     mbarnext: list[tuple[int, int]]
+    mbarended: list[tuple[int, int]]
     bad: int = 0
     stale: int = 0
     later: int = 0
@@ -255,7 +256,7 @@ class Observed:
 
 def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observed:
     """The relations and sets of the orders and sightings chosen."""
-    observed = Observed([], [], [], [])
+    observed = Observed([], [], [], [], [])
     for uses, walk, seen in chosen:
         order = [use.event for use in walk.order]
         observed.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
@@ -284,6 +285,8 @@ def _relate(observed: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -
         mine = after.life == life
         if test.record.result and mine and (over > 0 if init else before.over < over):
             observed.mbarobs.append((use.event, test.event))
+        if test.record.result and mine and not init and before.over == over - 1:
+            observed.mbarended.append((use.event, test.event))
         if test.record.result and mine and not init and before.over == over:
             observed.mbarnext.append((test.event, use.event))
         if (mine and not init and after.over > over) or lives.index(after.life) > lives.index(life):

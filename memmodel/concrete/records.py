@@ -101,6 +101,7 @@ class ObjectRecord(Record):
     """An operation on an mbarrier object. `result`: what a test yields, or the state that an arrive returns.
 
     `pending`: the count that an arrive puts into a register. `completes`: the records that a signal completes.
+    `report`: the report predicate that a test put into a register. `failed`: a signal reports a failure.
     """
 
     object: Cell
@@ -115,6 +116,8 @@ class ObjectRecord(Record):
     no_complete: bool = False
     data: int = 0
     completes: frozenset[int] = frozenset()
+    report: int | None = None
+    failed: bool = False
 
     @property
     def updates(self) -> bool:

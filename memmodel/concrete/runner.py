@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from memmodel.base.labels import Allocates, Fault, Label, Mark, Marker, Side, Undefined
+from memmodel.base.labels import Fault, Label, Mark, Marker, Side, Undefined
 from memmodel.base.points import Range
 from memmodel.concrete import accessing, issuing, waiting
 from memmodel.concrete.loops import BackwardJump, find_loops
@@ -26,6 +26,7 @@ from memmodel.program.ops import (
     AtBarrier,
     Combine,
     CommitGroup,
+    Decide,
     Emit,
     IssueAsync,
     Jump,
@@ -36,7 +37,7 @@ from memmodel.program.ops import (
     WaitForGroups,
     Write,
 )
-from memmodel.program.uses import assigned, is_hidden
+from memmodel.program.uses import assigned, is_hidden, marks_ends
 
 R = TypeVar("R", bound=Record)
 
@@ -60,11 +61,7 @@ class Runner:
         self.starts = starts
         self.noisy: set[int] = set()
         self.loops = find_loops(self.program)
-        self.marks_end = any(
-            isinstance(step.op, Emit) and isinstance(step.op.label, Allocates)
-            for program in lowered.programs
-            for step in program.steps
-        )
+        self.marks_end = marks_ends(lowered)
         self._bound = bound
         self._heads = {loop.first for loop in self.loops.values()}
         self._beside = {
@@ -148,6 +145,8 @@ class Runner:
                 return waiting.at_barrier(self, state, op, run)
             case Combine():
                 return waiting.combine(self, state, op, run)
+            case Decide():
+                return waiting.decide(self, state, op, run)
             case CommitGroup(track):
                 state.groups.append((track, len(state.records)))
             case WaitForGroups():

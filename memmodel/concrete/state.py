@@ -35,8 +35,11 @@ class Oracle(Protocol):
     def reduction(self, name: RecordName, op: str) -> Sequence[int]:
         """Results of a barrier reduction."""
 
+    def report(self, name: RecordName) -> Sequence[int]:
+        """Report predicates of a test that yields 1: 0 or 1."""
+
     def success(self, name: RecordName) -> Sequence[int]:
-        """Whether a try_cancel succeeds: 0 or 1."""
+        """Whether a try_cancel succeeds, or what else nothing decides: 0 or 1."""
 
 
 @dataclass(slots=True)

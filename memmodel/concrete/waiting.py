@@ -15,7 +15,7 @@ from memmodel.concrete.meter import STEP
 from memmodel.concrete.records import AccessRecord, BarrierRecord, Contribution, End, Ending, ObjectRecord, WaitRecord
 from memmodel.concrete.state import Run, RunState
 from memmodel.memory.bytes import BadFootprint, Cell
-from memmodel.program.ops import AtBarrier, Combine, OnObject, Track, WaitForGroups
+from memmodel.program.ops import AtBarrier, Combine, Decide, OnObject, Track, WaitForGroups
 
 if TYPE_CHECKING:
     from memmodel.concrete.runner import Runner
@@ -133,14 +133,30 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
     pendings: tuple[int | None, ...] = (None,)
     if op.pending is not None:
         pendings = tuple(run.oracle.pending(record.name, record.object))
+    reports = tuple(run.oracle.report(record.name)) if op.report is not None else (None,)
     for result in reversed(results):
         for pending in reversed(pendings):
-            run.meter.spend(STEP)
-            after = state.copy()
-            number = after.add(replace(record, result=result, pending=pending))
-            for register, answer in ((op.register, result), (op.pending, pending)):
-                if register is not None and answer is not None:
-                    after.set(register, answer, after.token(number, 0, 1))
-            runner.leave_step(after)
-            run.pending.append(after)
+            for report in reversed(reports):
+                run.meter.spend(STEP)
+                after = state.copy()
+                number = after.add(replace(record, result=result, pending=pending, report=report if result else None))
+                for register, answer in ((op.register, result), (op.pending, pending), (op.report, report)):
+                    if register is not None and answer is not None:
+                        after.set(register, answer, after.token(number, 0, 1))
+                runner.leave_step(after)
+                run.pending.append(after)
+    return False
+
+
+def decide(runner: Runner, state: RunState, op: Decide, run: Run) -> bool:
+    """One successor for each number that an execution may decide on."""
+    if op.when is not None and not runner.value(op.when, state):
+        state.set(op.register, 0, state.depend(op.when))
+        return True
+    for number in reversed(run.oracle.success(runner.name(state))):
+        run.meter.spend(STEP)
+        after = state.copy()
+        after.set(op.register, number, after.depend(op.when))
+        runner.leave_step(after)
+        run.pending.append(after)
     return False

@@ -2,7 +2,8 @@
 
 In: a use of a variable by a thread. Out: the text that stands for it, and the lines that prepare it. Settled here: a
 name stays symbolic where PTX takes it so; aliases (and all global variables of a test for several GPUs) are pointers
-that the host passes; another CTA's shared memory is reached by mapa; tensor memory counts from the allocation.
+that the host passes, as it does the numbers of logical endpoints; another CTA's shared memory is reached by mapa;
+tensor memory counts from the allocation.
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ class EmittedVariables:
     pointers: frozenset[str]
     offsets: dict[str, int]
 
+    @property
+    def endpoints(self) -> list[Variable]:
+        """The logical endpoints of the test."""
+        return [variable for variable in self.variables.values() if variable.proxy is Proxy.FABRIC]
+
     @staticmethod
     def of(test: LitmusTest, gpus: int) -> EmittedVariables:
         variables = {variable.name: variable for variable in test.variables}
@@ -55,7 +61,7 @@ class EmittedVariables:
             space = memory.root(variable.name).space
             in_global = space in (Space.GLOBAL, Space.GENERIC)
             alias = variable.alias_of is not None and variable.proxy is Proxy.GENERIC
-            if in_global and (alias or variable.multimem or gpus > 1):
+            if in_global and variable.proxy is not Proxy.FABRIC and (alias or variable.multimem or gpus > 1):
                 pointers.add(variable.name)
         column = 0
         allocated = [_columns(instruction) for instruction in all_instructions(test) if _allocates(instruction)]
@@ -103,6 +109,11 @@ def pointer(name: str) -> str:
     return f"{OURS}ptr_{clean(name)}"
 
 
+def endpoint(name: str) -> str:
+    """The kernel parameter for a logical endpoint, whose number the host passes."""
+    return f"{OURS}le_{clean(name)}"
+
+
 @dataclass(slots=True)
 class Addresses:
     """The addresses that one thread needs in registers, and how they get there. `cta`: the thread's own CTA."""
@@ -148,6 +159,15 @@ class Addresses:
     def map(self, symbol: Sym) -> str:
         """A tensor map as its generic address."""
         return self._generic(symbol, self.memory.root(symbol.name))
+
+    def endpoint(self, symbol: Sym) -> str:
+        """The number of a logical endpoint."""
+        name = endpoint(symbol.name)
+        return self._register(("endpoint", name), 32, f"ld.param.u32 {{}}, [{name}];")
+
+    def offset(self, offset: int) -> str:
+        """The offset of a handle, for which ptxas takes no number."""
+        return self._register(("offset", offset), 64, f"mov.b64 {{}}, {offset};")
 
     def _direct(self, symbol: Sym, root: Variable) -> str:
         """An address in the variable's own state space."""

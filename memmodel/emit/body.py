@@ -25,7 +25,7 @@ from memmodel.litmus.instructions import is_cta_barrier
 from memmodel.litmus.printer import print_real
 from memmodel.litmus.syntax import Guard, Instruction, Label, RegisterInit
 from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Real, Reg, Sym, TensorOperand, Vector
-from memmodel.ptx.vocabulary import Space
+from memmodel.ptx.vocabulary import Proxy, Space
 from memmodel.source import Span
 
 Line = tuple[str, Span | None]
@@ -369,7 +369,10 @@ class ThreadBody:
             return f"[{self.addresses.inside(operand.base, operand.offset, generic=generic)}]"
         if isinstance(operand, TensorOperand):
             items = [self._operand(element, generic) for element in operand.items]
-            if isinstance(operand.base, Sym):
+            if isinstance(operand.base, Sym) and self.memory.variables[operand.base.name].proxy is Proxy.FABRIC:
+                offsets = [self.addresses.offset(at.value) if isinstance(at, Imm) else items[1] for at in operand.rest]
+                items = [self.addresses.endpoint(operand.base), *offsets]
+            elif isinstance(operand.base, Sym):
                 base, is_map = operand.base, self.memory.root(operand.base.name).space is not Space.TENSOR
                 items[0] = self.addresses.map(base) if is_map else self.addresses.inside(base, 0, generic=False)
             return f"[{', '.join(items)}]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from memmodel.base.oneline import count, shown
-from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
+from memmodel.emit.address import OURS, EmittedVariables, clean, endpoint, pointer
 from memmodel.emit.body import LAST_BARRIER, Line, ThreadBody
 from memmodel.emit.grid import GROUP, Grid, Seat, arrange
 from memmodel.emit.opaque import zero
@@ -162,6 +162,10 @@ class _Writer:
 
     def _parameter_text(self) -> str:
         names = [f"the address of `{name}`" for name in self.memory.variables if name in self.memory.pointers]
+        names += [
+            f"a logical endpoint `{variable.name}` whose offset 0 is `{variable.alias_of}`"
+            for variable in self.memory.endpoints
+        ]
         names += [f"`{variable.name}`" for variable in constant_parameters(self.test)]
         if self.opaque:
             names.append("zero (64 bits), which ptxas does not know")
@@ -172,6 +176,7 @@ class _Writer:
     def _signature(self) -> None:
         parameters = [f".param .u64 {OURS}out"]
         parameters += [f".param .u64 {pointer(name)}" for name in self.memory.variables if name in self.memory.pointers]
+        parameters += [f".param .u32 {endpoint(variable.name)}" for variable in self.memory.endpoints]
         for variable in constant_parameters(self.test):
             parameters.append(declare_parameter(variable, self.memory))
         if self.opaque:

@@ -37,6 +37,9 @@ PRED, B16, B32, B64, B128 = (
     RegisterClass(64),
     RegisterClass(128),
 )
+HANDLE = RegisterClass(96)
+"""A logical endpoint and a 64-bit offset."""
+
 ANY = RegisterClass(0)
 """A predicate or a number: other uses of the register tell."""
 
@@ -119,7 +122,7 @@ def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, Reg
         if isinstance(operand.base, Reg):
             yield operand.base, None
         for element in operand.rest:
-            yield from _registers(element, B32)
+            yield from _registers(element, B64 if kind is HANDLE else B32)
     elif isinstance(operand, Vector):
         for element in operand.items:
             yield from _registers(element, kind)
@@ -136,6 +139,7 @@ def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, Reg
 
 _BY_NAME = {
     "cache_policy": B64,
+    "handle": HANDLE,
     "membermask": B32,
     "{!}a": PRED,
     "{!}c": PRED,

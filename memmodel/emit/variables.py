@@ -12,7 +12,7 @@ from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.syntax import LitmusTest, Variable
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx.operands import Mem, Sym
-from memmodel.ptx.vocabulary import DataType, Space
+from memmodel.ptx.vocabulary import DataType, Proxy, Space
 
 TILE = 128
 """Alignment of arrays: that of swizzled tiles in shared memory, the strictest that a copy asks for."""
@@ -44,7 +44,7 @@ def declare(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
             lines.append((text, variable.span))
             continue
         if variable.alias_of is not None:
-            if variable.name not in memory.pointers:
+            if variable.name not in memory.pointers and variable.proxy is not Proxy.FABRIC:
                 lines.append((f"// {clean(variable.name)} is {clean(variable.alias_of)}", variable.span))
             continue
         if space is None or variable.name in memory.pointers:

@@ -75,6 +75,9 @@ DECIDED_SETS: dict[str, Callable[[BaseFormulas], Row]] = {
     "MBSTALE": lambda base: base.mbarriers.stale,
     "MBLATER": lambda base: base.mbarriers.later,
     "REFUSED": BaseFormulas.refused,
+    "MBREPORT": lambda base: base.mbarriers.reports[1],
+    "MBCLEAR": lambda base: base.mbarriers.reports[0],
+    "FAILED": lambda base: base.mbarriers.failed,
 }
 
 DECIDED_RELATIONS: dict[str, Callable[[BaseFormulas], Rel]] = {
@@ -94,6 +97,7 @@ DECIDED_RELATIONS: dict[str, Callable[[BaseFormulas], Rel]] = {
     "mbarobs": lambda base: base.mbarriers.mbarobs,
     "mbarfr": lambda base: base.mbarriers.mbarfr,
     "mbarnext": lambda base: base.mbarriers.mbarnext,
+    "mbarended": lambda base: base.mbarriers.mbarended,
     "exits": lambda base: exits(base.graph),
     "foreign": lambda base: no_pairs(len(base.graph.events)),
     "ctaends": lambda base: cta_ends(base.graph),

@@ -1,8 +1,8 @@
 """mbarrier objects: the relations and sets that say what their operations did (docs/executions.md, "mbarrier objects").
 
-In: EventGraph. Out: `Mbarriers`: the relations mbar, mbarobs, mbarfr, mbarnext (events × events) and the sets MBDONE,
-MBBAD, MBSTALE and MBLATER. Each object is ordered in `object_order`, counted in `object_phases` and observed in
-`object_tests`.
+In: EventGraph. Out: `Mbarriers`: the relations mbar, mbarobs, mbarfr, mbarnext, mbarended (events × events) and the
+sets MBDONE, MBBAD, MBSTALE, MBLATER, MBREPORT, MBCLEAR and FAILED. Each object is ordered in `object_order`, counted in
+`object_phases` and observed in `object_tests`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ class Mbarriers:
     def __init__(self, graph: EventGraph) -> None:
         self.logic = graph.logic
         self.mbar, self.mbarobs, self.mbarfr, self.mbarnext = (no_pairs(len(graph.events)) for _ in range(4))
+        self.mbarended = no_pairs(len(graph.events))
         self.done: Row = {}
         self.bad: Row = {}
         self.stale: Row = {}
         self.later: Row = {}
+        self.reports: tuple[Row, Row] = {}, {}
+        self.failed: Row = {}
         self.seen: dict[int, dict[tuple[int, int], int]] = {}
         self.orders: dict[Cell, ObjectOrder] = {}
         self.phases: dict[Cell, ObjectPhases] = {}
@@ -49,6 +52,7 @@ class Mbarriers:
         for i, event in enumerate(order.updates):
             put(self.logic, self.bad, event.uid, phases.bad[i])
             put(self.logic, self.later, event.uid, phases.later(i))
+            put(self.logic, self.failed, event.uid, self.logic.both(event.runs, event.failed))
 
     def _tests(self, order: ObjectOrder, phases: ObjectPhases, events: list[ObjectEvent]) -> None:
         tests: list[ObjectTest] = []
@@ -60,7 +64,10 @@ class Mbarriers:
             self.seen[uid] = test.seen
             for row, formula in ((self.done, test.done), (self.stale, test.stale), (self.bad, test.bad)):
                 put(self.logic, row, uid, formula)
+            for number, report in (event.report or {}).items():
+                put(self.logic, self.reports[number], uid, self.logic.both(test.done, report))
             for i, update in enumerate(order.updates):
+                put(self.logic, self.mbarended[update.uid], uid, test.ended[i])
                 put(self.logic, self.mbarobs[update.uid], uid, test.observes[i])
                 put(self.logic, self.mbarnext[uid], update.uid, test.followed[i])
                 put(self.logic, self.mbarfr[uid], update.uid, test.before[i])

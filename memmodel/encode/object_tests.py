@@ -1,8 +1,8 @@
 """What the tests of an mbarrier object see, and which updates they observe.
 
-In: one test, the order and the phases of its object. Out: `ObjectTest`: cells of mbarobs, mbarfr, mbarnext, MBDONE,
-MBBAD, MBSTALE. A test has a position in the order of updates that respects program order. It sees a life, and how many
-of its phases are over.
+In: one test, the order and the phases of its object. Out: `ObjectTest`: cells of mbarobs, mbarfr, mbarnext, mbarended,
+MBDONE, MBBAD, MBSTALE. A test has a position in the order of updates that respects program order. It sees a life, and
+how many of its phases are over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ObjectTest:
     """One test; constraints go to the logic. `earlier`: the tests of its thread before it, last first.
 
     `done`, `stale`, `bad`: when the test is in MBDONE, MBSTALE, MBBAD. By the number of an update: the test `observes`
-    it (mbarobs), is `followed` by it (mbarnext), is `before` it (mbarfr).
+    it (mbarobs), is `followed` by it (mbarnext), is `before` it (mbarfr), saw its phase `ended` last (mbarended).
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ObjectTest:
         self._follows_program_order(earlier)
         self.done, self.stale = self._answers()
         count = len(order.updates)
-        self.observes, self.followed, self.before = [FALSE] * count, [FALSE] * count, [FALSE] * count
+        self.observes, self.followed, self.before, self.ended = ([FALSE] * count for _ in range(4))
         for i in range(count):
             if i in phases.phase:
                 self._place_of_counting(i)
@@ -128,7 +128,7 @@ class ObjectTest:
         """
         logic, update = self.logic, self.order.updates[i]
         live, phase = self.order.live[i], self.phases.phase[i]
-        observed, later, following = [], [], []
+        observed, later, following, last = [], [], [], []
         for life, inside in self.order.life[i].items():
             for other, sees in self.life.items():
                 both = logic.conj((sees, inside, live))
@@ -146,11 +146,14 @@ class ObjectTest:
                     logic.require(-self.event.runs, -both, -over)
                 current = [logic.both(f, self.seen.get((life, k), FALSE)) for k, f in phase.items()]
                 following.append(logic.both(both, logic.disj(current)))
+                just_over = [logic.both(f, self.seen.get((life, k + 1), FALSE)) for k, f in phase.items()]
+                last.append(logic.both(both, logic.disj(just_over)))
                 beyond = logic.disj(logic.both(f, -_at(seen, k)) for k, f in phase.items() if k)
                 ends = [logic.both(formula, self.phases.ends[i]) for formula in current]
                 later.append(logic.both(both, logic.disj((beyond, *ends))))
         self.observes[i] = logic.both(self.done, logic.disj(observed))
         self.followed[i] = logic.both(self.done, logic.disj(following))
+        self.ended[i] = logic.both(self.done, logic.disj(last))
         self._comes_after(i, logic.disj(later))
 
     def _place_of_init(self, i: int) -> None:

@@ -196,7 +196,8 @@ class _Parts:
         """Every scalar becomes op(scalar, the scalar that the source part read)."""
         build, current, logic = self.build, self.current, self.build.logic
         size = part.type.width // 8
-        for target, addr in self._targets(part.region):
+        when, deps = build.nonzero(current, part.when)
+        for target, addr in self._targets(part.region, when):
             for source in self.known.get(part.source, []):
                 runs = logic.both(target.when, source.when)
                 if runs == FALSE:
@@ -208,7 +209,7 @@ class _Parts:
                     operands = [value_of(build, data, first, size) for data in (old, source.data)]
                     values.append(apply(logic, part.op, operands, part.type))
                 new = scalars(build, values, size)
-                writes(build, current, part.write, both, new, addr, origin, operations=operations)
+                writes(build, current, part.write, both, new, addr, origin, operations=operations, more=deps)
 
     def _write(self, part: AsyncWrite, origin: Origin) -> None:
         """Values to scalars; one value to all columns; a value added to what was in each column."""
@@ -252,6 +253,7 @@ class _Parts:
         """A complete-tx or an arrive-on, one event for each object and number of bytes that it may be."""
         build, current = self.build, self.current
         when, deps = build.nonzero(current, part.when)
+        failed = FALSE if part.failed is None else build.nonzero(current, part.failed)[0]
         for target, addr in self._targets(part.region, when):
             for size, runs in self._sizes(part, target.when):
                 extent = target.footprint.extents[0]
@@ -278,6 +280,7 @@ class _Parts:
                         bytes=size,
                         of=tuple(uid for other in part.of for uid in self.uids[other]),
                         tracks=part.tracks,
+                        failed=failed,
                     )
                 )
 

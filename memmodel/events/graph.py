@@ -101,7 +101,8 @@ class ObjectEvent(Event):
     """An operation on an mbarrier object, of a thread or of the hardware, with its numbers.
 
     `result`: for a test, 0 and 1 -> formula; for an arrive that returns a state, state -> formula. `pending`: arrivals
-    that were pending just before an arrive -> formula, if the thread asks.
+    that were pending just before an arrive -> formula, if the thread asks; `report`: the report predicate of a test.
+    `failed`: a signal reports a failure.
     """
 
     action: Action
@@ -115,6 +116,8 @@ class ObjectEvent(Event):
     no_complete: bool = False
     of: tuple[int, ...] = ()
     tracks: Track | None = None
+    report: dict[int, int] | None = None
+    failed: int = FALSE
 
     @property
     def object(self) -> Cell:
@@ -193,7 +196,8 @@ class EventGraph:
 
     `registers[t]`: final register values of thread t, if it ends. Thread t reaches its end under `ended[t]`, by ret or
     exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its
-    visit, the part that responds and the formula of its success. `cut`: loops that go round more often than the bound;
+    visit, the part that responds and the formula of its success. `decisions`: for each Decide, by its visit, the
+    variable that says that it is 1. `cut`: loops that go round more often than the bound;
     `unmodelled`: what is not modelled. `footprints`: memory is cut at their ends, and at the ends of their scalars,
     when the formula holds. `chosen`: for a thread and a register of `Program.choices`, the variable that says that it
     is 1.
@@ -215,6 +219,7 @@ class EventGraph:
     commits: list[CommitMark] = field(default_factory=list)
     reductions: list[Reduction] = field(default_factory=list)
     requests: dict[int, tuple[int, int]] = field(default_factory=dict)
+    decisions: dict[int, int] = field(default_factory=dict)
     footprints: dict[Edges, int] = field(default_factory=dict)
     copies: list[Copied] = field(default_factory=list)
     chosen: dict[tuple[int, str], int] = field(default_factory=dict)

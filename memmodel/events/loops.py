@@ -10,7 +10,19 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Action, Allocates
 from memmodel.program.lowered import Program
-from memmodel.program.ops import Assign, Emit, Jump, OnObject, Op, Read, UndefinedIf, Unmodelled, WaitForGroups, Write
+from memmodel.program.ops import (
+    Assign,
+    Decide,
+    Emit,
+    Jump,
+    OnObject,
+    Op,
+    Read,
+    UndefinedIf,
+    Unmodelled,
+    WaitForGroups,
+    Write,
+)
 from memmodel.program.uses import assigned, is_hidden, used
 
 
@@ -75,7 +87,7 @@ def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bo
 def _lasts(op: Op) -> bool:
     """True if a step leaves something behind whatever the values are."""
     match op:
-        case Assign() | UndefinedIf() | Unmodelled() | Jump() | Read() | WaitForGroups():
+        case Assign() | UndefinedIf() | Unmodelled() | Decide() | Jump() | Read() | WaitForGroups():
             return False
         case Emit(label):
             return isinstance(label, Allocates)

@@ -16,7 +16,7 @@ from memmodel.events.builder import Builder, CurrentStep
 from memmodel.events.graph import BarrierEvent, GroupWaitEvent, ObjectEvent, Reduction, StuckAt
 from memmodel.events.values import Cases, Value, merge_deps, select
 from memmodel.memory.bytes import Cell
-from memmodel.program.ops import AtBarrier, Combine, OnObject, WaitForGroups
+from memmodel.program.ops import AtBarrier, Combine, Decide, OnObject, WaitForGroups
 
 
 def at_barrier(build: Builder, current: CurrentStep, op: AtBarrier) -> None:
@@ -73,6 +73,15 @@ def combine(build: Builder, current: CurrentStep, op: Combine) -> None:
     build.assign(current, op.register, Value(Cases(variables), value.deps))
 
 
+def decide(build: Builder, current: CurrentStep, op: Decide) -> None:
+    """A number that nothing decides: a variable."""
+    when, deps = build.nonzero(current, op.when)
+    decided = build.logic.var(f"decided(v{current.visit})")
+    build.graph.decisions[current.visit] = decided
+    one = build.logic.both(when, decided)
+    build.assign(current, op.register, Value(Cases({0: -one, 1: one}), deps))
+
+
 def wait_for_groups(build: Builder, current: CurrentStep, op: WaitForGroups) -> None:
     """A wait for groups of asynchronous operations."""
     choices, deps = build.choices(current, () if op.pending is None else (op.pending,), current.runs)
@@ -120,6 +129,10 @@ def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
             if op.pending is not None:
                 pending = _fresh(build, uid, "pending", range(build.knowledge.most_pending + 1), when)
                 answers.setdefault(op.pending, []).append((when, Value(Cases(pending), {uid: TRUE})))
+            report = None
+            if op.report is not None:
+                report = _fresh(build, uid, "report", range(2), when)
+                answers.setdefault(op.report, []).append((when, Value(Cases(report), {uid: TRUE})))
             event = ObjectEvent(
                 point=build.point(
                     current,
@@ -142,6 +155,7 @@ def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
                 result=result,
                 pending=pending,
                 no_complete=op.no_complete,
+                report=report,
             )
             build.add(event)
     for register, options in answers.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from memmodel.base.labels import Allocates, Mark, Marker
+from memmodel.base.labels import Mark, Marker
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.events import accesses, asynchronous, objects
 from memmodel.events.builder import Builder, CurrentStep, State
@@ -24,6 +24,7 @@ from memmodel.program.ops import (
     AtBarrier,
     Combine,
     CommitGroup,
+    Decide,
     Emit,
     IssueAsync,
     Jump,
@@ -34,7 +35,7 @@ from memmodel.program.ops import (
     WaitForGroups,
     Write,
 )
-from memmodel.program.uses import assigned
+from memmodel.program.uses import assigned, marks_ends
 
 Arrive = Callable[[int, State], None]
 
@@ -49,11 +50,7 @@ class Walk:
         self._logic = self.build.logic
         self._loops = loops
         self._graph = self.build.graph
-        self._allocates = any(
-            isinstance(step.op, Emit) and isinstance(step.op.label, Allocates)
-            for program in lowered.programs
-            for step in program.steps
-        )
+        self._marks_ends = marks_ends(lowered)
         self._instructions = 0
         self.rounds: list[tuple[int, Loop, tuple[int, int]]] = []
         self.held_back = False
@@ -133,9 +130,9 @@ class Walk:
         }
 
     def _end(self, number: int, thread: Thread, state: State) -> None:
-        """The thread is at its end; where tensor memory may be left behind, an event marks it."""
+        """The thread is at its end; where something has to be done before it, an event marks it."""
         self._graph.ended[number] = state.path
-        if not self._allocates or not self._lowered.programs[number].steps:
+        if not self._marks_ends or not self._lowered.programs[number].steps:
             return
         last = self._lowered.programs[number].steps[-1]
         visit = self.build.visit(number, len(self._lowered.programs[number].steps), state.path, last)
@@ -190,6 +187,8 @@ class Walk:
                 objects.at_barrier(build, current, op)
             case Combine():
                 objects.combine(build, current, op)
+            case Decide():
+                objects.decide(build, current, op)
             case CommitGroup(track):
                 self._graph.commits.append(CommitMark(current.number, current.visit, track, current.runs))
             case WaitForGroups():

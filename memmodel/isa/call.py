@@ -374,6 +374,7 @@ class Call:
     def address_of(self, symbol: Sym, offset: int) -> AddressOf:
         """The address of a name, `offset` bytes on."""
         variable = self.variable(symbol)
+        self._no_endpoint(variable, symbol)
         if symbol.cta is not None and self.root(variable).space is not Space.SHARED:
             self.fail(
                 f"'{symbol.name}' is not .shared, so it has one instance for all CTAs", symbol, f"write {symbol.name}"
@@ -401,8 +402,15 @@ class Call:
             hint = f"name one of {', '.join(variable.multimem)}"
             self.fail(f"{self.head} cannot access '{variable.name}', a multimem address", operand, hint)
 
+    def _no_endpoint(self, variable: Variable, operand: Operand) -> None:
+        """Raise InputError if an operand names a logical endpoint, which only handles name."""
+        if variable.proxy is Proxy.FABRIC:
+            hint = f"write [{variable.name}, 0] in a fabric operation"
+            self.fail(f"'{variable.name}' is a logical endpoint, which has no address", operand, hint)
+
     def _check_access(self, variable: Variable, operand: Operand, proxy: Proxy) -> None:
         self.no_multimem(variable, operand)
+        self._no_endpoint(variable, operand)
         name, declared = variable.name, variable.proxy
         if declared is not proxy:
             if proxy is Proxy.GENERIC:

@@ -84,6 +84,10 @@ writes that happen some time later, and *signals*, which are what the hardware d
   for a request that failed; the k-th request of the file cancels the CTA k.
 - **Grids.** Threads are in grid 0 unless their place says `grid 1`, which depends on grid 0 of its GPU and was launched
   so that it may begin early ([executions.md](executions.md#grids)).
+- **Logical endpoints.** `e @ fabric aliases x;` declares an endpoint whose memory is `x`, and `[e, 16]` is the handle
+  of its byte 16. An endpoint is an address of its own, and two endpoints of `x` are two. An operation succeeds or
+  fails; the test has both executions. Where it fails, each 16 bytes were moved or not, and the report predicate of a
+  test of its phase is set.
 - **Multimem addresses.** `.global .u32 m = multimem(x, y);` points to `x` on one device and to `y` on another. It is a
   virtual address of its own: accesses through it are ordered with those through the names `x` and `y` only by way of a
   `fence.proxy.alias`.

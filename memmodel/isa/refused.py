@@ -13,20 +13,19 @@ from memmodel.isa.rows.slots import Slot
 SPELLING = "ptxas takes it, and no page of the PTX ISA says what it does"
 """The reason for what is known by its spelling alone."""
 
-_FABRIC = "no test and no launch declares memory of the fabric, which lies behind logical endpoints"
+_UNSPECIFIED = "it writes unspecified values beside its element"
+_MULTICAST = "a logical endpoint of a litmus test is of one device"
+_TENSOR = "no tensor of a test lies behind a logical endpoint"
 _SPARSE = "the contents of matrices are not followed where they are compressed"
 _MEMBAR = "ptxas has no such instruction; write fence.proxy.async with the state space"
 
 REFUSED: Mapping[str, str] = {
-    "createpolicy.range.fabric": _FABRIC,
-    "fabric.submit": _FABRIC,
     "fabric.submit.commit_group": SPELLING,
-    "fabric.try_atom": _FABRIC,
-    "fabric.try_get": _FABRIC,
-    "fabric.try_pullred": _FABRIC,
-    "fabric.try_put": _FABRIC,
-    "fabric.try_red": _FABRIC,
-    "fabric.wait": _FABRIC,
+    "fabric.try_atom": _UNSPECIFIED,
+    "fabric.try_get.async.tensor": _TENSOR,
+    "fabric.try_pullred": _MULTICAST,
+    "fabric.try_put.async.tensor": _TENSOR,
+    "fabric.try_red.async.tensor": _TENSOR,
     "fence.alias": SPELLING,
     "membar.proxy.async.global": _MEMBAR,
     "membar.proxy.async.shared::cluster": _MEMBAR,

@@ -34,6 +34,7 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("Bulk copies", "movement.bulk", "cp multimem"),
     ("Tensor copies and tensor maps", "movement.tensor", "applypriority cp"),
     ("Tensor copies and tensor maps", "movement.tensormap", "tensormap"),
+    ("Fabric operations", "movement.fabric", "fabric"),
     ("Groups of asynchronous operations", "synchronization.groups", "cp"),
     ("Asynchronous stores and reductions", "movement.stasync", "multimem red st"),
     ("Matrices of a warp", "matrix.fragments", "ldmatrix stmatrix"),

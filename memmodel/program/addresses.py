@@ -168,8 +168,9 @@ class AddressSpace:
                 self._flat.append(named)
 
     def _virtual(self, variable: Variable) -> str:
-        """The generic virtual address that a name stands for: a surface of x is reached through x's address."""
-        while variable.alias_of is not None and variable.proxy is not Proxy.GENERIC:
+        """The virtual address that a name stands for: a surface of x is reached through x's address; a logical endpoint
+        is an address of its own."""
+        while variable.alias_of is not None and variable.proxy not in (Proxy.GENERIC, Proxy.FABRIC):
             variable = self._variables[variable.alias_of]
         return variable.name
 

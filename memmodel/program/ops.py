@@ -28,6 +28,8 @@ class Track(WordList):
     GROUP_2 = "tcgen05.cta_group::2"
     MATRIX_A_1 = "A of tcgen05.mma.cta_group::1 in shared memory"
     MATRIX_A_2 = "A of tcgen05.mma.cta_group::2 in shared memory"
+    FABRIC_GET = "fabric operations that fetch"
+    FABRIC_PUT = "fabric operations that do not fetch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,14 @@ class Unmodelled:
 
     reason: str
     when: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """register := 0 or 1, which the execution decides, if `when` is non-zero; else 0. No event."""
+
+    register: str
+    when: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,7 @@ class OnObject:
     := 1 if the phase asked for is over, else 0; the phase is given by `parity` or by a `state`. `pending`: an arrive
     puts the arrivals that were pending just before it into that register (only if the thread asks for them).
     `no_complete`: the thread promises that the phase does not end by this arrive.
+    `report`: a TEST that returns true puts the report predicate of the phase that it saw end into that register.
     `when`: only if that is non-zero (a CTA of a multicast). `beside`: program order does not relate it with the step
     before, which is another part of the instruction.
     """
@@ -171,6 +182,7 @@ class OnObject:
     no_complete: bool = False
     when: Expr | None = None
     beside: bool = False
+    report: str | None = None
 
 
 # ---- asynchronous parts ------------------------------------------------------------------------------------------
@@ -189,7 +201,7 @@ class Gather:
 class Scatter:
     """Write to a region the bytes that the Gather part number `source` read, byte by byte; beyond these, zeros.
 
-    `when`: only if that is non-zero (a CTA of a multicast).
+    `when`: only if that is non-zero (a CTA of a multicast, a piece that was moved).
     """
 
     label: Access
@@ -201,7 +213,10 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A reduction: every scalar of a region becomes op(scalar, the scalar that part `source` read), atomically."""
+    """A reduction: every scalar of a region becomes op(scalar, the scalar that part `source` read), atomically.
+
+    `when`: only if that is non-zero.
+    """
 
     read: Access
     write: Access
@@ -210,6 +225,7 @@ class Update:
     op: str
     type: DataType
     tracks: frozenset[Track] = frozenset()
+    when: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +276,7 @@ class SignalPart:
 
     `bytes`, or the size of part number `bytes_of`: a complete-tx of that many bytes; neither: an arrive-on with count
     1. It completes the parts `of` this instruction, by number, and with `tracks` every earlier part of the thread that
-    carries that name. `when`: only if that is non-zero.
+    carries that name. `when`: only if that is non-zero. `failed`: if that is non-zero, it reports a failure.
     """
 
     label: Signal
@@ -270,6 +286,7 @@ class SignalPart:
     of: tuple[int, ...] = ()
     tracks: Track | None = None
     when: Expr | None = None
+    failed: Expr | None = None
 
 
 Part = Gather | Scatter | Update | AsyncRead | AsyncWrite | Respond | SignalPart
@@ -290,6 +307,7 @@ Op = (
     Assign
     | UndefinedIf
     | Unmodelled
+    | Decide
     | Jump
     | Read
     | Write

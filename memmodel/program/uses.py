@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from memmodel.base.labels import FABRIC, Allocates
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.program.expressions import AddressOf, Const, Expr, leaves_of, registers_of, substituted
 from memmodel.program.lowered import LoweredTest, Step
@@ -17,6 +18,7 @@ from memmodel.program.ops import (
     AsyncWrite,
     AtBarrier,
     Combine,
+    Decide,
     Emit,
     IssueAsync,
     Jump,
@@ -28,6 +30,7 @@ from memmodel.program.ops import (
     SignalPart,
     UndefinedIf,
     Unmodelled,
+    Update,
     WaitForGroups,
     Write,
 )
@@ -40,7 +43,7 @@ def expressions(op: Op) -> tuple[Expr, ...]:
     match op:
         case Assign(_, value) | Combine(_, _, value):
             exprs = (value,)
-        case UndefinedIf(_, when) | Unmodelled(_, when) | Jump(_, when):
+        case UndefinedIf(_, when) | Unmodelled(_, when) | Jump(_, when) | Decide(_, when):
             exprs = (when,)
         case Read(_, region):
             exprs = region_exprs(region)
@@ -65,12 +68,12 @@ def part_expressions(part: Part) -> tuple[Expr, ...]:
     """The expressions of one part of an asynchronous instruction."""
     exprs: tuple[Expr | None, ...]
     match part:
-        case Scatter(when=when):
+        case Scatter(when=when) | Update(when=when):
             exprs = (*region_exprs(part.region), when)
         case AsyncWrite(_, region, values, adds_if=condition):
             exprs = (*region_exprs(region), *values, condition)
-        case SignalPart(_, region, size, when=when):
-            exprs = (*region_exprs(region), size, when)
+        case SignalPart(_, region, size, when=when, failed=failed):
+            exprs = (*region_exprs(region), size, when, failed)
         case _:
             exprs = region_exprs(part.region)
     return tuple(expr for expr in exprs if expr is not None)
@@ -80,17 +83,27 @@ def assigned(op: Op) -> tuple[str, ...]:
     """The registers that a step assigns."""
     names: tuple[str | None, ...] = ()
     match op:
-        case Assign(register) | Combine(register):
+        case Assign(register) | Combine(register) | Decide(register):
             names = (register,)
         case Read(registers):
             names = registers
         case OnObject():
-            names = (op.register, op.pending)
+            names = (op.register, op.pending, op.report)
         case IssueAsync(_, parts):
             names = tuple(name for part in parts if isinstance(part, AsyncRead) for name in part.registers)
         case _:
             pass
     return tuple(name for name in names if name is not None)
+
+
+def marks_ends(lowered: LoweredTest) -> bool:
+    """True if the ends of threads are events: something has to be done before them."""
+    ops = [step.op for program in lowered.programs for step in program.steps]
+    return any(
+        (isinstance(op, Emit) and isinstance(op.label, Allocates))
+        or (isinstance(op, IssueAsync) and op.label.family in FABRIC)
+        for op in ops
+    )
 
 
 def results_of(ops: Iterable[object]) -> dict[str, Expr]:

@@ -55,6 +55,7 @@ class Proxy(WordList):
     ASYNC = "async"
     TENSORMAP = "tensormap"
     READ_ONLY = "read-only"
+    FABRIC = "fabric"
 
 
 class Space(WordList):

@@ -53,6 +53,9 @@ class ChosenAnswers:
     def reduction(self, name: RecordName, op: str) -> Sequence[int]:
         return self._choice.answers.get(name, ())[:1]
 
+    def report(self, name: RecordName) -> Sequence[int]:
+        return self._choice.answers.get(name, ())[1:2] or (0,) * self._choice.partial
+
     def success(self, name: RecordName) -> Sequence[int]:
         return self._choice.answers.get(name, ())[:1]
 

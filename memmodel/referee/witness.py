@@ -27,7 +27,7 @@ from memmodel.base.rows import pairs_of
 from memmodel.base.sets import DECIDED, SETS, names_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
-from memmodel.concrete.records import BarrierRecord
+from memmodel.concrete.records import BarrierRecord, ObjectRecord
 from memmodel.litmus.syntax import LitmusTest, RegValue, Term, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.spelling import spell_cell, spell_value
@@ -39,7 +39,7 @@ _SYNC = ("sync", "base-causality")
 
 _SILENT = re.compile(
     r"[usbf](8|16|32|64|128)|f16x2|bf16|pred|global|shared(::cta|::cluster)?|generic|const|param|ld|st|atom|red"
-    r"|mbarrier::complete_tx::bytes|bulk_group"
+    r"|mbarrier::complete_tx::(bytes|16B)|mbarrier::report::fabric|bulk_group"
 )
 """Parts of a mnemonic that say nothing about order: type, state space, what R and W say, how the end is told."""
 
@@ -101,7 +101,9 @@ def _text(frame: FixedPart, event: ConcreteEvent, value: int | None) -> str:
         case Mbarrier() if cell is not None:
             return f"{instruction.mnemonic} {spell_cell(space, cell)}"
         case Signal(action=action) if cell is not None:
-            return f"signal.{action.value} {spell_cell(space, cell)}"
+            record = frame.record_of(event)
+            failed = " (failed)" if isinstance(record, ObjectRecord) and record.failed else ""
+            return f"signal.{action.value} {spell_cell(space, cell)}{failed}"
         case Fault(reason):
             return f"{instruction.mnemonic}: {reason}"
         case Undefined(rule):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 8
 """More findings of one flag than this are counted, not listed."""
 
-_PROXIES = {"ASY": "async", "TMP": "tensormap", "SUR": "surface", "TEX": "texture", "CON": "constant"}
+_PROXIES = {"ASY": "async", "TMP": "tensormap", "FAB": "fabric", "SUR": "surface", "TEX": "texture", "CON": "constant"}
 
 
 @dataclass(slots=True)

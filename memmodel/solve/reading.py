@@ -94,13 +94,18 @@ class _Reader:
         for event in self.running.values():
             if isinstance(event, ObjectEvent):
                 values = tuple(
-                    _pick(cases, self.solver) for cases in (event.result, event.pending) if cases is not None
+                    _pick(cases, self.solver)
+                    for cases in (event.result, event.pending, event.report)
+                    if cases is not None
                 )
                 if values:
                     answers[self.name(event)] = values
         for reduction in self.graph.reductions:
             if self.solver.holds(reduction.runs):
                 answers[self.visits[reduction.visit]] = (_pick(reduction.result, self.solver),)
+        for visit, decided in self.graph.decisions.items():
+            if visit in self.visits:
+                answers[self.visits[visit]] = (int(self.solver.holds(decided)),)
         for visit, (part, success) in self.graph.requests.items():
             if visit in self.visits:
                 name = self.visits[visit]

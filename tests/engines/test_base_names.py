@@ -45,6 +45,8 @@ NAMES = tuple(row.name for row in (*sets.SETS, *relations.RELATIONS))
 DECIDED = (*sets.DECIDED, *relations.DECIDED)
 
 SHIPPED = (
+    "async/fabric/get-submit-fetching",
+    "async/fabric/put-own-read",
     "async/honest/H11-memory-fences",
     "async/honest/H16-relaxed",
     "async/instructions/grid-wait",
@@ -73,6 +75,10 @@ OTHERS = {
     "read-only path": """
 .global .u32 x = 0;
 thread P0 @ cta 0, gpu 0 { st.global.u32 [x], 1; ld.global.nc.u32 %r, [x]; }
+""",
+    "fabric fences": """
+thread P0 @ cta 0, gpu 0 { fence.proxy.fabric::generic.alias.release.sys; }
+thread P1 @ cta 0, gpu 0 { fence.proxy.fabric::fabric.alias.release.sys; }
 """,
     "mixed barrier": """
 thread P0 @ cta 0, gpu 0 { bar.sync 1, 64; }

@@ -34,6 +34,8 @@ BLOCKS = """PTX sample
 .const .u32 k = 3;
 .global .u32 twin = 0;
 .global .u32 both = multimem(x, twin);
+le @ fabric aliases src;
+.shared .align 8 .b64 reporter;
 thread P0 @ cta 0, cluster 0, gpu 0 {{
 L0:
   {}
@@ -265,6 +267,16 @@ cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 32,
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [src], 32, [bar], 1;
 cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.b128 [src], [tile], 16, %rd9;
 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [src], [tile], 32;
+fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.relaxed.sys.b128 [tile], [le, 0], 32, [reporter];
+fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.cp_mask.relaxed.sys.b128 [le, %rd0], [tile], 16, [reporter], 3;
+fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.b128 [le, 0], [tile], 16, [reporter], %rd9;
+fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.add.u32 [le, 16], [tile], 16, [reporter];
+fabric.submit;
+fabric.submit.op_restrict::fetching;
+fabric.wait.sync_restrict::reads;
+fence.proxy.generic::fabric.alias.release.sys;
+fence.proxy.fabric::generic.alias.acquire.sys;
+fence.proxy.fabric::fabric.alias.acquire.sys;
 cp.async.bulk.commit_group;
 cp.async.bulk.wait_group.read 0;
 cp.async.commit_group;
@@ -360,6 +372,7 @@ applypriority.global.L2::evict_normal [x], 128;
 applypriority.async.bulk.global.bulk_group.L2::evict_normal [x], 128;
 createpolicy.range.global.L2::evict_last.L2::evict_first.b64 %rd9, [x], 128, %r0;
 createpolicy.fractional.L2::evict_first.b64 %rd9, 1.0;
+createpolicy.range.fabric.L2::evict_last.L2::evict_first.b64 %rd9, [le, 0], 128, %r0;
 createpolicy.cvt.L2.b64 %rd9, %rd0;
 st.bulk.weak.shared::cta [tile], 32, 0;
 atom.relaxed.cta.global.cas.b128 %q0, [src], %q1, %q2;

@@ -10,6 +10,8 @@ from helpers.isa_samples import blocks, ops, warnings
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test
 
+PUT = "fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.b128"
+
 GOLDEN = {
     "mbarrier.try_wait.parity.acquire.cta.shared::cluster.b64 %p, [bar], 0;": """
 mbarrier.try_wait works on mbarrier objects of the executing CTA only
@@ -152,10 +154,38 @@ fence.proxy.tensormap::generic.acquire takes [addr], size; 0 operands are given
 fence.proxy.tensormap::generic takes the size 128 only
     |                                                    ^^
   hint: write 128""",
-    "fence.proxy.generic::fabric.alias.acquire.sys;": """
-the fabric proxy is not modelled
-    |             ^^^^^^^^^^^^^^^
-  hint: no instruction of the table accesses memory through it""",
+    "fence.proxy.generic::fabric.alias.release.gpu;": """
+unknown qualifier '.gpu' of fence.proxy.generic::fabric
+    |                                           ^^^
+  hint: it takes .alias .acquire .release .sys""",
+    f"{PUT} [src, 0], [tile], 16, [reporter];": """
+'src' is not a logical endpoint
+    |                                                                                                       ^^^^^^^^
+  hint: declare one: e @ fabric aliases src;""",
+    f"{PUT} [%r1, 0], [tile], 16, [reporter];": """
+a litmus test names the logical endpoint of a handle
+    |                                                                                                       ^^^^^^^^
+  hint: declare one, `e @ fabric aliases x;`, and write [e, 0]""",
+    f"{PUT} [le, 0], [tile], 80, [reporter];": """
+a litmus test moves at most 64 bytes by one fabric operation
+    |                                                                                                                        ^^
+  hint: each 16 bytes may be moved or not where it fails; several operations move more""",
+    f"{PUT} [le, 0], [tile], %r1, [reporter];": """
+fabric.try_put of a size that the run decides is not modelled
+    |                                                                                                                        ^^^
+  hint: write the number of bytes""",
+    "ld.global.u32 %r0, [le];": """
+'le' is a logical endpoint, which has no address
+    |                    ^^^^
+  hint: write [le, 0] in a fabric operation""",
+    f"{PUT} [le, 0], [tile], 16, [reporter]; mbarrier.try_wait.parity.phase_type::conditional.b64 %p, [reporter], 0;": """
+the conditional phase is not followed where fabric operations may fail
+    |                                                                               ^^^^^^^^^^^^^^^^^^^^^^^
+  hint: write .phase_type::primary, and look at the report predicate""",
+    f"{PUT} [le, 0], [tile], 16, [reporter]; mbarrier.try_wait.parity.phase_type::primary.b64 %p|%q, %r0, [reporter], 0;": """
+what fabric operations put into a report value is not modelled
+    |                                                                               ^^^
+  hint: write _""",
     "fence.mbarrier_init.acquire.cluster;": """
 unknown qualifier '.acquire' of fence.mbarrier_init
     |                     ^^^^^^^

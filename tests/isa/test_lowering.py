@@ -219,6 +219,7 @@ HINTS = (
     "applypriority.async.bulk.global.bulk_group.L2::evict_normal [a], 256;",
     "createpolicy.fractional.L2::evict_last.b64 %policy, 1.0;",
     "createpolicy.range.global.L2::evict_last.b64 %policy, [a], 16, 32;",
+    "createpolicy.range.fabric.L2::evict_last.b64 %policy, [le, 0], 16, 32;",
     "createpolicy.cvt.L2.b64 %policy, %rd1;",
 )
 

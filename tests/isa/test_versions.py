@@ -42,6 +42,9 @@ LATER = {
     "addc": "its page gives .u64 and .s64 to PTX 4.3",
     "madc": "its page gives .u64 and .s64 to PTX 4.3",
     "subc": "its page gives .u64 and .s64 to PTX 4.3",
+    **dict.fromkeys(
+        ("fabric.try_get", "fabric.try_put", "fabric.try_red"), "its page gives .L2::cache_hint to PTX 9.4"
+    ),
 }
 """Heads whose pages name a later version than ptxas asks for, and for what. The table follows the page."""
 

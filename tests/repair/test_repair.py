@@ -162,6 +162,10 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Fixed]:
         ("async/mbarrier/G11-no-wait", "P1, line 14: a wait for parity 0 of bar before ld.shared::cta.u32"),
         ("async/honest/H8-count-one", "line 7: count of bar: 1 -> 2"),
         ("async/proxy/A4", "P0, line 11: fence.proxy.async.global -> fence.proxy.async.shared::cta"),
+        (
+            "async/fabric/put-own-read-no-fence",
+            "P0, line 18: fence.proxy.generic::fabric.alias.release.sys and .acquire before ld.weak.global.u32",
+        ),
         ("bytes/B10-flag-first", "P1, line 17: move bar.sync before st.relaxed.cta.shared.u32 (line 16)"),
         (
             "async/mbarrier/G15-no-acquire",

@@ -9,10 +9,12 @@ read it as a number, and in a compiled module it is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import size_of
+from memmodel.isa.movement.fabric import endpoint, parts_of
 from memmodel.isa.place import U64, address_in, memory_base, within
 from memmodel.isa.refused import refusing
 from memmodel.isa.rows.cases import Rule, either
@@ -95,12 +97,24 @@ def _policy_in(call: Call) -> tuple[Op, ...]:
 def range_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.range: for an address range of global memory."""
     _, address, primary, total = call.operands
-    steps = in_global(call, address)
+    return (*in_global(call, address), *_sized(call, primary, total))
+
+
+def fabric_policy(call: Call) -> tuple[Op, ...]:
+    """createpolicy.range.fabric: for a range of a logical endpoint."""
+    _, handle, primary, total = call.operands
+    for part in parts_of(call, handle) if call.module else (endpoint(call, handle)[1],):
+        call.integer(part)
+    return _sized(call, primary, total)
+
+
+def _sized(call: Call, primary: Operand, total: Operand) -> tuple[Op, ...]:
+    """The policy of a range of these sizes."""
     for size in (primary, total):
         call.integer(size)
     if isinstance(primary, Imm) and isinstance(total, Imm) and not 0 <= primary.value <= total.value <= 1 << 32:
         call.fail("primary-size is at most total-size, which is at most 4 GB", primary)
-    return (*steps, *_policy_in(call))
+    return _policy_in(call)
 
 
 def fraction_policy(call: Call) -> tuple[Op, ...]:
@@ -228,6 +242,16 @@ ROWS = (
         lower_module=discard_unknown,
     ),
     _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),
+    replace(
+        _policy(
+            "range.fabric",
+            _PRIORITIES,
+            ("[handle]", "primary-size", "total-size"),
+            fabric_policy,
+            "for a range of a handle",
+        ),
+        since=Since(100, "9.4"),
+    ),
     _policy("fractional", _PRIORITIES, ("fraction?",), fraction_policy, "for a fraction of the accesses"),
     _policy("cvt", (needed("level", "L2"),), ("access-property",), converted_policy, "from an access property"),
 )

@@ -47,10 +47,6 @@ _PROXY = needed(
     *PROXIES,
     refused={
         "generic": ("a proxy fence names the other proxy; the generic one is understood", "write .alias"),
-        **dict.fromkeys(
-            ("generic::fabric", "fabric::generic", "fabric::fabric"),
-            ("the fabric proxy is not modelled", "no instruction of the table accesses memory through it"),
-        ),
     },
     columns=("surface", "texture", "constant"),
 )

@@ -1,14 +1,14 @@
-"""Rows of the table: proxy fences of the async and tensormap proxies, and fence.mbarrier_init.
+"""Rows of the table: proxy fences of the async, tensormap and fabric proxies, and fence.mbarrier_init.
 
 In: a Call. Out: one event. Settled here: what each fence is about (`covers`). A uni-directional proxy fence orders
-generic accesses before those of the other proxy, its release half on one side and its acquire half on the other.
+accesses through one proxy before those through another, its release half on one side and its acquire half on the other.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from memmodel.base.labels import Covers, Fence, ProxyFence
+from memmodel.base.labels import Across, Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.place import address_in, check_global
 from memmodel.isa.rows.cases import Rule
@@ -60,6 +60,12 @@ def restricted(call: Call) -> tuple[Op, ...]:
     covers = HALVES[call.word("restrict") or ""]
     half = SEMANTICS[call.word("sem") or ""]
     return (Emit(ProxyFence(Proxy.ASYNC, half, call.scope, covers, restricted=True)),)
+
+
+def fabric(call: Call) -> tuple[Op, ...]:
+    """fence.proxy.to::from.alias: one half, to or from the fabric proxy, whatever addresses and endpoints are used."""
+    across = Across(call.head.removeprefix("fence.proxy."))
+    return (Emit(ProxyFence(Proxy.FABRIC, SEMANTICS[call.word("sem") or ""], Scope.SYS, across=across)),)
 
 
 def mbarrier_init(call: Call) -> tuple[Op, ...]:
@@ -117,6 +123,16 @@ ROWS = (
         ),
         since=Since(90, "8.6"),
         later={f"restrict={READS}": Since(90, "9.4")},
+    ),
+    _row(
+        tuple(f"fence.proxy.{across.value}" for across in Across),
+        (needed("alias", "alias"), _HALF, needed("scope", "sys")),
+        (),
+        fabric,
+        "one half of a proxy fence from the fabric proxy to the generic one (generic::fabric), from the generic proxy "
+        "to it, or between accesses of the fabric proxy, at .sys scope",
+        _PAGE,
+        since=Since(100, "9.3"),
     ),
     _row(
         ("fence.mbarrier_init",),

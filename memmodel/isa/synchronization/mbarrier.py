@@ -2,8 +2,8 @@
 
 In: a Call. Out: one OnObject step, or with .multicast one for each CTA of the mask. Settled here: default semantics and
 scope (.release or .acquire, .cta), what may be done to an object of another CTA, and which counts are possible. The
-time hint of try_wait has no effect; the report of a .layout::v1 object is always zero, as nothing that a test can do
-reports.
+time hint of try_wait has no effect; the report of a .layout::v1 object is zero where a test has no fabric operation,
+as nothing else reports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memmodel.isa.rows.row import Effect, OperandRange, Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
-from memmodel.litmus.constants import instructions
+from memmodel.litmus.constants import all_instructions, instructions
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf, Unmodelled
@@ -150,15 +150,22 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
     """The operand that says which phase is tested, and the steps."""
     operands = list(call.operands)
     result: list[Op] = []
+    fails, predicate = not call.module and _may_fail(call), None
     first = operands.pop(0)
     if isinstance(first, Pair):
         if call.word("phase_type") != "phase_type::primary":
             hint = f"write {call.head}.phase_type::primary, or the first register alone"
             call.fail("a report predicate needs .phase_type::primary", first, hint)
         reports = [first.second, operands.pop(0)] if _reports_value(operands) else [first.second]
-        registers = (call.destination(report, sink=True) for report in reports)
-        result += [Assign(report, Const(0)) for report in registers if report is not None]
+        registers = [call.destination(report, sink=True) for report in reports]
+        if fails and registers[1:] not in ([], [None]):
+            call.fail("what fabric operations put into a report value is not modelled", reports[1], "write _")
+        predicate = registers[0] if fails else None
+        result += [Assign(report, Const(0)) for report in registers if report not in (None, predicate)]
         first = first.first
+    if fails and call.word("phase_type") == "phase_type::conditional":
+        hint = "write .phase_type::primary, and look at the report predicate"
+        call.refuse("the conditional phase is not followed where fabric operations may fail", "phase_type", hint)
     most = 3 if call.head.endswith("try_wait") else 2
     if not 2 <= len(operands) <= most:
         what = "phaseParity" if call.word("parity") else "state"
@@ -178,9 +185,14 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
                 f"write {call.head}.parity for a phase parity",
             )
         state = call.value(phase)
-        step = OnObject(access, region, register=done, state=phase_of(call, state))
+        step = OnObject(access, region, register=done, state=phase_of(call, state), report=predicate)
         return phase, (*belongs(call, state, region.address), step, *result)
-    return phase, (OnObject(access, region, register=done, parity=call.integer(phase)), *result)
+    return phase, (OnObject(access, region, register=done, parity=call.integer(phase), report=predicate), *result)
+
+
+def _may_fail(call: Call) -> bool:
+    """True if the test has operations that report."""
+    return any(instruction.parts[0] == "fabric" for instruction in all_instructions(call.context.test))
 
 
 def _reports_value(operands: list[Operand]) -> bool:

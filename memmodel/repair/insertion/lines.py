@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from memmodel.base.labels import TCGEN, Access, Action, Family, Fence, Mark, Marker, ProxyFence
+from memmodel.base.labels import FABRIC, TCGEN, Access, Across, Action, Family, Fence, Mark, Marker, ProxyFence
 from memmodel.lint.advice import part_label
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
@@ -63,7 +63,9 @@ class Lines:
         self.clusters = "cluster" in self.widths
         self.proxies = _proxies(lowered)
         self.spaces = {variable.space for variable in test.variables}
-        self.alias = any(variable.alias_of is not None for variable in test.variables)
+        self.alias = any(
+            variable.alias_of is not None and variable.proxy is not Proxy.FABRIC for variable in test.variables
+        )
         self.maps = [variable for variable in test.variables if variable.maps and variable.space is Space.GLOBAL]
         self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
         self.text = test.source.text
@@ -83,6 +85,8 @@ class Lines:
             yield from self._tcgen05(past, ahead)
         if past:
             yield from _groups(past, ahead)
+            if _families(past) & FABRIC:
+                yield Addition("fabric.submit;", "fabric.submit", OTHER, 1)
             yield from self._commits(gap, past)
         if ahead:
             yield from self._object_waits(gap)
@@ -117,6 +121,8 @@ class Lines:
             for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
                 half = text.replace("fence.", "fence.proxy.async::generic.", 1)
                 yield Addition(f"{half};", half, half_of_proxy_fence(sem), 3)
+        if Proxy.FABRIC in self.proxies:
+            yield from _fabric(before, after)
         if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
             yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
 
@@ -191,6 +197,20 @@ def commit(op: Op, name: str) -> str | None:
     if not (isinstance(op, IssueAsync) and op.label.family in TRACKED):
         return None
     return f"tcgen05.commit.cta_group::{op.label.group or 1}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"
+
+
+def _fabric(before: Op, after: Op) -> Iterator[Addition]:
+    """The halves of fences of the fabric proxy, and both of them for what one thread does."""
+    beside = [op.label for op in (before, after) if isinstance(op, Emit) and isinstance(op.label, ProxyFence)]
+    for across in Across:
+        release, acquire = (f"fence.proxy.{across.value}.alias.{sem}.sys" for sem in ("release", "acquire"))
+        near = {fence.half for fence in beside if fence.across is across}
+        prices = PROXY_FENCE * SEM_FACTOR["release"], PROXY_FENCE * SEM_FACTOR["acquire"]
+        for half, text, price in ((Sem.RELEASE, release, prices[0]), (Sem.ACQUIRE, acquire, prices[1])):
+            if half not in near:
+                yield Addition(f"{text};", text, price, 3)
+        if not near:
+            yield Addition(f"{release};\n{acquire};", f"{release} and .acquire", sum(prices), 3)
 
 
 def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:

@@ -53,19 +53,25 @@ TO_CLUSTER = LOAD.replace("shared::cta", "shared::cluster")
 BOX = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes"
 REMOTE = "shared::cluster.mbarrier::complete_tx::bytes"
 REPLACE = "tensormap.replace.tile"
+REPORTED = "shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 
 EXCHANGE = "what lanes of one warp tell one another is beyond a litmus test"
 TENSOR = "tensor memory has columns and no lanes in a litmus test, where it is a variable"
 MATRIX = "a matrix is the bytes behind an address in a litmus test"
 LOOKS_AHEAD = "in a kernel a test that no loop repeats looks ahead, and orders nothing"
 POINTS_TO = "what a multimem address points to is declared in a litmus test, and said by the launch of a kernel"
+BOUND = "which memory a logical endpoint is bound to is declared in a litmus test, and no launch of a kernel says it"
 STOPS = "an execution that stops is beyond a litmus test"
 
 NOT_COMPARED = {
     "activemask": EXCHANGE,
     "brkpt": STOPS,
+    "createpolicy.range.fabric": BOUND,
     "discard": "what memory holds afterwards is beyond a litmus test",
     "elect.sync": EXCHANGE,
+    "fabric.try_get": BOUND,
+    "fabric.try_put": BOUND,
+    "fabric.try_red": BOUND,
     "match.all.sync": EXCHANGE,
     "match.any.sync": EXCHANGE,
     "mbarrier.test_wait": LOOKS_AHEAD,
@@ -147,6 +153,9 @@ fence.proxy.tensormap::generic.release.gpu;
 fence.proxy.tensormap::generic.acquire.gpu [made], 128;
 fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;
 fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+fence.proxy.generic::fabric.alias.release.sys;
+fence.proxy.fabric::generic.alias.acquire.sys;
+fence.proxy.fabric::fabric.alias.acquire.sys;
 fence.mbarrier_init.release.cluster;
 bar.sync 1, 32;
 bar.sync 1;
@@ -218,6 +227,12 @@ cp.async.commit_group;
 cp.async.bulk.commit_group;
 cp.async.wait_group 1;
 cp.async.bulk.wait_group.read 0;
+fabric.try_get.async.{REPORTED}.relaxed.sys.b128 [tile], [%r1, %rd2], 16, [bar];
+fabric.try_put.async.{REPORTED.replace("bytes", "16B")}.relaxed.sys.b128 [%r1, %rd2], [tile], 16, [bar];
+fabric.try_red.async.{REPORTED.replace("bytes", "16B")}.relaxed.sys.add.u32 [%r1, %rd2], [tile], 16, [bar];
+fabric.submit;
+fabric.submit.op_restrict::fetching;
+fabric.wait.sync_restrict::reads;
 cp.async.wait_all;
 st.async.{REMOTE}.u32 [%a24], %v, [%a25];
 st.async.weak.{REMOTE}.v2.b32 [%a24+8], %v, [%a25];
@@ -284,6 +299,7 @@ applypriority.async.bulk.global.bulk_group.L2::evict_normal [src], 64;
 discard.global.L2 [made], 128;
 createpolicy.range.global.L2::evict_last.L2::evict_first.b64 %rd0, [src], 128, %r2;
 createpolicy.fractional.L2::evict_first.b64 %rd0, 1.0;
+createpolicy.range.fabric.L2::evict_last.b64 %rd0, [%r1, %rd2], 128, %r2;
 createpolicy.cvt.L2.b64 %rd0, %rd1;
 add.u32 %t0, %t1, %t2;
 add.sat.s32 %t0, %t1, %t1;
