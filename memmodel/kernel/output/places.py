@@ -16,8 +16,10 @@ LIBRARY = re.compile(
 )
 """Files that come with the compiler or with a library of templates."""
 
-PTX_LINES = re.compile(r"(?<!PTX )\blines? (\d+(?:(?:, | and |, and )\d+)*)\b(?! of the PTX)")
-"""Lines of the PTX in a sentence, as every reason names them."""
+PTX_LINES = re.compile(
+    r"(?<!PTX )\b(?:lines (\d+\b(?:(?:, | and |, and )\d+\b(?! (?:alike|more)\b))+)|line (\d+)\b)(?! of the PTX)"
+)
+"""Lines of the PTX in a sentence, as every reason names them. Behind them may stand how many more there are."""
 
 INLINE_NAMESPACE = re.compile(r"\b(__\w+::)+")
 WORDS = {

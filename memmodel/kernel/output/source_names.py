@@ -38,7 +38,7 @@ class SourceNames:
         return word + ", ".join(shown[:few]) + (", …" if len(shown) > few else "")
 
     def _placed(self, lines: re.Match[str]) -> str:
-        numbers = [int(number) for number in re.findall(r"\d+", lines[1])]
+        numbers = [int(number) for number in re.findall(r"\d+", lines[0])]
         if not any(number in self._sources for number in numbers):
             return lines[0]
         *first, last = dict.fromkeys(self._place(number) for number in numbers)

@@ -90,6 +90,9 @@ def test_lines_of_a_sentence_become_places() -> None:
         ("the loop from line 7 to line 8 depends on k_param_1", "the loop from k.cu:3:5 to k.cu:4:1 depends on n"),
         ("lines 7 and 5", "k.cu:3:5 and line 5 of the PTX"),
         ("k_param_10, line 5", "k_param_10, line 5"),
+        ("it depends on line 7, and 1 more like it", "it depends on k.cu:3:5, and 1 more like it"),
+        ("data-race of lines 7 and 9 and 12 alike", "data-race of k.cu:3:5 and k.cu:4:1 and 12 alike"),
+        ("data-race of line 9 and 2 alike", "data-race of k.cu:4:1 and 2 alike"),
         ("in line 7 of the PTX, in PTX lines 7, 8", "in line 7 of the PTX, in PTX lines 7, 8"),
     ):
         assert names.sentence(sentence) == said
