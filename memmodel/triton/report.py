@@ -31,7 +31,8 @@ def explain_triton(verdict: KernelVerdict) -> str:
 def _finding(group: FindingGroup, names: SourceNames) -> list[str]:
     finding = group.first
     more = f" ({group.count} alike)" if group.count > 1 else ""
-    text = [f"{finding.rule}{f': {finding.message}' if finding.message else ''}, {finding.where}{more}".rstrip(", ")]
+    head = f"{finding.rule}: {names.sentence(finding.message)}" if finding.message else finding.rule
+    text = [f"{head}, {finding.where}{more}".rstrip(", ")]
     shown = ""
     for side in finding.sides:
         place = _own(side.instruction.location)

@@ -17,10 +17,13 @@ from memmodel.cli.terminal import ticker
 if TYPE_CHECKING:
     from memmodel.cli.kernels.request import KernelRequest
     from memmodel.kernel.mutate.table import MutationTable
+    from memmodel.kernel.output.source_names import SourceNames
 
 
 def judge_mutants(asked: KernelRequest) -> Exit:
     """Judge all mutants, and say what was asked. Exit code: that of the verdict on the kernel itself."""
+    from memmodel.kernel.output.source_names import source_names
+
     quiet = "-" in (asked.json_out, asked.page)
     table = _table(asked, quiet=quiet)
     if asked.synchronization_report:
@@ -28,7 +31,7 @@ def judge_mutants(asked: KernelRequest) -> Exit:
     else:
         data = record(table)
         if not quiet:
-            show_table(data)
+            show_table(data, source_names(table.base))
     if asked.json_out:
         write_json(asked.json_out, data)
     return _code(table)
@@ -77,10 +80,10 @@ def _code(table: MutationTable) -> Exit:
     return codes.get(table.base.word, Exit.UNDECIDED)
 
 
-def show_table(record: dict[str, Any]) -> None:
-    """The table as text."""
-    keys = ("line", "instruction", "change", "outcome", "how")
-    rows = [tuple(str(mutant[key]) for key in keys) for mutant in record["mutants"]]
+def show_table(record: dict[str, Any], names: SourceNames) -> None:
+    """The table as text. `names`: those of the source."""
+    keys = ("place", "instruction", "change", "outcome", "how")
+    rows = [tuple(names.sentence(str(mutant[key])) for key in keys) for mutant in record["mutants"]]
     for line in lines(TextTable("", keys, rows)):
         say(line)
     counts = ", ".join(f"{number} {word}" for word, number in record["counts"].items() if number)
@@ -91,6 +94,7 @@ def show_table(record: dict[str, Any]) -> None:
 def record(table: MutationTable) -> dict[str, Any]:
     """The table as JSON values."""
     from memmodel.kernel.mutate.table import Noticed
+    from memmodel.kernel.synchronization.report import place
 
     return {
         "entry": table.base.entry,
@@ -101,6 +105,7 @@ def record(table: MutationTable) -> dict[str, Any]:
         "mutants": [
             {
                 "line": mutant.mutation.instruction.line,
+                "place": place(mutant.mutation.instruction),
                 "instruction": mutant.mutation.instruction.opcode,
                 "change": mutant.mutation.what,
                 "outcome": mutant.noticed.value,

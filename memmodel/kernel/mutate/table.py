@@ -266,9 +266,14 @@ def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]
         left = [reason for reason in verdict.open if reason not in base.open] or verdict.open
         return (Noticed.UNDECIDED, left[0]) if left else (Noticed.UNNOTICED, "")
     rules = {rule for rule, _ in new}
-    text = "; ".join(f"{rule} at {' and '.join(str(n) for n in lines)}" if lines else rule for rule, lines in new[:3])
+    text = "; ".join(f"{rule}{_of_lines(lines)}" for rule, lines in new[:3])
     more = f"; {len(new) - 3} more" if len(new) > 3 else ""
     if rules & {"hang", "barrier-divergence"}:
         return Noticed.HANG, text + more
     races = [rule for rule in rules if not rule.startswith("undefined")]
     return (Noticed.FINDING if races else Noticed.UNDEFINED), text + more
+
+
+def _of_lines(lines: tuple[int, ...]) -> str:
+    """Lines in a sentence, which reports say in the lines of the source."""
+    return f" of line{'s' * (len(lines) > 1)} {' and '.join(map(str, lines))}" if lines else ""

@@ -37,7 +37,7 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     shown = [finding for finding in verdict.findings if not finding.ignored]
     grouped = sorted(groups(shown), key=lambda group: group.first.harmless)
     for group in grouped[:SHOWN]:
-        text += finding_lines(group)
+        text += finding_lines(group, names)
     if len(grouped) > SHOWN:
         text.append(f"and {len(grouped) - SHOWN} more findings")
     for group in groups(finding for finding in verdict.findings if finding.ignored):
@@ -224,10 +224,10 @@ def finding_name(group: FindingGroup) -> str:
     return f"{finding.rule} of line{'s' * (len(lines) > 1)} {' and '.join(lines)}{more}" if lines else finding.rule
 
 
-def finding_lines(group: FindingGroup) -> list[str]:
-    """Findings that are alike: what is wrong, where, and what is missing."""
+def finding_lines(group: FindingGroup, names: SourceNames = SourceNames()) -> list[str]:
+    """Findings that are alike: what is wrong, where, and what is missing. `names`: those of the source."""
     finding = group.first
-    head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
+    head = f"{finding.rule}: {names.sentence(finding.message)}" if finding.message else finding.rule
     more = f" ({group.count} alike)" if group.count > 1 else ""
     text = [head + (f", {finding.where}" if finding.where else "") + more]
     if finding.harmless:

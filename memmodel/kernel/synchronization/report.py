@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from memmodel.base.labels import Access, Side
@@ -19,6 +19,7 @@ from memmodel.kernel.mutate.table import MutantResult, MutationTable, Noticed
 from memmodel.kernel.mutate.together import MinimumSet
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.places import cuda_word, on_disk, places
+from memmodel.kernel.output.source_names import source_names
 from memmodel.ptx.module.syntax import PtxInstruction
 
 
@@ -120,7 +121,8 @@ class SynchronizationReport:
 def synchronization_report(table: MutationTable) -> SynchronizationReport:
     """What the verdicts on the mutants of a kernel say of each of its instructions."""
     by_number: dict[int, list[MutantResult]] = {}
-    for result in table.results:
+    names = source_names(table.base)
+    for result in (replace(result, how=names.sentence(result.how)) for result in table.results):
         by_number.setdefault(result.mutation.instruction.number, []).append(result)
     crossing = _Crossing(table.order) if table.order is not None else None
     return SynchronizationReport(

@@ -71,11 +71,12 @@ def test_what_is_missing_names_lines_of_the_source() -> None:
 def test_every_sentence_names_the_source() -> None:
     """Findings, reasons, readings, repairs, what was not covered: nobody sees the PTX of what came through a pipe."""
     ptx = EXAMPLES.parent / "gallery" / "waits-for-the-wrong-phase.ptx"
-    for options in (["--readings"], ["--fix"], ["--any-trips", "--any-grid"]):
+    for options in (["--readings"], ["--fix"], ["--any-trips", "--any-grid"], ["--mutate"], ["--annotate"]):
         result = CliRunner().invoke(app, ["kernel", "-", *options], input=ptx.read_text())
         said = re.sub(r"in (PTX )?lines? [\d, ]+( of the PTX)?", "", result.output.partition("---")[0])
         assert not re.findall(r".*\blines? \d.*", said)
         assert "(not waits-for-the-wrong-phase.cu:25:5)" in said, said
+        assert "hang of" not in said or "hang of steps.cuh:16:5" in said, said
 
 
 def test_lines_of_a_sentence_become_places() -> None:

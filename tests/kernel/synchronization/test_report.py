@@ -54,7 +54,7 @@ def test_what_is_handed_over_and_what_breaks_without_it() -> None:
     assert barrier.need is Necessity.NEEDED
     assert re.fullmatch(r"hands shared memory.* from st\.shared\.u32 \(line \d+\) to ld\.shared\.u32 \(line \d+\)",
                         barrier.phrase)  # fmt: skip
-    assert barrier.without.startswith("without it: data-race at ")
+    assert barrier.without.startswith("without it: data-race of lines ")
 
 
 def test_what_is_given_back() -> None:
