@@ -72,6 +72,12 @@ class ObjectWalk:
         """True if update `number` of the order changed anything."""
         return self.order[number].record.action is Action.INIT or self.counts[number].live
 
+    def failures(self, view: View) -> int:
+        """How many of the phases that a test sees over have an operation that failed."""
+        life, over = view
+        before = zip(self.order, self.counts, strict=False)
+        return len({now.over for use, now in before if use.record.failed and now.life == life and now.over < over})
+
     def numbered(self, view: View) -> int:
         """What a test sees, as states count it."""
         life, over = view
@@ -174,6 +180,7 @@ class MbarrierUses:
 
     def _answers(self, walk: ObjectWalk, test: ObjectUse, view: View) -> bool:
         over = view[1] if test.record.state is None else walk.numbered(view)
+        over -= walk.failures(view) if test.record.conditional else 0
         return test.record.answer(over) == test.record.result
 
     def _views(self, walk: ObjectWalk, test: ObjectUse) -> list[View]:
@@ -194,9 +201,12 @@ class MbarrierUses:
             low = max(low, len(walk.order))
         return list(dict.fromkeys((counts.life, counts.over) for counts in walk.counts[low : high + 1]))
 
-    def missing(self, walk: ObjectWalk) -> str:
-        """What the phase that the object ends in still needs."""
+    def missing(self, walk: ObjectWalk, test: ObjectRecord | None = None) -> str:
+        """What the phase that the object ends in still needs, for a test that never succeeds."""
         last = walk.counts[-1]
+        failures = walk.failures((last.life, last.over)) if test is not None and test.conditional else 0
+        if failures:
+            return f"conditional phase {last.over - failures}: an operation failed, so that it does not end"
         if self._never:
             return "is never initialised"
         if not last.live:
@@ -277,17 +287,19 @@ def _relate(observed: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -
     lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
     if test.record.state is not None and walk.numbered(view) - test.record.state > 1:
         observed.stale |= 1 << test.event
+    # The conditional phase lags behind once an operation has failed: such a test tells nothing of what is over.
+    sees = test.record.result and not (test.record.conditional and walk.failures(view))
     for number, use in enumerate(walk.order):
         if not walk.counted(number) or use.record.action is Action.INVAL:
             continue
         before, after = walk.counts[number], walk.counts[number + 1]
         init = use.record.action is Action.INIT
         mine = after.life == life
-        if test.record.result and mine and (over > 0 if init else before.over < over):
+        if sees and mine and (over > 0 if init else before.over < over):
             observed.mbarobs.append((use.event, test.event))
-        if test.record.result and mine and not init and before.over == over - 1:
+        if sees and mine and not init and before.over == over - 1:
             observed.mbarended.append((use.event, test.event))
-        if test.record.result and mine and not init and before.over == over:
+        if sees and mine and not init and before.over == over:
             observed.mbarnext.append((test.event, use.event))
         if (mine and not init and after.over > over) or lives.index(after.life) > lives.index(life):
             observed.mbarfr.append((test.event, use.event))

@@ -102,6 +102,7 @@ class ObjectRecord(Record):
 
     `pending`: the count that an arrive puts into a register. `completes`: the records that a signal completes.
     `report`: the report predicate that a test put into a register. `failed`: a signal reports a failure.
+    `conditional`: a test of the conditional phase.
     """
 
     object: Cell
@@ -118,6 +119,7 @@ class ObjectRecord(Record):
     completes: frozenset[int] = frozenset()
     report: int | None = None
     failed: bool = False
+    conditional: bool = False
 
     @property
     def updates(self) -> bool:

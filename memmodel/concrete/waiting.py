@@ -125,6 +125,7 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
         parity=parity,
         state=token,
         no_complete=op.no_complete,
+        conditional=op.conditional,
     )
     results: tuple[int | None, ...] = (None,)
     if op.register is not None:

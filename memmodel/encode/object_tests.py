@@ -43,7 +43,12 @@ class ObjectTest:
         self.least = {life: at_least(self.logic, inside) for life, inside in cases.items()}
         """Of each life, if the test sees that: k phases are over or more."""
         self._follows_program_order(earlier)
+        self.lags = {view: FALSE for view in self.seen}
+        """By what the test sees: if the conditional phase is asked for, an operation of a phase that is over failed."""
         self.done, self.stale = self._answers()
+        self.sees = self.logic.both(
+            self.done, -self.logic.disj(self.logic.both(self.seen[view], lags) for view, lags in self.lags.items())
+        )
         count = len(order.updates)
         self.observes, self.followed, self.before, self.ended = ([FALSE] * count for _ in range(4))
         for i in range(count):
@@ -105,7 +110,7 @@ class ObjectTest:
         for (life, k), formula in self.seen.items():
             if test.parity is not None:
                 odd = test.parity.cases().is_odd(logic)
-                true.append(logic.both(formula, -odd if k % 2 else odd))
+                true.append(logic.both(formula, logic.choose(self._is_odd(life, k), -odd, odd)))
             elif test.state is not None:
                 state = test.state.cases()
                 for number, before in self.order.number(life).items():
@@ -117,6 +122,23 @@ class ObjectTest:
             logic.require(-test.runs, -done, test.result[1])
             logic.require(-test.runs, done, test.result[0])
         return done, logic.both(test.runs, logic.disj(stale))
+
+    def _is_odd(self, life: int, over: int) -> int:
+        """The number of phases that count for the test is odd, where so many are over: of conditional ones, those in
+        which nothing failed."""
+        logic, odd = self.logic, TRUE if over % 2 else FALSE
+        if not self.event.conditional:
+            return odd
+        for phase in range(over):
+            failed = [
+                logic.conj((update.runs, update.failed, self.phases.inside(i, (life, phase))))
+                for i, update in enumerate(self.order.updates)
+                if i in self.phases.phase and update.failed != FALSE
+            ]
+            fails = logic.disj(failed)
+            self.lags[life, over] = logic.either(self.lags[life, over], fails)
+            odd = logic.choose(fails, -odd, odd)
+        return odd
 
     # ---- the test among the updates ----------------------------------------------------------------------------------
 
@@ -151,16 +173,16 @@ class ObjectTest:
                 beyond = logic.disj(logic.both(f, -_at(seen, k)) for k, f in phase.items() if k)
                 ends = [logic.both(formula, self.phases.ends[i]) for formula in current]
                 later.append(logic.both(both, logic.disj((beyond, *ends))))
-        self.observes[i] = logic.both(self.done, logic.disj(observed))
-        self.followed[i] = logic.both(self.done, logic.disj(following))
-        self.ended[i] = logic.both(self.done, logic.disj(last))
+        self.observes[i] = logic.both(self.sees, logic.disj(observed))
+        self.followed[i] = logic.both(self.sees, logic.disj(following))
+        self.ended[i] = logic.both(self.sees, logic.disj(last))
         self._comes_after(i, logic.disj(later))
 
     def _place_of_init(self, i: int) -> None:
         """Relate the test to an init: it is in the life that this begins, or in another."""
         logic, update = self.logic, self.order.updates[i]
         observed = [sees for (life, k), sees in self.seen.items() if life == i and k > 0]
-        self.observes[i] = logic.conj((self.done, update.runs, logic.disj(observed)))
+        self.observes[i] = logic.conj((self.sees, update.runs, logic.disj(observed)))
         lives = {life: logic.disj(f for (other, _), f in self.seen.items() if other == life) for life in self.life}
         later = logic.disj(logic.both(sees, self._begins_later(life, i)) for life, sees in lives.items() if life != i)
         self._comes_after(i, logic.both(update.runs, later))

@@ -102,7 +102,7 @@ class ObjectEvent(Event):
 
     `result`: for a test, 0 and 1 -> formula; for an arrive that returns a state, state -> formula. `pending`: arrivals
     that were pending just before an arrive -> formula, if the thread asks; `report`: the report predicate of a test.
-    `failed`: a signal reports a failure.
+    `failed`: a signal reports a failure. `conditional`: a test of the conditional phase.
     """
 
     action: Action
@@ -118,6 +118,7 @@ class ObjectEvent(Event):
     tracks: Track | None = None
     report: dict[int, int] | None = None
     failed: int = FALSE
+    conditional: bool = False
 
     @property
     def object(self) -> Cell:

@@ -156,6 +156,7 @@ def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
                 pending=pending,
                 no_complete=op.no_complete,
                 report=report,
+                conditional=op.conditional,
             )
             build.add(event)
     for register, options in answers.items():

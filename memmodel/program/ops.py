@@ -166,6 +166,7 @@ class OnObject:
     puts the arrivals that were pending just before it into that register (only if the thread asks for them).
     `no_complete`: the thread promises that the phase does not end by this arrive.
     `report`: a TEST that returns true puts the report predicate of the phase that it saw end into that register.
+    `conditional`: a TEST asks for the conditional phase, past which operations that failed do not go.
     `when`: only if that is non-zero (a CTA of a multicast). `beside`: program order does not relate it with the step
     before, which is another part of the instruction.
     """
@@ -183,6 +184,7 @@ class OnObject:
     when: Expr | None = None
     beside: bool = False
     report: str | None = None
+    conditional: bool = False
 
 
 # ---- asynchronous parts ------------------------------------------------------------------------------------------

@@ -178,10 +178,6 @@ fabric.try_put of a size that the run decides is not modelled
 'le' is a logical endpoint, which has no address
     |                    ^^^^
   hint: write [le, 0] in a fabric operation""",
-    f"{PUT} [le, 0], [tile], 16, [reporter]; mbarrier.try_wait.parity.phase_type::conditional.b64 %p, [reporter], 0;": """
-the conditional phase is not followed where fabric operations may fail
-    |                                                                               ^^^^^^^^^^^^^^^^^^^^^^^
-  hint: write .phase_type::primary, and look at the report predicate""",
     f"{PUT} [le, 0], [tile], 16, [reporter]; mbarrier.try_wait.parity.phase_type::primary.b64 %p|%q, %r0, [reporter], 0;": """
 what fabric operations put into a report value is not modelled
     |                                                                               ^^^

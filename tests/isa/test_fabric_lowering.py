@@ -74,3 +74,6 @@ def test_a_report_is_decided_where_a_test_has_fabric_operations() -> None:
     seen = "Mbarrier(test acquire cta) Object(&reporter shared_cta) register=p parity=0"
     assert shown(ops(blocks(test))) == [f"OnObject({seen})", "Assign(q 0)"]
     assert shown(ops(blocks(f"{put}\n  {test}")))[-1] == f"OnObject({seen} report=q)"
+    conditional = test.replace("primary", "conditional").replace("|%q", "")
+    assert shown(ops(blocks(conditional))) == [f"OnObject({seen})"]
+    assert shown(ops(blocks(f"{put}\n  {conditional}")))[-1] == f"OnObject({seen} conditional)"

@@ -163,9 +163,6 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
         predicate = registers[0] if fails else None
         result += [Assign(report, Const(0)) for report in registers if report not in (None, predicate)]
         first = first.first
-    if fails and call.word("phase_type") == "phase_type::conditional":
-        hint = "write .phase_type::primary, and look at the report predicate"
-        call.refuse("the conditional phase is not followed where fabric operations may fail", "phase_type", hint)
     most = 3 if call.head.endswith("try_wait") else 2
     if not 2 <= len(operands) <= most:
         what = "phaseParity" if call.word("parity") else "state"
@@ -187,7 +184,10 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
         state = call.value(phase)
         step = OnObject(access, region, register=done, state=phase_of(call, state), report=predicate)
         return phase, (*belongs(call, state, region.address), step, *result)
-    return phase, (OnObject(access, region, register=done, parity=call.integer(phase), report=predicate), *result)
+    conditional = fails and call.word("phase_type") == "phase_type::conditional"
+    parity = call.integer(phase)
+    step = OnObject(access, region, register=done, parity=parity, report=predicate, conditional=conditional)
+    return phase, (step, *result)
 
 
 def _may_fail(call: Call) -> bool:
