@@ -354,8 +354,10 @@ class VerdictItem(pytest.Item):
         report = run.verdicts.report(self.posed, self.model, run.options(self.engine), expected=self.word)
         if not report.ok:
             standing = self.standing_for if self.standing_for != report.model else ""
-            again = f"memmodel diff {self.standing_for} {self.model} {report.path}\n" if standing else ""
-            raise Unexpected(f"{failure(report, standing)}\n\n{again}memmodel check {report.path} --model {self.model}")
+            difference = f"memmodel diff {self.standing_for} {self.model} {report.path}\n" if standing else ""
+            raise Unexpected(
+                f"{failure(report, standing)}\n\n{difference}memmodel check {report.path} --model {self.model}"
+            )
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the item is: the file, the line of what it expects, its title."""

@@ -48,12 +48,12 @@ def composed(name: str) -> Source | None:
 
 def readings_of(model: Model) -> list[tuple[Decision, DecisionSide]]:
     """The decisions that a model answers otherwise than the default, and how it does."""
-    said = frozenset[str]().union(*map(_comments, model.sources))
+    comments = frozenset[str]().union(*map(_comments, model.sources))
     return [
         (decision, side)
         for decision in decisions()
         for side in decision.readings
-        if f"{decision.number} {side.name}. {side.answer}" in said
+        if f"{decision.number} {side.name}. {side.answer}" in comments
     ]
 
 

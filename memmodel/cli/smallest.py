@@ -45,50 +45,50 @@ def smallest_differences(
     sides = sides_of(first, second, outcomes=outcomes)
     where = workers(jobs or cores(), None, parse_budget(None, None, memory).memory)
     report = (lambda stage: say(f"{stage} …", sys.stderr)) if sys.stderr.isatty() else (lambda stage: None)
-    found = edited(sides, where, seconds or SECONDS, report)
+    differences = edited(sides, where, seconds or SECONDS, report)
     if into is not None:
         os.makedirs(into, exist_ok=True)
-        for number, record in enumerate(found.results, 1):
+        for number, record in enumerate(differences.results, 1):
             write_text(os.path.join(into, f"{number:03}.litmus"), record["text"])
     if form == "json":
-        write_json(STANDARD_OUTPUT, _record(found, sides.names))
+        write_json(STANDARD_OUTPUT, _record(differences, sides.names))
     else:
-        _say(found, sides.names, show, fenced=form == "markdown")
-    if found.signal is not None:
-        raise found.signal
-    if found.results or found.differ:
+        _say(differences, sides.names, show, fenced=form == "markdown")
+    if differences.signal is not None:
+        raise differences.signal
+    if differences.results or differences.differ:
         return Exit.DIFFERS
-    return Exit.UNDECIDED if found.left else Exit.AS_EXPECTED
+    return Exit.UNDECIDED if differences.left else Exit.AS_EXPECTED
 
 
-def _say(found: WhatDiffers, names: tuple[str, str], show: int, *, fenced: bool) -> None:
-    for record in found.results[:show]:
+def _say(differences: WhatDiffers, names: tuple[str, str], show: int, *, fenced: bool) -> None:
+    for record in differences.results[:show]:
         finding = "" if record["finding"] is None else f"{record['finding']}, "
         number = "1 instruction" if record["size"] == 1 else f"{record['size']} instructions"
         verbs = ("allows", "forbids") if record["finding"] is None else ("reports", "does not")
         say(f"{record['allows']} {verbs[0]}, {record['forbids']} {verbs[1]}, {finding}{number}:")
         say(f"```\n{record['text']}```\n" if fenced else record["text"])
-    if found.differ:
-        count = len(found.differ)
+    if differences.differ:
+        count = len(differences.differ)
         more = f" and {count - _LISTED} more" if count > _LISTED else ""
         tests = "1 shipped test" if count == 1 else f"{count} shipped tests"
-        say(f"they differ on {tests}: {', '.join(found.differ[:_LISTED])}{more}")
-    if found.identical:
+        say(f"they differ on {tests}: {', '.join(differences.differ[:_LISTED])}{more}")
+    if differences.identical:
         say(f"no difference between {names[0]} and {names[1]}, in any program: {PROVED}")
         return
-    differ = found.results or found.differ
+    differ = differences.results or differences.differ
     verdict = f"{names[0]} and {names[1]} differ" if differ else f"no difference between {names[0]} and {names[1]}"
-    left = f"; not tried: {'; '.join(found.left)}" if found.left else ""
-    say(f"{verdict}; tried: {found.reach()}{left}")
+    left = f"; not tried: {'; '.join(differences.left)}" if differences.left else ""
+    say(f"{verdict}; tried: {differences.reach()}{left}")
 
 
-def _record(found: WhatDiffers, names: tuple[str, str]) -> dict[str, object]:
+def _record(differences: WhatDiffers, names: tuple[str, str]) -> dict[str, object]:
     return {
         "first": names[0],
         "second": names[1],
-        "results": found.results,
-        "shipped_tests": found.differ,
-        "tried": PROVED if found.identical else found.reach(),
-        "complete": not found.left,
-        "not_tried": found.left,
+        "results": differences.results,
+        "shipped_tests": differences.differ,
+        "tried": PROVED if differences.identical else differences.reach(),
+        "complete": not differences.left,
+        "not_tried": differences.left,
     }

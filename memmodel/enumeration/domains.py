@@ -216,11 +216,11 @@ class Heard:
         )
 
     def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
-        said = self._reads.get(footprint)
-        if said is None:
+        values = self._reads.get(footprint)
+        if values is None:
             assert self._domains is not None
-            said = self._reads[footprint] = self._domains.read(footprint)
-        return said
+            values = self._reads[footprint] = self._domains.read(footprint)
+        return values
 
     def test(self, name: RecordName, object: Cell) -> Sequence[int]:
         return (0, 1)
@@ -233,9 +233,9 @@ class Heard:
 
     def _count(self, pending: bool, object: Cell) -> Sequence[int]:
         assert self._domains is not None
-        said = self._domains.pending(object) if pending else self._domains.phases(object)
-        self._counts[pending, object] = said
-        return said
+        values = self._domains.pending(object) if pending else self._domains.phases(object)
+        self._counts[pending, object] = values
+        return values
 
     def reduction(self, name: RecordName, op: str) -> Sequence[int]:
         assert self._domains is not None

@@ -153,8 +153,8 @@ def _inc(logic: Logic, a: list[int], b: list[int], signed: bool) -> list[int]:
 
 
 def _dec(logic: Logic, a: list[int], b: list[int], signed: bool) -> list[int]:
-    again = logic.either(-logic.disj(a), _less(logic, b, a, signed))
-    return [logic.choose(again, x, y) for x, y in zip(b, _add(logic, a, [TRUE] * len(a), FALSE), strict=True)]
+    wraps = logic.either(-logic.disj(a), _less(logic, b, a, signed))
+    return [logic.choose(wraps, x, y) for x, y in zip(b, _add(logic, a, [TRUE] * len(a), FALSE), strict=True)]
 
 
 _COUNTERS: dict[str, Callable[[Logic, list[int], list[int], bool], list[int]]] = {

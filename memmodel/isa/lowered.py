@@ -151,8 +151,8 @@ class LoweredInstruction:
     @cached_property
     def aligned(self) -> bool:
         """True if all threads that execute it together have to come to the same instruction."""
-        said = None if self.row is None else self.row.aligned
-        return "aligned" in self.words if said is None else said
+        by_row = None if self.row is None else self.row.aligned
+        return "aligned" in self.words if by_row is None else by_row
 
     @cached_property
     def exchanges(self) -> bool:

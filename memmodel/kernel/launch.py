@@ -378,9 +378,9 @@ def extents(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def _contradicts(entry: PtxFunction, word: str, declared: tuple[int, ...], key: str, extents: tuple[int, ...]) -> None:
-    said, launched = ", ".join(map(str, declared)), list(extents)
+    directive, launched = ", ".join(map(str, declared)), list(extents)
     raise InputError(
-        f"{entry.name} declares .{word} {said}, and the {key} of the launch is {launched}",
+        f"{entry.name} declares .{word} {directive}, and the {key} of the launch is {launched}",
         entry.span,
         f"launch it with a {key} that the directive allows, or change the directive",
     )

@@ -62,6 +62,6 @@ class Strength:
     @property
     def share(self) -> float:
         """The share of edits that tests tell apart, among those that are not equivalent and were decided."""
-        seen = self.count(Fate.FAILS, Fate.DIFFERS)
-        judged = seen + self.count(Fate.FOUND, Fate.SURVIVES)
-        return seen / judged if judged else 1.0
+        noticed = self.count(Fate.FAILS, Fate.DIFFERS)
+        judged = noticed + self.count(Fate.FOUND, Fate.SURVIVES)
+        return noticed / judged if judged else 1.0

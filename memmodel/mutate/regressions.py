@@ -229,9 +229,9 @@ def _written(
     expected = " ".join(f"{name}:{word.value}" for name, word in zip(names, words, strict=True) if " " not in name)
     text = ""
     for _ in range(3):
-        said = ["// " + line for name, report in zip(names, reports, strict=True) for line in _reason(name, report)]
+        reasons = ["// " + line for name, report in zip(names, reports, strict=True) for line in _reason(name, report)]
         quoted = sentence.replace('"', "'")
-        head = [f'"{quoted}"', *said, *([f"Expect={expected}"] if expected else [])]
+        head = [f'"{quoted}"', *reasons, *([f"Expect={expected}"] if expected else [])]
         before, text = text, "\n".join([*head, body])
         if text == before:
             break

@@ -303,7 +303,7 @@ class _EditJournal:
 
 def _findings(values: dict[str, list[list[object]]]) -> FileFindings:
     """What a line of the file has."""
-    found = FileFindings(**values)  # type: ignore[arg-type]
-    found.fails = [tuple(told) for told in values["fails"]]  # type: ignore[misc]
-    found.differs = [tuple(told) for told in values["differs"]]  # type: ignore[misc]
-    return found
+    findings = FileFindings(**values)  # type: ignore[arg-type]
+    findings.fails = [tuple(told) for told in values["fails"]]  # type: ignore[misc]
+    findings.differs = [tuple(told) for told in values["differs"]]  # type: ignore[misc]
+    return findings

@@ -37,8 +37,8 @@ def lines(strength: Strength, *, everything: bool = False, style: Style = plain)
 
 def summary(strength: Strength) -> str:
     """`ptx-9.4: 1,700 of 1,750 edits told apart (97 %) by 1,207 tests; 12 equivalent, 50 survive`."""
-    seen = strength.count(Fate.FAILS, Fate.DIFFERS)
-    judged = seen + strength.count(Fate.FOUND, Fate.SURVIVES)
+    noticed = strength.count(Fate.FAILS, Fate.DIFFERS)
+    judged = noticed + strength.count(Fate.FOUND, Fate.SURVIVES)
     parts = [
         f"{strength.count(fate):,} {words}"
         for fate, words in (
@@ -54,7 +54,7 @@ def summary(strength: Strength) -> str:
     tests = f"{strength.tests:,} test{'' if strength.tests == 1 else 's'}"
     more = f"; {', '.join(parts)}" if parts else ""
     why = f"; {strength.reason}, {len(strength.unjudged):,} tests not judged" if strength.reason else ""
-    return f"{strength.model}: {seen:,} of {judged:,} edits told apart{share} by {tests}{more}{why}"
+    return f"{strength.model}: {noticed:,} of {judged:,} edits told apart{share} by {tests}{more}{why}"
 
 
 def record(strength: Strength) -> StrengthRecord:
@@ -90,8 +90,8 @@ def _edit(result: EditResult) -> EditRecord:
 
 def _details(result: EditResult) -> str:
     notice = result.notice
-    told = f": {notice.test}, {notice.before} becomes {notice.after}" if notice else ""
-    return told + (f": {result.how}" if result.how else "")
+    words = f": {notice.test}, {notice.before} becomes {notice.after}" if notice else ""
+    return words + (f": {result.how}" if result.how else "")
 
 
 def _short(text: str) -> str:

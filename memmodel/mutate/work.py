@@ -86,8 +86,8 @@ class FileJudge:
     def _small(
         self, findings: FileFindings, steps: LoweredTest, number: int, alive: Sequence[int], differing: Sequence[int]
     ) -> None:
-        told = {edit for edit, *_ in findings.fails}
-        members = [(edit, self.family.members[edit]) for edit in alive if edit not in told]
+        failed = {edit for edit, *_ in findings.fails}
+        members = [(edit, self.family.members[edit]) for edit in alive if edit not in failed]
         for grounded in (self.family.grounded, not self.family.grounded):
             mine = [(edit, member) for edit, member in members if member.grounded is grounded]
             if not mine:
@@ -143,8 +143,8 @@ class FileJudge:
     def _large(
         self, findings: FileFindings, steps: LoweredTest, number: int, alive: Sequence[int], differing: Sequence[int]
     ) -> None:
-        told = {edit for edit, *_ in findings.fails}
-        members = [(edit, self.family.members[edit]) for edit in alive if edit not in told]
+        failed = {edit for edit, *_ in findings.fails}
+        members = [(edit, self.family.members[edit]) for edit in alive if edit not in failed]
         mine = [(edit, member) for edit, member in members if self._may_differ(member, steps)]
         if not mine:
             return

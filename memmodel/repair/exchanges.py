@@ -48,10 +48,10 @@ def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
     for edit in numbers:
         thread, index = edit.group[:2]
         if edit.group[2] == "number" and len(edit.group) == 4 and isinstance(thread, int) and isinstance(index, int):
-            said = (items[thread][index].mnemonic, text[edit.start : edit.end], edit.text)
-            groups.setdefault((thread, *said), []).append(edit)
+            change = (items[thread][index].mnemonic, text[edit.start : edit.end], edit.text)
+            groups.setdefault((thread, *change), []).append(edit)
             if bodies.count(bodies[thread]) > 1:
-                groups.setdefault((bodies[thread], *said), []).append(edit)
+                groups.setdefault((bodies[thread], *change), []).append(edit)
     merged: list[Edit] = []
     widest = sorted(groups.items(), key=lambda group: -len({edit.group[0] for edit in group[1]}))
     for (_, mnemonic, old, new), edits in widest:

@@ -106,10 +106,10 @@ def _spliced(test: LitmusTest, table: LitmusTest) -> str:
     """The text as it was written, with the rows of a table in place of its own."""
     text, printed = test.source.text, print_litmus(table)
     try:
-        again = _parsed(test, printed)
+        reparsed = _parsed(test, printed)
     except InputError:
         return printed
-    (start, end), (begin, stop) = _rows(test), _rows(again)
+    (start, end), (begin, stop) = _rows(test), _rows(reparsed)
     return text[:start] + printed[begin:stop] + text[end:]
 
 

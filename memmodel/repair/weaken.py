@@ -166,11 +166,11 @@ class _Judges:
     ) -> Against | None:
         names = self.names[model.name]
         wanted = tuple(name for name in names if (findings if name != OUTCOME else states is not None))
-        seen = engine.seek(steps, model, self.options, Sought(wanted, known=states)) if wanted else None
-        if seen is None:
+        shown = engine.seek(steps, model, self.options, Sought(wanted, known=states)) if wanted else None
+        if shown is None:
             return None
-        names.insert(0, names.pop(names.index(seen.name)))
-        return Against(model, None if seen.name == OUTCOME else seen.name, seen.witness, seen.finding)
+        names.insert(0, names.pop(names.index(shown.name)))
+        return Against(model, None if shown.name == OUTCOME else shown.name, shown.witness, shown.finding)
 
     def good(self, text: str) -> bool:
         """True if the text, judged in full, allows nothing more."""

@@ -36,8 +36,8 @@ class Verdict(Enum):
         """One model's verdict; a condition that nothing can observe is forbidden."""
         if answer.observation is Observation.UNDECIDED:
             return Verdict.UNDECIDED
-        seen = answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
-        return Verdict.ALLOWED if seen else Verdict.FORBIDDEN
+        shown = answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
+        return Verdict.ALLOWED if shown else Verdict.FORBIDDEN
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -24,10 +24,10 @@ _COLOURS = ("steelblue", "firebrick", "seagreen", "darkorange", "purple", "grey"
 
 
 def _report(name: str, model: str, text: str, check: str) -> Report:
-    it = load_property(name)
-    if it.kind == "inclusion":
+    prop = load_property(name)
+    if prop.kind == "inclusion":
         return api.check(text, model)
-    report = api.check(text, joined(it, model), engine="enumerate")
+    report = api.check(text, joined(prop, model), engine="enumerate")
     shown = tuple(finding for finding in report.answer.findings if finding.flag == check)
     answer = replace(report.answer, findings=shown, witness=shown[0].witness if shown else report.answer.witness)
     return replace(report, answer=answer)

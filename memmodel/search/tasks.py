@@ -112,10 +112,10 @@ def _check(name: str, model: str) -> PropertyCheck:
 
 def verified(name: str, model: str, size: int) -> tuple[bool, str]:
     """Returns whether a property holds of a model up to `size` instructions, with a counterexample if not."""
-    it = load_property(name)
-    progress = run(PropertyTask(name, model, it.vocabulary, min(size, it.size)), HereAndNow())
-    missing = checks_to_show(it, model) - {result["check"] for result in progress.results}
-    if it.kind == "possible":
-        return not missing, f"{it.name} of {model}: no example of {', '.join(sorted(missing))}"
+    prop = load_property(name)
+    progress = run(PropertyTask(name, model, prop.vocabulary, min(size, prop.size)), HereAndNow())
+    missing = checks_to_show(prop, model) - {result["check"] for result in progress.results}
+    if prop.kind == "possible":
+        return not missing, f"{prop.name} of {model}: no example of {', '.join(sorted(missing))}"
     text = "".join(f"{result['check']}\n{result['text']}" for result in progress.results[:1])
-    return not progress.results, f"{it.name} does not hold for {model}: {text}"
+    return not progress.results, f"{prop.name} does not hold for {model}: {text}"

@@ -251,8 +251,8 @@ def run(
     `enough`: asked once a size is done; then no larger programs are tried. `open_after`: the workers have more to do.
     """
     kept, progress, started = SearchJournal(journal, task.key()), Progress(), monotonic()
-    given = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
-    budget = replace(given, memory=None if memory is None else memory // (where.count + 1), whole=given)
+    limits = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
+    budget = replace(limits, memory=None if memory is None else memory // (where.count + 1), whole=limits)
     try:
         with Limits(budget):
             for size in range(1, task.most + 1):

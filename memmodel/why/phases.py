@@ -21,11 +21,11 @@ def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
     waited = execution.frame.record_of(execution.events[wait])
     assert isinstance(waited, ObjectRecord)
     thread, order = execution.events[wait].point.thread, execution.relation("po")
-    seen = [row for row in execution.relation("mbarobs") if row >> wait & 1]
+    phases_seen = [row for row in execution.relation("mbarobs") if row >> wait & 1]
     earlier = sum(
         1 << n for n, row in enumerate(order) if row >> wait & 1 and execution.events[n].point.thread == thread
     )
-    if waited.parity is not None and all(row & earlier for row in seen):
+    if waited.parity is not None and all(row & earlier for row in phases_seen):
         return Reason.PARITY
     object_ = waited.object
     uses = [execution.frame.record_of(event) for event in execution.events]
@@ -46,8 +46,8 @@ def copied(execution: Execution, *signals: int) -> set[object]:
 
 def came_early(execution: Execution, wait: int) -> bool:
     """True if bytes of a later phase completed the phase that the wait saw: two copies by a thread to one place."""
-    events, seen = execution.events, execution.relation("mbarobs")
-    signals = [n for n, row in enumerate(seen) if row >> wait & 1 and isinstance(events[n].label, Signal)]
+    events, phases_seen = execution.events, execution.relation("mbarobs")
+    signals = [n for n, row in enumerate(phases_seen) if row >> wait & 1 and isinstance(events[n].label, Signal)]
     return any(
         events[a].point.thread == events[b].point.thread and copied(execution, a) & copied(execution, b)
         for a, b in combinations(signals, 2)

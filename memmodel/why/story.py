@@ -44,8 +44,8 @@ def finding_story(model: Model, finding: Finding, rule: str) -> Story | None:
         return Story(finding.flag, ends[0], ends[1], (obstacle,), (), "", finding.rule or rule, witness)
     pair = (first.uid, second.uid)
     diagnosing = Diagnosing(model, execution, witness.ground.ranks, flag, pair, witness.ground.known)
-    said = finding.rule or rule
-    return limited(lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, said), None)
+    rule_text = finding.rule or rule
+    return limited(lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, rule_text), None)
 
 
 def execution_of(witness: Witness) -> Execution | None:

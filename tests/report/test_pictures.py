@@ -156,14 +156,16 @@ def test_the_decision_that_makes_the_difference_is_named() -> None:
 def test_a_broken_rule_is_drawn_with_what_came_before() -> None:
     found = focus("async/undefined/state-of-long-ago")
     assert len(found.marked) == 1 and 1 < len(found.witness.events) <= 4
-    assert any(line.startswith("Rule: ") for line in found.said)
+    assert any(line.startswith("Rule: ") for line in found.sentences)
 
 
 def test_a_hang_shows_who_waits_and_what_was_done_towards_it() -> None:
     found = focus("async/pipelines/gemm-wgmma-2x3-many-bytes")
     thread = {event.uid: event.thread for event in found.witness.events}
     assert sorted(thread[uid] or "" for uid in found.marked) == ["TMA", "WG"] and found.folded > 20
-    assert any("line 46: full0 phase 0" in line and "expected bytes that do not match" in line for line in found.said)
+    assert any(
+        "line 46: full0 phase 0" in line and "expected bytes that do not match" in line for line in found.sentences
+    )
 
 
 def test_the_cta_of_each_location_is_told() -> None:

@@ -37,8 +37,10 @@ def _parts(expr: Expr) -> tuple[str, int]:
         case Unary(op="~"):
             return f"~{_show(expr.operand, _PREFIX)}", _PREFIX
         case Unary():
-            again = expr.op == "+" and isinstance(expr.operand, Unary) and expr.operand.op == "+"  # `++` is an operator
-            return f"{_show(expr.operand, _PRIMARY if again else _POSTFIX)}{expr.op}", _POSTFIX
+            doubled = (
+                expr.op == "+" and isinstance(expr.operand, Unary) and expr.operand.op == "+"
+            )  # `++` is an operator
+            return f"{_show(expr.operand, _PRIMARY if doubled else _POSTFIX)}{expr.op}", _POSTFIX
         case Binary():
             strength, rightward = INFIX[expr.op]
             left = _show(expr.left, strength + rightward)

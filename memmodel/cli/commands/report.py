@@ -213,10 +213,10 @@ def _is_wrong(report: Report) -> bool:
 
     if report.answer.findings:
         return True
-    seen = report.answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
+    observed = report.answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
     if report.quantifier is Quantifier.FORALL:
         return report.holds is False
-    return report.finding is None and seen
+    return report.finding is None and observed
 
 
 def _repairs(report: Report, settings: PageSettings) -> Repairs:

@@ -142,23 +142,23 @@ def _write_regressions(folder: str, first: str | Model, second: str, progress: P
     from memmodel.mutate.regressions import regressions
 
     name = first if isinstance(first, str) else first.name
-    found = regressions(api.load(first), api.load(second), (name, second), progress.results)
+    written = regressions(api.load(first), api.load(second), (name, second), progress.results)
     os.makedirs(folder, exist_ok=True)
-    for test in found.tests:
+    for test in written.tests:
         write_text(os.path.join(folder, f"{test.name}.litmus"), test.text)
     out = sys.stderr if form == "json" else None
-    for test in found.tests:
+    for test in written.tests:
         say(f"{os.path.join(folder, test.name)}.litmus: {' -> '.join(test.words)}; {second} {test.direction}", out)
         for rule in test.shows or ("several changes together",):
             say(f"  {rule}", out)
-    for rule in found.unseen:
+    for rule in written.unseen:
         say(f"no program that was found shows {rule}", out)
-    if found.unsaid:
-        say(f"{found.unsaid} of the programs differ in what no Expect line can say", out)
-    if found.tests:
+    if written.unsaid:
+        say(f"{written.unsaid} of the programs differ in what no Expect line can say", out)
+    if written.tests:
         models = [word for word in (name, second) if " " not in word]
         commands = " and ".join(f"memmodel suite {folder} --model {word}" for word in models)
-        number = "1 test explains" if len(found.tests) == 1 else f"{len(found.tests)} tests explain"
+        number = "1 test explains" if len(written.tests) == 1 else f"{len(written.tests)} tests explain"
         say(f"{number} the difference: {commands}", out)
 
 

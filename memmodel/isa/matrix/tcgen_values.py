@@ -27,16 +27,16 @@ def hidden_lanes(call: Call, words: tuple[Operand, ...]) -> tuple[Op, ...]:
     bits = [call.integer(word) for word in words]
     if all(bit == Const(0) for bit in bits):
         return ()
-    some = bits[0]
+    hidden = bits[0]
     for other in bits[1:]:
-        some = Apply("or", (some, other), U32)
-    return (Unmodelled("disable-output-lane hides lanes, and tensor memory has columns only in a litmus test", some),)
+        hidden = Apply("or", (hidden, other), U32)
+    return (Unmodelled("disable-output-lane hides lanes, and tensor memory has columns only in a litmus test", hidden),)
 
 
 def zero_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
     """zero-column-mask-desc: columns of B that count as zero."""
-    some = Apply("and", (descriptor(call, operand), Const(ZERO_COLUMNS)), U64)
-    return (Unmodelled("a zero-column mask hides columns of B, and a matrix is its sum in a litmus test", some),)
+    masked = Apply("and", (descriptor(call, operand), Const(ZERO_COLUMNS)), U64)
+    return (Unmodelled("a zero-column mask hides columns of B, and a matrix is its sum in a litmus test", masked),)
 
 
 def collector(call: Call) -> tuple[str, str]:

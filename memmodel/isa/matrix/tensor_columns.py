@@ -89,10 +89,10 @@ def exclusive(instruction: Instruction) -> bool:
 
 def _management(thread: Thread) -> Iterator[tuple[Instruction, bool]]:
     """The allocs and deallocs of a thread, and whether they stand in a loop."""
-    again = repeated(thread)
+    in_loops = repeated(thread)
     for at, statement in enumerate(thread.body):
         if isinstance(statement, Instruction) and statement.parts[:2] in (("tcgen05", "alloc"), ("tcgen05", "dealloc")):
-            yield statement, at in again
+            yield statement, at in in_loops
 
 
 def columns_taken(call: Call, use: ColumnUse, variable: Variable, columns: Expr) -> tuple[Op, ...]:

@@ -33,8 +33,8 @@ def store(call: Call) -> tuple[Op, ...]:
     address = address_in(call, target, Space.SHARED)
     size = call.integer(amount)
     region = Chunk(address, Window.SHARED_CTA, size, align=UNIT, multiple=UNIT)
-    some = Apply("ne", (size, Const(0)), UNTYPED)
-    written = Write((Const(0),), region, call.access(Side.WRITE), some)
+    any_bytes = Apply("ne", (size, Const(0)), UNTYPED)
+    written = Write((Const(0),), region, call.access(Side.WRITE), any_bytes)
     if not call.module or not (odd or isinstance(amount, Reg)):
         return (written,)
     rest = Apply("ne", (Apply("rem", (size, Const(UNIT)), U64), Const(0)), U64)

@@ -147,8 +147,8 @@ def _exits_beside(call: Call, members: tuple[str, ...], count: Expr | None) -> t
     threads = [thread for thread in call.context.test.threads if thread.name in members]
     if not any(instruction.parts[0] in ("exit", "ret") for thread in threads for instruction in instructions(thread)):
         return ()
-    some = Apply("ne", (count, Const(0)), _U32)
-    return (Unmodelled("bar.warp.sync of some lanes of a warp, of which a lane exits", some),)
+    any_lane = Apply("ne", (count, Const(0)), _U32)
+    return (Unmodelled("bar.warp.sync of some lanes of a warp, of which a lane exits", any_lane),)
 
 
 def cluster_arrive(call: Call) -> tuple[Op, ...]:

@@ -106,8 +106,8 @@ def _coordinates(call: Call, coordinates: tuple[Expr, ...]) -> tuple[Op, ...]:
 def is_canceled_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """query_cancel.is_canceled; a thread that sees a refusal must not ask again."""
     canceled = _canceled(call)
-    seen = SeeRefusal(Apply("eq", (canceled, Const(0)), U32))
-    return (seen, *call.assign(call.operands[0], Apply("ne", (canceled, Const(0)), U32)))
+    refusal = SeeRefusal(Apply("eq", (canceled, Const(0)), U32))
+    return (refusal, *call.assign(call.operands[0], Apply("ne", (canceled, Const(0)), U32)))
 
 
 def first_ctaid_in_module(call: Call) -> tuple[Op | WarpOp, ...]:

@@ -33,9 +33,9 @@ LAST_LANE = 31
 def vote(call: Call) -> tuple[Op, ...]:
     """vote.sync: all lanes of the mask say the same."""
     mask, steps = _mask(call, call.operands[2])
-    said = call.predicate(call.operands[1])
+    holds = call.predicate(call.operands[1])
     mode = call.word("mode")
-    result = Apply("selp", (mask, Const(0), said), U32) if mode == "ballot" else Const(1) if mode == "uni" else said
+    result = Apply("selp", (mask, Const(0), holds), U32) if mode == "ballot" else Const(1) if mode == "uni" else holds
     return (*steps, *call.assign(call.operands[0], result))
 
 

@@ -35,9 +35,9 @@ class ControlDependence:
 
     def _decided(self, branch: int) -> set[int]:
         decided, ways = self._between(branch), set(self._graph.successors(branch))
-        again = bool(ways - set(self._forward.successors(branch)))
+        jumps_back = bool(ways - set(self._forward.successors(branch)))
         for inside in self._around:
-            if branch in inside and (again or not inside.issuperset(ways)):
+            if branch in inside and (jumps_back or not inside.issuperset(ways)):
                 decided |= inside
         return decided
 

@@ -132,17 +132,17 @@ def _tensor(value: object) -> ArrayFacts | None:
 def _interface(value: object) -> ArrayFacts | None:
     """`__cuda_array_interface__`, `__array_interface__` (NumPy)."""
     for name in ("__cuda_array_interface__", "__array_interface__"):
-        said = _of(value, name)
-        if isinstance(said, Mapping) and "shape" in said and "typestr" in said:
-            size = re.search(r"\d+", str(said["typestr"]))
+        interface = _of(value, name)
+        if isinstance(interface, Mapping) and "shape" in interface and "typestr" in interface:
+            size = re.search(r"\d+", str(interface["typestr"]))
             if size is None:
                 return None
-            shape, width = _sizes(said["shape"]), int(size[0])
-            steps = said.get("strides")
+            shape, width = _sizes(interface["shape"]), int(size[0])
+            steps = interface.get("strides")
             if steps is not None and any(int(step) % width for step in steps):
                 raise InputError(f"the strides {list(steps)} of an array are no multiples of its {width} byte elements")
             strides = contiguous(shape) if steps is None else tuple(int(step) // width for step in steps)
-            data = said.get("data")
+            data = interface.get("data")
             address = data[0] if isinstance(data, Sequence) and data else None
             return ArrayFacts(shape, strides, width, int(address) if address else None)
     return None

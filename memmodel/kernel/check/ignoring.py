@@ -82,9 +82,9 @@ class Ignored:
 
     def stale(self, verdict: KernelVerdict) -> Iterator[str]:
         """Entries of the baseline that list more than there is of this kernel."""
-        found = Counter(self.key(verdict, finding) for finding in verdict.findings)
+        counts = Counter(self.key(verdict, finding) for finding in verdict.findings)
         for key, (_, reason) in self.listed.items():
-            if key[0] == verdict.entry and not found[key]:
+            if key[0] == verdict.entry and not counts[key]:
                 yield f"{self.baseline}: {key[1]} at {' and '.join(key[2])} is not found any more ({reason})"
 
     def _commented(self, finding: KernelFinding) -> str | None:

@@ -68,8 +68,8 @@ class Polls:
 
     def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:
         """True if a loop that continues with the values `on` ends in the same way with each of `ends`."""
-        again, behind = ([self._loaded(event, value) for value in values] for values in (on, ends))
-        return ends_alike(self._entry, event.at, again, behind, around)
+        continuing, behind = ([self._loaded(event, value) for value in values] for values in (on, ends))
+        return ends_alike(self._entry, event.at, continuing, behind, around)
 
     def _loaded(self, event: TraceEvent, value: int) -> int:
         """What the register receives if a load reads this value."""

@@ -116,8 +116,8 @@ class _HangStory:
 
     def _of(self, threads: Iterable[int]) -> int:
         """One of some threads that do the same, of the story if one is."""
-        some = list(threads)
-        return next((thread for thread in some if thread in self.story.threads), some[0])
+        candidates = list(threads)
+        return next((thread for thread in candidates if thread in self.story.threads), candidates[0])
 
     def _do(self, event: TraceEvent) -> None:
         whole = event if event.issue is None else event.issue
@@ -164,16 +164,16 @@ class _HangStory:
         repeated = []
         for event in arrivals.values():
             whole = event if event.issue is None else event.issue
-            again = self._again.get(id(whole))
-            if again is None:
-                again = self._again[id(whole)] = replace(whole, signals=())
-                self._add_missing(self.run.threads[whole.thread], whole.at, again, later=1 + (whole.order or 0))
+            repeat = self._again.get(id(whole))
+            if repeat is None:
+                repeat = self._again[id(whole)] = replace(whole, signals=())
+                self._add_missing(self.run.threads[whole.thread], whole.at, repeat, later=1 + (whole.order or 0))
                 self._waiting.append(self.stuck[whole.thread])
             if whole is not event:
-                again.signals += (replace(event),)
-                self.story.signals.append(again.signals[-1])
-            self.story.phases[id(again.signals[-1] if again.signals else again)] = awaits.phase
-            repeated.append(again)
+                repeat.signals += (replace(event),)
+                self.story.signals.append(repeat.signals[-1])
+            self.story.phases[id(repeat.signals[-1] if repeat.signals else repeat)] = awaits.phase
+            repeated.append(repeat)
         return repeated
 
     # ---- words that are polled -------------------------------------------------------------------------------

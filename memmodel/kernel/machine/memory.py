@@ -192,9 +192,9 @@ class DeviceMemory:
 
     def _as_left(self, left: LeftContents) -> None:
         """Variables, and buffers whose contents the launch does not give, hold what the launches before have left."""
-        given = {buffer.address for buffer in self.launch.all_buffers if buffer.init or buffer.hex or buffer.file}
+        filled = {buffer.address for buffer in self.launch.all_buffers if buffer.init or buffer.hex or buffer.file}
         for block in self.blocks:
-            if block.instance.space is not Space.GLOBAL or block.address == WORKSPACE_START or block.address in given:
+            if block.instance.space is not Space.GLOBAL or block.address == WORKSPACE_START or block.address in filled:
                 continue
             block.forget(0, block.size)
             for address, content, known in left.pieces:

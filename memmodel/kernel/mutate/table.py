@@ -128,8 +128,8 @@ class _Work:
             return ()
         options = CheckOptions(SCHEDULES, readings=self.readings)
         verdict = judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
-        found = findings_of_readings(verdict, self.readings)
-        return tuple(name for name, findings in found.items() if not findings <= self.known.get(name, set()))
+        by_reading = findings_of_readings(verdict, self.readings)
+        return tuple(name for name, findings in by_reading.items() if not findings <= self.known.get(name, set()))
 
 
 def findings_of_readings(
@@ -143,10 +143,10 @@ def findings_of_readings(
         return {key(finding) for finding in findings if not finding.harmless}
 
     mine = keys(verdict.findings)
-    found = {name: mine for name, *_ in readings}
+    by_reading = {name: mine for name, *_ in readings}
     for reading in verdict.readings:
-        found[reading.name] = mine - keys(reading.gone) | keys(reading.new)
-    return found
+        by_reading[reading.name] = mine - keys(reading.gone) | keys(reading.new)
+    return by_reading
 
 
 def mutation_table(

@@ -43,10 +43,10 @@ class Stores:
         if ordered not in self._made:
             stores: dict[tuple[int, Class], list[WeakAccess]] = {}
             try:
-                again = None if self._run.again is None else self._run.again(self._stores, ordered)
+                named_run = None if self._run.again is None else self._run.again(self._stores, ordered)
             except TermsSpent:
-                again, self._spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
-            run = None if again is None else demote_unobserved(again, self._chosen)
+                named_run, self._spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
+            run = None if named_run is None else demote_unobserved(named_run, self._chosen)
             self.doubtful |= run is not None and run.doubtful
             self._limited[ordered] = {} if run is None else run.limited
             for access in () if run is None else run.weak():

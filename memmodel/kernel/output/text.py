@@ -157,11 +157,11 @@ def short(verdict: KernelVerdict, file: str) -> str:
     """One line about a kernel. Its words and their order are a promise (docs/kernels.md): the word of the verdict, the
     entry, the file, and for each group of findings that count, sorted, its rule and the lines of its places.
     """
-    found = {
+    sites = {
         f"{group.first.rule}@{'+'.join(_brief(side) for side in group.first.sides)}"
         for group in groups(verdict.serious)
     }
-    return " ".join([verdict.word, verdict.entry, file, *sorted(found)])
+    return " ".join([verdict.word, verdict.entry, file, *sorted(sites)])
 
 
 def _brief(side: FindingPlace) -> str:

@@ -52,12 +52,12 @@ def requested(
     """
     request = dict(data)
     for key in SIZES:
-        said = getattr(words, key) or request.get(key)
-        if isinstance(said, int) and not isinstance(said, bool):
-            said = (said,)
-        if isinstance(said, list | tuple) and len(said) < 3:
-            said = [*said, *(1,) * (3 - len(said))]
-        request[key] = said
+        extents = getattr(words, key) or request.get(key)
+        if isinstance(extents, int) and not isinstance(extents, bool):
+            extents = (extents,)
+        if isinstance(extents, list | tuple) and len(extents) < 3:
+            extents = [*extents, *(1,) * (3 - len(extents))]
+        request[key] = extents
     if words.dynamic_shared is not None:
         request["dynamic_shared"] = words.dynamic_shared
     request["params"] = _params(request.get("params"), entry, names, name)

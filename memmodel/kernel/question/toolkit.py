@@ -30,9 +30,9 @@ def program(name: str) -> str | None:
         return path
     spec = find_spec("nvidia")
     places = spec.submodule_search_locations or () if spec else ()
-    found = (file for place in places for file in sorted(Path(place).glob(f"*/bin/{name}"), reverse=True))
+    packaged = (file for place in places for file in sorted(Path(place).glob(f"*/bin/{name}"), reverse=True))
     homes = (Path(home, name) for home in HOMES)
-    return next((str(file) for file in (*found, *homes) if file.is_file()), None)
+    return next((str(file) for file in (*packaged, *homes) if file.is_file()), None)
 
 
 def output_of(name: str, arguments: Sequence[str], about: str) -> str:
@@ -42,9 +42,9 @@ def output_of(name: str, arguments: Sequence[str], about: str) -> str:
         raise InputError(f"{about}: {name} is needed, and was not found", hint=f"pip install {PACKAGES[name]}")
     done = subprocess.run([path, *arguments], capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
-        more = [f"… and {len(said) - LINES} more lines"] if len(said) > LINES else []
-        raise InputError("\n".join([f"{about}: {name} says:", *said[:LINES], *more])[:MOST])
+        lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
+        more = [f"… and {len(lines) - LINES} more lines"] if len(lines) > LINES else []
+        raise InputError("\n".join([f"{about}: {name} says:", *lines[:LINES], *more])[:MOST])
     return done.stdout.decode("utf-8", "replace")
 
 

@@ -44,9 +44,9 @@ def check_launches(
     list stands in the text. `options`: those of `judged_launches`. Raises InputError.
     """
     text = kernel_text(file, compiler)
-    given = list(launches) if isinstance(launches, Sequence) and not isinstance(launches, str) else launches
+    described = list(launches) if isinstance(launches, Sequence) and not isinstance(launches, str) else launches
     try:
-        question(text, given, LaunchWords(), None, partial(chosen_ctas, wanted=()))
+        question(text, described, LaunchWords(), None, partial(chosen_ctas, wanted=()))
     except SeveralLaunches as several:
         return list(judged_launches(text, several.launches, several.name, **options))
     raise InputError("one launch, and a list of launches is expected", hint="memmodel.check_kernel judges one")

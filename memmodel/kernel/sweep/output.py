@@ -44,7 +44,7 @@ def sweep_record(sweep: Sweep) -> dict[str, object]:
     from memmodel.kernel.output.record import record as kernel_record  # loads pydantic
     from memmodel.records.kernels import KernelAssumptionRecord, KernelRecord, KernelSweepRecord, SweepAnswerRecord
 
-    found = sweep.verdict if sweep.verdict is not None and sweep.verdict.word in FOUND else None
+    shown = sweep.verdict if sweep.verdict is not None and sweep.verdict.word in FOUND else None
     return KernelSweepRecord(
         entry=sweep.entry,
         model=sweep.model,
@@ -67,5 +67,5 @@ def sweep_record(sweep: Sweep) -> dict[str, object]:
             KernelAssumptionRecord(assumption=what, needs=needs) for what, needs in sweep.assumptions.items()
         ),
         counterexample=dict(sweep.counterexample) if sweep.counterexample else None,
-        found=None if found is None else KernelRecord.model_validate(kernel_record(found)),
+        found=None if shown is None else KernelRecord.model_validate(kernel_record(shown)),
     ).json_values()

@@ -140,7 +140,7 @@ def _gap(count: int) -> str:
 
 
 def _note(synchronization: Synchronization) -> str:
-    said = [synchronization.without, *(_weaker(what, why) for what, why in synchronization.weaker)]
+    sentences = [synchronization.without, *(_weaker(what, why) for what, why in synchronization.weaker)]
     orders = synchronization.orders
     more = f"<li>{len(orders) - MOST} more</li>" if len(orders) > MOST else ""
     listed = "".join(f"<li>{_ordered(accesses)}</li>" for accesses in orders[:MOST])
@@ -149,7 +149,7 @@ def _note(synchronization: Synchronization) -> str:
         f'<div class="note {STYLES[synchronization.need]}" id="{_anchor(synchronization)}">'
         f"<p>{_badge(synchronization.need)} <code>{_shown(synchronization.instruction.opcode)}</code></p>"
         + (f"<p>{_shown(orders[0].phrase)}</p>" if orders else "")
-        + "".join(f"<p>{_shown(sentence)}</p>" for sentence in said if sentence)
+        + "".join(f"<p>{_shown(sentence)}</p>" for sentence in sentences if sentence)
         + details
         + "</div>"
     )

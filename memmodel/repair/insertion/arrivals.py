@@ -70,10 +70,10 @@ def _new_object(lowered: LoweredTest, gap: Opening) -> Iterator[Edit]:
     if line is None or not gap.ahead or not test.variables:
         return
     at = test.source.text.index(";", test.variables[-1].span.start) + 1
-    said = f"mbarrier object {name}"
-    declared = Edit(at, at, f"\n.shared .align 8 .b64 {name} = mbarrier(1);", said, OTHER, (-1, name, "object"))
+    what_is_new = f"mbarrier object {name}"
+    declared = Edit(at, at, f"\n.shared .align 8 .b64 {name} = mbarrier(1);", what_is_new, OTHER, (-1, name, "object"))
     text = f"{line};\n{wait_for(test.source.text, name, '', 0, gap.index)}"
-    what, price = f"{line} and a wait for it, with a new {said},", 2 * WAIT + OTHER
+    what, price = f"{line} and a wait for it, with a new {what_is_new},", 2 * WAIT + OTHER
     if not is_after(gap.ahead[0]):
         text, what, price = f"{text}\n{AFTER};", f"{what} and {AFTER}", price + TCGEN05_FENCE
     yield gap.insertion(text, what, price, ARRIVALS, more=(declared,))

@@ -34,8 +34,8 @@ def repeated(lowered: LoweredTest, thread: int, index: int, value: int | None) -
     """
     test = lowered.test
     item = list(instructions(test.threads[thread]))[index]
-    again = None if item.guard is not None or index in waiting(lowered, thread) else _again(lowered, item, value)
-    if again is None:
+    jump = None if item.guard is not None or index in waiting(lowered, thread) else _again(lowered, item, value)
+    if jump is None:
         return None
     text = test.source.text
     label = fresh(text, f"SEEN{index}")
@@ -43,7 +43,7 @@ def repeated(lowered: LoweredTest, thread: int, index: int, value: int | None) -
     indent = text[begin : item.span.start]
     alone = not indent.strip()
     start, end = begin if alone else item.span.start, text.index(";", item.span.end) + 1
-    branch = f"{again} bra {label};".split("\n")
+    branch = f"{jump} bra {label};".split("\n")
     after = "".join(f"\n{indent}{line}" if alone else f" {line}" for line in branch)
     named = Edit(start, start, f"{label}:\n" if alone else f"{label}: ", "", 0.0, (thread, index, "label"))
     what = f"{place(test.threads[thread], item)}: repeat {item.mnemonic} until it has seen the other thread"

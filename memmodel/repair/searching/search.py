@@ -131,8 +131,8 @@ class RepairSearch(Trials):
     def _survivors(self, known: list[Against], legal: Changes) -> tuple[list[Against], bool]:
         first = {against.flag: against for against in reversed(known)}.values()
         survivors = [against for against in first if self.survives(against, (), legal)]
-        some = by_turns(known)[:MOST_CARRIED]
-        return survivors, bool(survivors) or any(self.survives(against, (), legal) for against in some)
+        tried = by_turns(known)[:MOST_CARRIED]
+        return survivors, bool(survivors) or any(self.survives(against, (), legal) for against in tried)
 
     def _passed_over(self, edit: Edit) -> bool:
         """True if an execution that survives all added order does not reach what a change concerns."""

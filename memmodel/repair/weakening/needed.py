@@ -97,7 +97,7 @@ def _worded(edit: Edit, readings: frozenset[str]) -> Edit:
     if not readings:
         return edit
     which = " and ".join(sorted(readings))
-    said = f"enough under the model as decided, not under {which}"
+    why = f"enough under the model as decided, not under {which}"
     if not edit.text:
-        said = f"needless under the model as decided, needed under {which}"
-    return replace(edit, what=f"{edit.what}; {said}")
+        why = f"needless under the model as decided, needed under {which}"
+    return replace(edit, what=f"{edit.what}; {why}")

@@ -142,11 +142,11 @@ def _row(number: int, sheet: Sheet) -> str:
 
 def _verdict(sheet: Sheet) -> str:
     word = sheet.verdict or sheet.outcome
-    said = f'<span class="chip {shown(word.replace(" ", "-"))}">{shown(word)}</span>'
+    chips = f'<span class="chip {shown(word.replace(" ", "-"))}">{shown(word)}</span>'
     if sheet.verdict and sheet.outcome not in ("as expected", "no expectation"):
         expected = f", expected {sheet.expected}" if sheet.expected and sheet.outcome == "differs" else ""
-        said += f'<span class="chip differs">{shown(sheet.outcome + expected)}</span>'
-    return said
+        chips += f'<span class="chip differs">{shown(sheet.outcome + expected)}</span>'
+    return chips
 
 
 def _sheet(sheet: Sheet) -> str:

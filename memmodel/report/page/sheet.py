@@ -128,8 +128,8 @@ def sheet_of(
             if depends is not None:
                 explained = replace(explained, depends=depends())
         except BudgetSpent as spent:
-            said = tuple(explain(replace(report, subject=None), styled).splitlines())
-            return replace(sheet, told=(*said, f"no explanation: {spent}"), no_picture=str(spent))
+            explained_lines = tuple(explain(replace(report, subject=None), styled).splitlines())
+            return replace(sheet, told=(*explained_lines, f"no explanation: {spent}"), no_picture=str(spent))
         lines = [line for text in (*report.warnings, *lines_of(explained, styled)) for line in text.splitlines()]
         findings = (*sheet.findings, *(("depends",) if explained.depends else ()))
         sheet = replace(

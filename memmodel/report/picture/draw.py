@@ -142,9 +142,9 @@ def draw_focus(
         focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding, show, hide)
-    focus = replace(focus, said=(*focus.said, *map(_dependence, depends)))
+    focus = replace(focus, sentences=(*focus.sentences, *map(_dependence, depends)))
     folded = f"Folded: {count(focus.folded, 'event')}; --all shows them." if focus.folded else ""
-    words = Words(_title(report), (*_question(report), *_wrapped(focus.said)), _wrapped((*focus.below, folded)))
+    words = Words(_title(report), (*_question(report), *_wrapped(focus.sentences)), _wrapped((*focus.below, folded)))
     edges = merged(focus.edges)
     if form == "dot":
         return dot(focus.witness, edges, focus.po, words)
@@ -155,8 +155,8 @@ def draw_focus(
 def _dependence(dependence: Dependence) -> str:
     """Which decision makes the difference, and where the outcome can be seen."""
     answers = f"Here: {dependence.default} Under {dependence.decision}: {dependence.other}"
-    seen = f"The outcome can be seen under {dependence.allowed_by}."
-    return f"It depends on {dependence.decision}: {dependence.question} {answers} {seen}"
+    where = f"The outcome can be seen under {dependence.allowed_by}."
+    return f"It depends on {dependence.decision}: {dependence.question} {answers} {where}"
 
 
 def draw_told(report: Report, explanation: Explanation) -> Drawing:

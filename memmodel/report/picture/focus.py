@@ -44,8 +44,8 @@ Named = tuple[str, int, int]
 class Focus:
     """`witness`: the execution, less what is folded. `po`: program order to draw. `marked`: the accesses it is about.
 
-    `path`: the pairs of events that the story goes through; `stops`: the events where it stops. `said`: sentences above
-    the picture, `below`: under it. `folded`: how many events are left out. `more`: other arrows between the events, not
+    `path`: the pairs of events that the story goes through; `stops`: the events where it stops. `sentences`: above the
+    picture; `below`: under it. `folded`: how many events are left out. `more`: other arrows between the events, not
     drawn unless they are asked for. `rounds`: iterations of events in loops.
     """
 
@@ -55,7 +55,7 @@ class Focus:
     marked: frozenset[int]
     path: frozenset[tuple[int, int]]
     stops: frozenset[int] = frozenset()
-    said: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
     folded: int = 0
     more: tuple[Edge, ...] = ()
@@ -112,13 +112,13 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     if story is None:
         return None
     uids = _uids(story.witness)
-    said = [] if story.about == "outcome" else [f"{_headline(story)}."]
-    said += [
+    sentences = [] if story.about == "outcome" else [f"{_headline(story)}."]
+    sentences += [
         f"Because of {obstacle.reason.value}: {obstacle.text}."
         for obstacle in story.obstacles
         if obstacle.text != story.rule
     ]
-    said += [f"Rule: {story.rule}"] if story.rule and not story.steps else []
+    sentences += [f"Rule: {story.rule}"] if story.rule and not story.steps else []
     beside = {uids[place.label] for obstacle in story.obstacles for place in obstacle.events if place.label in uids}
     reason = STOPPED + story.obstacles[0].reason.value
     links = _links(story.steps, uids, reason)
@@ -127,7 +127,9 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     orders = story.obstacles[0].reason not in (Reason.RULE, Reason.NOTHING_MISSING)
     if orders and story.first and story.second and all(name != reason for name, *_ in links):
         links.append((reason, uids[story.first.label], uids[story.second.label]))
-    return replace(_focus(story.witness, links, frozenset(ends), said, beside | near), stops=frozenset(beside - ends))
+    return replace(
+        _focus(story.witness, links, frozenset(ends), sentences, beside | near), stops=frozenset(beside - ends)
+    )
 
 
 def _headline(story: Story) -> str:
@@ -165,12 +167,12 @@ def _of_cycle(report: Report, explanation: Explanation | None) -> Focus | None:
         return None
     contradiction = contradictions[0]
     links = _links(contradiction.steps, _uids(contradiction.witness), "")
-    said = [f"An execution that {contradiction.axiom} alone forbids.", contradiction.rule]
+    sentences = [f"An execution that {contradiction.axiom} alone forbids.", contradiction.rule]
     for finding in first_findings(report.answer):
         word = next((word for word in FINDINGS if is_called(finding.flag, word)), "")
         drawn = f"; --finding {word} draws one." if word else "."
-        said.append(f"Other executions have a finding: {sentence(finding, labelled=False)}{drawn}")
-    return _focus(contradiction.witness, links, frozenset(_closing(links)), said, set())
+        sentences.append(f"Other executions have a finding: {sentence(finding, labelled=False)}{drawn}")
+    return _focus(contradiction.witness, links, frozenset(_closing(links)), sentences, set())
 
 
 def _closing(links: Sequence[Named]) -> set[int]:
@@ -195,13 +197,13 @@ def _of_hang(report: Report, finding: str | None) -> Focus | None:
         kept = last.union(*phases, *touched)
         kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     links = [(edge.name, edge.first, edge.second) for edge in edges if {edge.first, edge.second} <= kept]
-    said = []
+    sentences = []
     for stopped in stuck(witness).waiting:
         text = re.sub(rf"{re.escape(report.path)}:(\d+):\d+", r"line \1", stopped.text) if report.path else stopped.text
-        said.append(f"{text}; {stopped.reason.value}.")
-        if stopped.goes_on and len(said) == 1:
-            said.append(f"It would go on with {stopped.goes_on}.")
-    focus = _focus(witness, links, frozenset(last), said, kept)
+        sentences.append(f"{text}; {stopped.reason.value}.")
+        if stopped.goes_on and len(sentences) == 1:
+            sentences.append(f"It would go on with {stopped.goes_on}.")
+    focus = _focus(witness, links, frozenset(last), sentences, kept)
     return replace(focus, path=frozenset())
 
 
@@ -229,7 +231,7 @@ def _links(steps: tuple[PathStep, ...], uids: dict[str, int], reason: str) -> li
 
 
 def _focus(
-    witness: Witness, links: list[Named], marked: frozenset[int], said: list[str], beside: Collection[int]
+    witness: Witness, links: list[Named], marked: frozenset[int], sentences: list[str], beside: Collection[int]
 ) -> Focus:
     """The execution folded to what the links relate, its communication among these, and their issues."""
     kept = {end for _, *ends in links for end in ends} | marked | set(beside)
@@ -254,7 +256,7 @@ def _focus(
         marked,
         frozenset(pairs),
         frozenset(),
-        tuple(filter(None, said)),
+        tuple(filter(None, sentences)),
         (places_line(witness, kept),),
         len(witness.events) - len(events),
         (),

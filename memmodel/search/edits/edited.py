@@ -75,31 +75,31 @@ def edited(
     report: Callable[[str], None] = lambda stage: None,
 ) -> WhatDiffers:
     """Look for the smallest programs on which two models differ, for so long; closes the workers."""
-    found, until = WhatDiffers(), monotonic() + seconds
+    differences, until = WhatDiffers(), monotonic() + seconds
     try:
         report("definitions")
-        found.identical = sides.identical()
-        if found.identical:
-            return found
+        differences.identical = sides.identical()
+        if differences.identical:
+            return differences
         report("shipped tests")
-        seeds = on_shipped_tests(sides, where, found, _SUITE * seconds)
+        seeds = on_shipped_tests(sides, where, differences, _SUITE * seconds)
         report("smaller programs")
-        shrunk(sides, where, found, seeds, min(_SHRINKING * seconds, until - monotonic()))
+        shrunk(sides, where, differences, seeds, min(_SHRINKING * seconds, until - monotonic()))
         if not seeds and until > monotonic():
-            small_programs(sides, where, found, 3, until, report)
+            small_programs(sides, where, differences, 3, until, report)
             report("shipped tests with other words")
-            near = near_shipped_tests(sides, where, found, min(_NEAR * seconds, until - monotonic()))
-            shrunk(sides, where, found, near, until - monotonic())
-        small_programs(sides, where, found, (found.size or _LARGEST + 1) - 1, until, report)
+            near = near_shipped_tests(sides, where, differences, min(_NEAR * seconds, until - monotonic()))
+            shrunk(sides, where, differences, near, until - monotonic())
+        small_programs(sides, where, differences, (differences.size or _LARGEST + 1) - 1, until, report)
     except BudgetSpent as spent:
-        found.left.append(str(spent))
+        differences.left.append(str(spent))
     except KeyboardInterrupt as signal:
-        found.left.append("stopped by a signal")
-        found.signal = signal
+        differences.left.append("stopped by a signal")
+        differences.signal = signal
     finally:
         where.close()
-    found.results.sort(key=lambda record: (record["size"], record["finding"] is not None, record["text"]))
-    return found
+    differences.results.sort(key=lambda record: (record["size"], record["finding"] is not None, record["text"]))
+    return differences
 
 
 def small_programs(

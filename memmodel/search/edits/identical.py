@@ -56,13 +56,13 @@ def _forms(models: tuple[Model, Model]) -> tuple[Callable[[Expr], Form], Callabl
     first, second = NormalForms(models[0].definitions), NormalForms(models[1].definitions)
     places = {definition.name: number for number, definition in enumerate(models[1].definitions)}
     for number, definition in enumerate(models[0].definitions):
-        again = places.get(definition.name)
-        if again is None or models[1].definitions[again].kind is not definition.kind:
+        counterpart = places.get(definition.name)
+        if counterpart is None or models[1].definitions[counterpart].kind is not definition.kind:
             continue
         # What comes before has been compared: the forms of this definition are those in which equal names are names.
-        if first.defined(number) == second.defined(again) not in (_NOTHING, _IDENTITY):
+        if first.defined(number) == second.defined(counterpart) not in (_NOTHING, _IDENTITY):
             name: Form = frozenset({(("name", definition.name, definition.kind),)})
-            first.stands_for[number] = second.stands_for[again] = name
+            first.stands_for[number] = second.stands_for[counterpart] = name
     return first.form, second.form
 
 

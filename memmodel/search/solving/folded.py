@@ -77,11 +77,11 @@ class Folded:
 
     def form(self, slot: int, option: int, number: int) -> int:
         """The formula that says that a slot holds an option in one of its forms."""
-        it = self.program.options[slot][option]
-        if len(it.forms) == 1:
+        ingredient_option = self.program.options[slot][option]
+        if len(ingredient_option.forms) == 1:
             return self.holds(slot, option)
-        assert it.access is not None
-        return self.logic.both(self.holds(slot, option), self.forms[slot, it.access][number])
+        assert ingredient_option.access is not None
+        return self.logic.both(self.holds(slot, option), self.forms[slot, ingredient_option.access][number])
 
     def _choose_forms(self) -> None:
         """One form for the instruction of a slot, wherever its places are."""
@@ -181,17 +181,17 @@ class Folded:
         points: list[tuple[Point, Point]] = []
         left: list[dict[int, list[int]]] = [{} for _ in range(self.count)]
         right: list[dict[int, list[int]]] = [{} for _ in range(self.count)]
-        for it in self.variants:
-            key = None if row.key is None else row.key(it.point)
+        for variant in self.variants:
+            key = None if row.key is None else row.key(variant.point)
             if row.key is not None and key is None:
                 continue
-            looked = _looked_at(row, it.point, key)
+            looked = _looked_at(row, variant.point, key)
             number = numbers.setdefault(looked, len(numbers))
             if number == len(points):
-                points.append((replace(it.point, event=0), replace(it.point, event=1)))
+                points.append((replace(variant.point, event=0), replace(variant.point, event=1)))
             for side, admits in ((left, row.domain), (right, row.range)):
-                if admits is None or admits(it.point):
-                    side[it.lane].setdefault(number, []).append(it.when)
+                if admits is None or admits(variant.point):
+                    side[variant.lane].setdefault(number, []).append(variant.when)
         related = [[False] * len(points) for _ in points]
         ends = [sorted({number for lane in side for number in lane}) for side in (left, right)]
         for number in ends[0]:

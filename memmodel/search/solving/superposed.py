@@ -56,8 +56,8 @@ class Option:
 
     @property
     def loads(self) -> bool:
-        it = self.ingredient
-        return it is not None and it.answers and bool({"r", "u"} & set(it.does))
+        ingredient = self.ingredient
+        return ingredient is not None and ingredient.answers and bool({"r", "u"} & set(ingredient.does))
 
 
 @dataclass(frozen=True, slots=True)

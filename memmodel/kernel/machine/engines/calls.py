@@ -55,12 +55,12 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
     frames = (*group.frames, group.at)
     if len(frames) > MAX_DEPTH:
         raise Refused(f"calls are nested more than {MAX_DEPTH:,} deep", call.span)
-    again = _active(plan.callee, frames)
-    if again and any(variable.space is Space.LOCAL for variable in plan.callee.variables):
+    recursive = _active(plan.callee, frames)
+    if recursive and any(variable.space is Space.LOCAL for variable in plan.callee.variables):
         raise Refused("a call of a function by itself, with local memory of its own, is not known", call.span)
     for lane in lanes:
         own = _private(machine, warp, lane)
-        if again:
+        if recursive:
             warp.aside[lane].append(_put_aside(machine, warp, lane, own, plan.callee))
         for source, target, size in plan.arguments:
             own.copy(target, own, source, size)
@@ -72,13 +72,13 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
 def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Sequence[CallPlan]) -> None:
     """The group goes on behind the call."""
     plan = next(candidate for candidate in plans if candidate.callee.start <= group.at < candidate.callee.end)
-    again = _active(plan.callee, group.frames)
+    recursive = _active(plan.callee, group.frames)
     for lane in lanes:
         own = _private(machine, warp, lane)
         results = [(target, _piece(own, source, size)) for source, target, size in plan.results]
         noted = machine.noted
         terms = [] if noted is None else [noted.taken(own, source, size) for source, _, size in plan.results]
-        if again:
+        if recursive:
             kept = warp.aside[lane].pop()
             _restore(warp, lane, own, plan.callee, kept)
             for at, data, _ in () if noted is None else kept.memory:

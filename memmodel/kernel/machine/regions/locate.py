@@ -42,8 +42,8 @@ TILE_ALIGN = 128
 def aligned(block: Block, at: int, size: int, operand: Value = None) -> None:
     """Is an access of so many bytes aligned? Raises Faulty. `operand`: the address as the instruction has it."""
     if (at + block.address) % size:
-        said = at + block.address if operand is None else operand
-        raise Faulty("undefined-address", f"address {said:#x} is misaligned for {size} bytes")
+        address = at + block.address if operand is None else operand
+        raise Faulty("undefined-address", f"address {address:#x} is misaligned for {size} bytes")
 
 
 class PlacedBytes(NamedTuple):
