@@ -66,7 +66,7 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
         text = kernel_text(asked.file, asked.behind, asked.entry)
         kernel = question(text, asked.launch, words, asked.entry, partial(chosen_ctas, wanted=()))
         model = load_model(asked.whole_model)
-        with ticker(len(mutations(kernel.entry))) as tick:
+        with ticker(len(mutations(kernel.entry, miscounts=not asked.synchronization_report))) as tick:
             return mutation_table(
                 kernel.module, kernel.entry, kernel.launch, model,
                 jobs=asked.jobs, budget=budget, progress=tick.done,

@@ -27,10 +27,10 @@ class CheckOptions:
 
     `ctas`, `assumed`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other models,
     by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
-    if all of `mended` are still found. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
-    `steps`: as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which
-    readings the verdict may depend, if none is asked. `apart`: report each instruction that takes part in a race;
-    otherwise one of those that are alike.
+    if all of `mended` are still found; readings are asked only if there is neither a finding nor anything open.
+    `any_grid`, `any_trips`: say whether the verdict holds beyond the launch. `steps`: as in `Schedule`. `unwritten`:
+    find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may depend, if none is
+    asked. `apart`: report each instruction that takes part in a race; otherwise one of those that are alike.
     """
 
     schedules: int = 8

@@ -106,6 +106,8 @@ class VerdictSoFar:
         self._first: LaunchTrace | None = None
         self._runs: dict[int, RunJudge] = {}
         self._readings = OtherReadings(options.readings)
+        self._unread: list[tuple[JudgedRun, frozenset[int]]] = []
+        """Judged runs about which no reading was asked yet."""
 
     @property
     def found(self) -> bool:
@@ -155,7 +157,10 @@ class VerdictSoFar:
         """A run that was judged. `chosen`: the instructions on whose results runs depend."""
         self.add_findings(judged.run, judged.judgement.findings)
         self.unjudged = None
-        self._readings.look(judged.run, chosen, judged.judgement)
+        if self._case.options.first and self._readings.models:
+            self._unread.append((judged, chosen))
+        else:
+            self._readings.look(judged.run, chosen, judged.judgement)
         self.leave_open(judged.judgement.open)
         self.late_warps |= dict.fromkeys(judged.judgement.late)
 
@@ -182,7 +187,10 @@ class VerdictSoFar:
         self.verdict.readings.append(reading)
 
     def finish(self) -> None:
-        """All passes are over: add what other readings say."""
+        """All passes are over: add what other readings say. Where only the first finding is looked for, they are asked
+        if there is none."""
+        for judged, chosen in () if self.found or self.verdict.open else self._unread:
+            self._readings.look(judged.run, chosen, judged.judgement)
         self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
         options = self._case.options
         if options.depends and not options.readings and self._case.model.name == DEFAULT_MODEL and self.representative:

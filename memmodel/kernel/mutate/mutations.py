@@ -34,11 +34,12 @@ TENSOR = ("commit", "wait", "fence")
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change of one instruction. `what`: in words."""
+    """One change of one instruction. `what`: in words. `miscounts`: a number is wrong then, and nothing is weaker."""
 
     instruction: PtxInstruction
     what: str
     becomes: PtxInstruction
+    miscounts: bool = False
 
     def of(self, entry: PtxFunction) -> PtxFunction:
         """The function with this change."""
@@ -47,9 +48,10 @@ class Mutation:
         return replace(entry, body=tuple(body))
 
 
-def mutations(entry: PtxFunction) -> list[Mutation]:
-    """All changes, in the order of the text."""
-    return [change for instruction in entry.body or () for change in _of(instruction)]
+def mutations(entry: PtxFunction, *, miscounts: bool = True) -> list[Mutation]:
+    """All changes, in the order of the text. `miscounts`: with those that make a number wrong."""
+    changes = (change for instruction in entry.body or () for change in _of(instruction))
+    return [change for change in changes if miscounts or not change.miscounts]
 
 
 def _of(instruction: PtxInstruction) -> Iterator[Mutation]:
@@ -159,13 +161,13 @@ def _barrier(instruction: PtxInstruction) -> Iterator[Mutation]:
                 yield _worded(instruction, "release", "relaxed")
         return
     if len(operands) > 1 and isinstance(operands[-1], Imm) and "warp" not in instruction.words:
-        yield _with(instruction, len(operands) - 1, operands[-1].value + 32, "32 more threads")
+        yield _with(instruction, len(operands) - 1, operands[-1].value + 32, "32 more threads", miscounts=True)
 
 
-def _with(instruction: PtxInstruction, place: int, value: int, what: str) -> Mutation:
+def _with(instruction: PtxInstruction, place: int, value: int, what: str, *, miscounts: bool = False) -> Mutation:
     operands: list[Operand] = list(instruction.operands)
     operands[place] = Imm(value)
-    return Mutation(instruction, what, replace(instruction, operands=tuple(operands)))
+    return Mutation(instruction, what, replace(instruction, operands=tuple(operands)), miscounts)
 
 
 def _object(instruction: PtxInstruction) -> Iterator[Mutation]:
@@ -182,7 +184,7 @@ def _object(instruction: PtxInstruction) -> Iterator[Mutation]:
             yield Mutation(instruction, REMOVED, passes)
         yield from _acquire(instruction)
         if "parity" in instruction.words and len(instruction.operands) > 2 and isinstance(instruction.operands[2], Imm):
-            yield _with(instruction, 2, instruction.operands[2].value ^ 1, "the other parity")
+            yield _with(instruction, 2, instruction.operands[2].value ^ 1, "the other parity", miscounts=True)
     elif kind in ("arrive", "arrive_drop"):
         yield _removed(instruction)
         if "expect_tx" in instruction.words:
@@ -224,11 +226,10 @@ def _numbered(instruction: PtxInstruction, place: int, unit: str, step: int = 1)
     operand = instruction.operands[place]
     assert isinstance(operand, Imm)
     plural = "s" if step > 1 else ""
-    yield _with(instruction, place, operand.value + step, f"{step} more {unit}{plural}")
+    yield _with(instruction, place, operand.value + step, f"{step} more {unit}{plural}", miscounts=True)
     if operand.value > step:
-        yield _with(
-            instruction, place, operand.value - step, f"{step} fewer {unit}s" if step > 1 else f"1 fewer {unit}"
-        )
+        fewer = f"{step} fewer {unit}{plural}"
+        yield _with(instruction, place, operand.value - step, fewer, miscounts=True)
 
 
 def _more_groups(instruction: PtxInstruction) -> Iterator[Mutation]:

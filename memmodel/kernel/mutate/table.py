@@ -94,6 +94,7 @@ class _Work:
 
     module: PtxModule
     entry: PtxFunction
+    changes: tuple[Mutation, ...]
     launch: Launch
     model: Model
     budget: Budget
@@ -108,26 +109,25 @@ class _Work:
         return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self.until - monotonic())))
 
     def judge(self, mutant: PtxFunction) -> JudgedKernel:
-        """The verdict on a mutant, up to its first finding that the kernel has not. Raises InputError."""
-        options = CheckOptions(SCHEDULES, first=True, known=self.base.known_keys)
+        """The verdict on a mutant, up to its first finding that the kernel has not, with what readings say if there is
+        none. Raises InputError.
+        """
+        options = CheckOptions(SCHEDULES, first=True, known=self.base.known_keys, readings=self.readings)
         return judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
 
     def unnoticed(self, mutant: PtxFunction) -> bool:
         """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
         try:
-            noticed, _ = compared(self.base, self.judge(mutant).verdict)
+            verdict = self.judge(mutant).verdict
         except InputError:  # what is left cannot be run
             return False
+        noticed, _ = compared(self.base, verdict)
         if noticed is Noticed.LATE:
             raise BudgetSpent("the time for mutants ran out")
-        return noticed is Noticed.UNNOTICED and not self.needing(mutant)
+        return noticed is Noticed.UNNOTICED and not self.needing(verdict)
 
-    def needing(self, mutant: PtxFunction) -> tuple[str, ...]:
+    def needing(self, verdict: KernelVerdict) -> tuple[str, ...]:
         """The readings that find something in an unnoticed mutant which they do not find in the kernel."""
-        if not self.readings:
-            return ()
-        options = CheckOptions(SCHEDULES, readings=self.readings)
-        verdict = judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left()).verdict
         by_reading = findings_of_readings(verdict, self.readings)
         return tuple(name for name, findings in by_reading.items() if not findings <= self.known.get(name, set()))
 
@@ -162,8 +162,8 @@ def mutation_table(
     together: bool = False,
     ignoring: Ignored | None = None,
 ) -> MutationTable:
-    """Judge every mutant. `together`: ask which removals can be made together. `ignoring`: what is to be ignored of
-    the kernel.
+    """Judge every mutant. `together`: ask which removals can be made together, and make no number wrong. `ignoring`:
+    what is to be ignored of the kernel.
 
     `on_verdict`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is
     listed as not judged.
@@ -179,13 +179,13 @@ def mutation_table(
     if on_verdict is not None:
         on_verdict(base)
     each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
-    changes = mutations(entry)
+    changes = tuple(mutations(entry, miscounts=not together))
     table = MutationTable(base)
     results: dict[int, MutantResult] = {}
     try:
         order = table.order = LaunchOrder.of(kernel.representative)
-        work = _Work(module, entry, launch, model, each, until, base, order, readings, known)
-        for number, result in _judged(work, changes, jobs):
+        work = _Work(module, entry, changes, launch, model, each, until, base, order, readings, known)
+        for number, result in _judged(work, jobs):
             results[number] = result
             if progress is not None:
                 progress(f"line {result.mutation.instruction.line}")
@@ -204,8 +204,9 @@ def mutation_table(
     return table
 
 
-def _judged(work: _Work, changes: list[Mutation], jobs: int) -> Iterator[tuple[int, MutantResult]]:
+def _judged(work: _Work, jobs: int) -> Iterator[tuple[int, MutantResult]]:
     """Results as they come; what is removed is judged before what is weakened."""
+    changes = work.changes
     numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != REMOVED)
     try:
         for number, fate in forked(numbers, jobs, partial(_fate, work), work.until):
@@ -216,7 +217,7 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int) -> Iterator[tuple[i
 
 def _fate(work: _Work, number: int) -> tuple[Noticed, str, tuple[str, ...]]:
     """What becomes of one mutant, as in `MutantResult`."""
-    change = mutations(work.entry)[number]
+    change = work.changes[number]
     if not _reached(work, change.instruction):
         return Noticed.UNREACHED, "", ()
     try:
@@ -228,7 +229,7 @@ def _fate(work: _Work, number: int) -> tuple[Noticed, str, tuple[str, ...]]:
         return noticed, how, ()
     order = LaunchOrder.of(mutant.representative)
     how = redundant(work.order, order, change) if work.order is not None and order is not None else ""
-    needing = work.needing(change.of(work.entry))
+    needing = work.needing(mutant.verdict)
     if needing:
         needed = f"needless under the model as decided, needed under {' and '.join(needing)}"
         how = f"{how}; {needed}" if how else needed

@@ -38,7 +38,7 @@ class Conflicts:
         self._label = Labels().number
         self._numbers: dict[Key, int] = {}
         self._first: dict[CtaId, int] = {}
-        self._patterns: set[object] = set()
+        self._patterns: dict[object, set[tuple[int, ...]]] = {}
         self._uses: list[Use] = []
         self._names: list[Name] = []
         self._classes: list[UseClass] = []
@@ -179,23 +179,17 @@ class Conflicts:
             return
         uses = self._uses
         if all(self._simple[member] for member in active):
-            # Where all stores leave one value, or those of the same stores are unknown, another place adds nothing.
-            values = {uses[member].stored(first, size) for member in writers}
-            pattern = self._pattern(block, active)
-            if len(values) == 1:
-                unknown = sorted((self._keys[member], uses[member].at) for member in writers) if None in values else ()
-                stores = pattern, tuple(unknown)
-                if stores in self._patterns:
-                    return
-                self._patterns.add(stores)
-            if pattern in self._patterns:
-                for number, member in enumerate(writers):
-                    for other in writers[number + 1 :]:
-                        self._pair(block, first, size, member, other)
+            # A place with the same accesses adds nothing, if its stores leave equal and unknown values as before.
+            ordered = sorted(active, key=self._keys.__getitem__)
+            pattern = self._pattern(block, ordered)
+            left = self._stored_alike([uses[member] for member in ordered if writing[member]], first, size)
+            known_left = self._patterns.setdefault(pattern, set())
+            if left in known_left:
                 return
-            self._patterns.add(pattern)
-            for number, member in enumerate(active):
-                for other in active[number + 1 :]:
+            others = active if not known_left else writers
+            known_left.add(left)
+            for number, member in enumerate(others):
+                for other in others[number + 1 :]:
                     self._pair(block, first, size, member, other)
             return
         active.sort(key=self._idents.__getitem__)
@@ -216,13 +210,13 @@ class Conflicts:
         return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
 
     def _pattern(self, block: Block, active: list[int]) -> object:
-        """The classes of the accesses that meet, and which of them share a CTA, a warp, a lane."""
+        """The classes of accesses that meet, sorted by them, and which of these share a CTA, a warp, a lane."""
         threads = self._run.threads
         ctas: dict[int, int] = {}
         warps: dict[tuple[int, int], int] = {}
         lanes: dict[int, int] = {}
         classes = []
-        for number in sorted(active, key=self._keys.__getitem__):
+        for number in active:
             thread = threads[self._uses[number].thread]
             classes.append((
                 self._classes[number],

@@ -214,6 +214,12 @@ class RunJudge:
 
         return CausalOrder(before, ahead)
 
+    def sure(self, chosen: frozenset[int]) -> bool:
+        """True if nothing that orders events in this run is a matter of chance: no order of fence.sc, no source of a
+        strong read that differs between executions.
+        """
+        return self._least(chosen) is self.execution and not any(self.execution.relation("sync_fence"))
+
     def _standing(self, access: Done, later: Done) -> tuple[Done, Done]:
         """Two accesses, or those of the representatives of their threads, if a thread is left out of the graph."""
         if self.graph.of(access) is not None and self.graph.of(later) is not None:

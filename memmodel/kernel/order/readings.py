@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memmodel.base.labels import InitialWrite
+from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.evaluate.large import LARGE
 from memmodel.cat.syntax import Model
 from memmodel.kernel.order.judging import Judgement, RunJudge
@@ -36,11 +37,14 @@ class OtherReadings:
     def look(self, run: RunJudge, chosen: frozenset[int], judged: Judgement) -> None:
         """Judge a run under the readings."""
         defaults = {identity(finding): finding for finding in judged.findings}
+        different = _different(run, chosen, judged)
         self._default = defaults | self._default
-        for number, (_, _, model) in enumerate(self.models):
+        for number, (name, _, model) in enumerate(self.models):
             if self._asked[number]:
                 self._compared[number] |= defaults.keys()
-                findings = run.judgement(model, chosen, judged.flags, ways=False).findings
+                findings = judged.findings
+                if different is None or name in different:
+                    findings = run.judgement(model, chosen, judged.flags, ways=False).findings
                 self._others[number] = {identity(finding): finding for finding in findings} | self._others[number]
         if len(run.execution.events) > SMALL:
             self._choose()
@@ -65,6 +69,21 @@ class OtherReadings:
             if gone or new:
                 readings.append(KernelReading(name, answer, gone, new, everywhere=self._asked[number]))
         return readings
+
+
+def _different(run: RunJudge, chosen: frozenset[int], judged: Judgement) -> frozenset[str] | None:
+    """The readings whose flags report other pairs of events than the default model's; None where this is not known
+    without asking all of them. Then the model, a reading and the report must speak of the same execution: the run as it
+    is, in which no fence.sc has a place among others, and no source of a strong read is left out.
+    """
+    flags = judged.flags
+    if flags is None or flags.model.name != DEFAULT_MODEL or len(run.execution.events) > LARGE:
+        return None
+    if not run.sure(chosen):
+        return None
+    rules = {check.name for check in flags.model.flags}
+    each = [*flags.more_with_readings(), *(flags.fewer_with_readings(rules) if judged.findings else ())]
+    return frozenset(name for name, pairs in each if run.counting(pairs))
 
 
 def possible_readings(run: RunJudge, judgement: Judgement) -> PossibleReadings:

@@ -281,7 +281,7 @@ def test_a_fence_that_another_reading_needs_is_not_called_needless_without_a_wor
     inits = [one for one in mutations(function) if one.instruction.words[:3] == ("fence", "proxy", "async")]
     only = replace(inits[0], what="removed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memmodel.kernel.mutate.table.mutations", lambda _: [only])
+        patch.setattr("memmodel.kernel.mutate.table.mutations", lambda _, **__: [only])
         table = mutation_table(read, function, described, load_model("ptx-9.4"))
         other = mutation_table(read, function, described, load_model("readings/D2-accessor"))
     needed = "needless under the model as decided, needed under D15 fence"

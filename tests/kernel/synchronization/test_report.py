@@ -16,12 +16,14 @@ from helpers.places import ROOT
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check.conductor import judge
-from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judge, judge_case
+from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
-from memmodel.kernel.mutate.table import mutation_table
+from memmodel.kernel.mutate.table import findings_of_readings, mutation_table
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
+from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.synchronization.page import report_page
 from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
 from memmodel.kernel.synchronization.text import report_lines, report_record
@@ -120,6 +122,30 @@ def test_what_another_one_made_necessary_goes_with_it() -> None:
     assert found == MinimumSet((arrive.instruction, wait.instruction), ())
     assert sync.instruction not in found.dropped
     assert minimum_set(entry(read), removals, [], unnoticed) == MinimumSet((), ())
+
+
+@pytest.mark.parametrize("name", ["dsmem", "tma_pipeline"])
+def test_answers_are_those_of_independent_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged without what mutants share: to the end, and under every reading."""
+    made, model = example(name), load_model("ptx-9.4")
+    read = parse_module(Source.read(EXAMPLES / f"{name}.ptx"))
+    launched = read_launch(EXAMPLES / f"{name}.launch.json")
+    kernel, readings = entry_of(read, launched.kernel), reading_models()
+    monkeypatch.setattr("memmodel.kernel.order.readings._different", lambda *_: None)
+
+    def verdict(function: PtxFunction) -> KernelVerdict:
+        return judge_case(KernelCase(read, function, launched, model, CheckOptions(4, readings=readings))).verdict
+
+    known = findings_of_readings(verdict(kernel), readings)
+    removals = {change.instruction.number: change for change in mutations(kernel) if change.what == REMOVED}
+    compared = [it for it in made.synchronizations if it.instruction.number in removals][-5:]
+    compared += [it for it in made.synchronizations if it.need in (Necessity.READING, Necessity.NEEDLESS)]
+    for synchronization in compared:
+        mutant = verdict(removals[synchronization.instruction.number].of(kernel))
+        found = findings_of_readings(mutant, readings)
+        needing = any(not found[reading] <= known[reading] for reading in found)
+        need = Necessity.NEEDED if mutant.serious else Necessity.READING if needing else Necessity.NEEDLESS
+        assert need is synchronization.need or (need, synchronization.need) == (Necessity.NEEDED, Necessity.STRONGER)
 
 
 def test_the_page_has_every_line_and_nothing_foreign() -> None:
