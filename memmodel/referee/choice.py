@@ -26,28 +26,33 @@ class Choice:
     """One candidate execution of a test, as the other engine found it; `replay` builds it and judges it afresh.
 
     Cells here may be finer or coarser than those of the execution: what is said of a cell holds for all its bytes.
-
-    `values`: (reader, cell, its value), as far as anything depends on it. `answers`: the answers that operations on
-    mbarrier objects, barrier reductions and try_cancel requests gave to their threads; for an arrive, the state and
-    then the pending count. `rf`: (writer, reader, cell). `co`: (earlier, later, cell), without initial writes.
-    `sync_fence`: all pairs of the order on fence.sc. `generations`: the generation of every arrive half of a barrier.
-    `mbar`: for each object, its updates in order. `seen`: what each test saw. `finals`: who wrote the final bytes of a
-    cell; for a cell that is left out, any co-maximal write. `waiting`: for each thread, the step where it waits for
-    ever, or None. `starts`: where matrices of the test begin, those that this execution does not use included.
-    `orders`: for each definition of the model that is a choice of a total order, by its index: its events in order.
-    `partial`: what it does not name of barriers and mbarrier objects may be anything that fits; tests succeed.
     """
 
     values: tuple[tuple[RecordName, Cell, int], ...]
+    """(reader, cell, its value), as far as anything depends on it."""
     answers: dict[RecordName, tuple[int, ...]]
+    """What operations on mbarrier objects, barrier reductions and try_cancel requests answered to their threads; for an
+    arrive, the state and then the pending count."""
     rf: tuple[tuple[Writer, RecordName, Cell], ...]
+    """(writer, reader, cell)."""
     co: tuple[tuple[RecordName, RecordName, Cell], ...]
+    """(earlier, later, cell), without initial writes."""
     sync_fence: tuple[tuple[RecordName, RecordName], ...]
+    """All pairs of the order on fence.sc."""
     generations: dict[RecordName, int]
+    """The generation of every arrive half of a barrier."""
     mbar: tuple[tuple[Cell, tuple[RecordName, ...]], ...]
+    """For each object, its updates in order."""
     seen: dict[RecordName, Place]
+    """What each test saw."""
     finals: tuple[tuple[Cell, Writer], ...]
+    """Who wrote the final bytes of a cell; for a cell that is left out, any co-maximal write."""
     waiting: tuple[RecordName | None, ...]
+    """For each thread, the step where it waits for ever, or None."""
     starts: Starts = field(default_factory=Starts)
+    """Where matrices of the test begin, those that this execution does not use included."""
     orders: tuple[tuple[int, tuple[Ordered, ...]], ...] = ()
+    """For each definition of the model that chooses a total order, by its index: its events in order."""
     partial: bool = False
+    """True if what the choice does not name of barriers and mbarrier objects may be anything that fits; tests
+    succeed."""

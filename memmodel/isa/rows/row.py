@@ -114,59 +114,62 @@ def listed(operands: Iterable[str], cases: Iterable[str] = ()) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One instruction of the table.
-
-    `heads`: the fixed beginnings of its mnemonic (the longest head of all rows that fits decides). `slots`: the
-    qualifiers that may follow, in the order PTX writes them; `ordered`: no other order is accepted (the ISA's own
-    examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` after those that may be left
-    out. `when`: operands that stand where the words fit a case, and only there (cache_policy: with a cache hint).
-    `ranges`: the numbers that operands may be; of several for one operand the first whose case fits. `written`: how
-    people see the operands, where the litmus reader rearranges them. `events` and `source` are for people; `source` is
-    a section title of the PTX ISA. `since`: what has the instruction at all; `later`: what has a case of it that came
-    later, which may name operands like slots (`"count !noComplete"`).
-    `columns`: the row exists in the column layout only.
-    `lower`: the lowering; None if the row exists in compiled modules only, which litmus tests are told.
-    `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
-    `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
-    `forms`: how it is written (modules may permute the qualifiers); empty: every combination that breaks no rule.
-
-    `sizes`: the bits of register operands that do not have those of slot `type` (1: a predicate), or the slot that says
-    their type.
-    `results`: how many of the operands before the first address are registers to write. `effect`: what the instruction
-    does beside that. `together`: the threads that execute it together.
-    `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
-    `aligned`: all threads that execute it together have to come to the same instruction; None if `.aligned` says so.
-    `elsewhere`: the same words with the same operands count as the same instruction, wherever they stand.
-    `part`: the case in which it is half of another instruction, such as the commit of a copy's group: a search does not
-    count it.
-    """
+    """One instruction of the table."""
 
     heads: tuple[str, ...]
+    """The fixed beginnings of its mnemonic. Of all rows the longest head that fits decides."""
     slots: tuple[Slot, ...]
+    """The qualifiers that may follow, in the order in which PTX writes them."""
     operands: tuple[str, ...]
+    """One name each, with `?` behind those that may be left out."""
     lower: Callable[[Call], tuple[Op, ...]] | None
+    """The lowering; None if the row exists in compiled modules only, which litmus tests are told."""
     events: str
+    """What it does, for people."""
     source: str
+    """The section of the PTX ISA that describes it."""
     rules: tuple[Rule, ...] = ()
     ordered: bool = False
+    """True if no other order of the qualifiers is accepted. The ISA's own examples of ld, st, atom and fence permute
+    theirs."""
     since: Since = Since()
+    """The version and the targets that have the instruction at all."""
     later: Mapping[str, Since] = field(default_factory=dict)
+    """By case, what has a case that came later. A case may name operands like slots (`"count !noComplete"`)."""
     columns: bool = False
+    """True if the row exists in the column layout only."""
     when: Mapping[str, str] = field(default_factory=dict)
+    """Operands that stand where the words fit a case, and only there."""
     written: str | None = None
+    """How people see the operands, where the litmus reader rearranges them."""
     ranges: tuple[OperandRange, ...] = ()
+    """The numbers that operands may be. Of several for one operand, the first whose case fits."""
     lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
+    """The lowering for modules, where a litmus thread is an abstraction that a warp of a module is not."""
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
+    """Brings the operands of a module into the order in which the litmus reader gives them."""
     forms: tuple[Syntax, ...] = ()
+    """How it is written; empty: every combination that breaks no rule. Modules may permute the qualifiers."""
     sizes: Mapping[str, int | str] = field(default_factory=dict)
+    """The bits of register operands that do not have those of slot `type` (1: a predicate), or the slot that says their
+    type."""
     results: int = 1
+    """How many of the operands before the first address are registers to write."""
     effect: Effect = Effect.MEMORY
+    """What the instruction does beside writing registers."""
     together: Together = Together.THREAD
+    """The threads that execute it together."""
     uniform: tuple[str, ...] = ()
+    """The operands that have to be equal in all threads that execute it together."""
     live: bool = False
+    """True if no lane of the warp may have exited."""
     aligned: bool | None = None
+    """True if all threads that execute it together have to come to the same instruction; None if `.aligned` says so."""
     elsewhere: bool = False
+    """True if the same words with the same operands count as the same instruction, wherever they stand."""
     part: str | None = None
+    """The case in which it is half of another instruction, such as the commit of a copy's group: a search does not
+    count it."""
 
     @property
     def modules(self) -> bool:

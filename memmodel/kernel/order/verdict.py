@@ -135,40 +135,45 @@ class PossibleReadings:
 
 @dataclass(slots=True, repr=False)
 class KernelVerdict:
-    """`word`: as in docs/kernels.md; depends if each finding is gone under some other reading.
-
-    `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
-    explored: `explored` schedules, which are all of them if `exhaustive`. `ctas`: those looked at; empty: all.
-    `whole`: they stand for all. `assumptions`: what was taken for granted, each with what it takes to drop it. `notes`:
-    remarks. `reached`: numbers of the instructions that left a trace; `coverage`:
-    None if no run came to its end. `beyond`: whether the verdict holds for
-    any grid and any trip count; `smaller`: the words of a few smaller launches, by what differs.
-    `spent`: the budget ran out. `possible`: the readings on which it may depend, where none was asked. `sources`: the
-    lines of the PTX that have a place in the source. `compiled`: nobody sees the PTX, which lies in no file.
-    """
+    """What is wrong with a launch, what is open, and what was taken for granted."""
 
     entry: str
     launch: Launch
     model: str
     findings: list[KernelFinding] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    """Conditions that do not hold or were not checked."""
     choices: list[str] = field(default_factory=list)
+    """What depends on the schedule, if that was explored."""
     explored: int = 0
+    """How many schedules were looked at."""
     exhaustive: bool = False
+    """True if these are all that there are."""
     ctas: tuple[int, ...] = ()
+    """The CTAs that were looked at; empty: all."""
     whole: bool = False
+    """True if these CTAs stand for all."""
     assumptions: dict[str, str] = field(default_factory=dict)
+    """What was taken for granted, each with what it takes to drop it."""
     notes: list[str] = field(default_factory=list)
     readings: list[KernelReading] = field(default_factory=list)
     beyond: dict[str, str] = field(default_factory=dict)
+    """Whether the verdict holds for any grid and any trip count, by the question."""
     smaller: dict[str, KernelWord] = field(default_factory=dict)
+    """The words of a few smaller launches, by what differs."""
     statistics: Statistics = field(default_factory=Statistics)
     reached: frozenset[int] = frozenset()
+    """The numbers of the instructions that left a trace."""
     coverage: Coverage | None = None
+    """None if no run came to its end."""
     spent: bool = False
+    """True if the budget ran out."""
     possible: PossibleReadings = PossibleReadings()
+    """The readings on which the verdict may depend, where none was asked."""
     sources: Mapping[int, Location] = field(default_factory=dict)
+    """By the line of the PTX its place in the source, if it has one."""
     compiled: bool = False
+    """True if the PTX lies in no file, so that nobody sees it."""
 
     @property
     def serious(self) -> list[KernelFinding]:

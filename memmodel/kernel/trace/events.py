@@ -15,51 +15,55 @@ from memmodel.program.fields import Bits
 
 @dataclass(slots=True, eq=False)
 class TraceEvent:
-    """Something a thread did that may order its accesses, or a part of an asynchronous instruction.
-
-    `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: the bytes that it is
-    about. `note`: distinguishes events of one instruction, equal for threads that do the same. `range`: the bytes that
-    a fence names, and the tensor map of an issue. `owners`: of an event about tensor memory the allocations.
-
-    Of an issue, `signals`: the events that signal its completion, and its strong accesses; `twin`: equal for copies
-    that lanes issue at once, from one place to another. `completes`: the issues that it completes, all of them or their
-    `parts`, or only their reads (`reads_only`).
-
-    Of a strong access, `turn`: how many the thread had made before with the instruction; `bits`: the value read or
-    left; `source`: the write that a read reads from; `partner`: the other half of an atomic operation; `known`: values
-    of registers that a loop around a load looks at; `observed`: writes that a read observes through atomic operations,
-    whichever it reads from; `value`: what a store leaves, if that is known; `given`: the operand of an atomic
-    operation, at its write.
-
-    `beside`: of a part of a multicast operation on mbarrier objects the first part, with which it has no program order.
-    """
+    """Something that a thread did and that may order its accesses, or a part of an asynchronous instruction."""
 
     thread: int
     order: int | None
+    """Its place among the events of its thread; None for a part."""
     at: int
+    """The number of its instruction."""
     label: Label
     block: Block | None = None
+    """The memory that it is about; `first` and `size` say which bytes of it."""
     first: int = 0
     size: int = 0
     issue: TraceEvent | None = field(default=None, repr=False)
+    """Of a part, the event that issues it."""
     signals: tuple[TraceEvent, ...] = ()
+    """Of an issue, the events that signal its completion, and its strong accesses."""
     parts: frozenset[int] | None = None
+    """The parts of the issues that it completes; None: all."""
     reads_only: bool = False
+    """True if it completes only the reads of the issues."""
     range: tuple[Block, int, int] | None = None
+    """The bytes that a fence names, or the tensor map of an issue."""
     owners: tuple[TraceEvent, ...] = ()
+    """Of an event about tensor memory, the allocations."""
     twin: int | None = None
+    """Of issues, equal for copies that lanes issue at once, from one place to another."""
     note: tuple[object, ...] = ()
+    """Distinguishes events of one instruction, and is equal for threads that do the same."""
     value: int | None = None
+    """What a store leaves, if that is known."""
     known: tuple[tuple[int, int], ...] = ()
+    """Of a load, values of the registers that a loop around it looks at."""
     barrier: BarrierId | None = None
     generation: int = 0
     count: int | None = None
     completes: tuple[TraceEvent, ...] = ()
+    """The issues that it completes."""
     source: TraceEvent | None = field(default=None, repr=False)
+    """Of a read, the write that it reads from."""
     partner: TraceEvent | None = field(default=None, repr=False)
+    """The other half of an atomic operation."""
     time: int = 0
     turn: int = -1
+    """Of a strong access, how many the thread had made before with the instruction."""
     bits: Bits | None = None
+    """Of a strong access, the value read or left."""
     given: int | None = None
+    """The operand of an atomic operation, at its write."""
     observed: tuple[TraceEvent, ...] = ()
+    """Of a read, the writes that it observes through atomic operations, whichever it reads from."""
     beside: TraceEvent | None = field(default=None, repr=False)
+    """Of a part of a multicast operation on mbarrier objects, the first part: they have no program order."""
