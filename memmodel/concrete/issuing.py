@@ -50,7 +50,11 @@ def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
         state.issuing = Issuing(op, state.add(record))
     while state.ended is None and len(state.issuing.records) < len(op.parts):
         part = op.parts[len(state.issuing.records)]
-        if isinstance(part, Scatter | Update) and part.when is not None and not runner.value(part.when, state):
+        if (
+            isinstance(part, Scatter | Update | AsyncWrite)
+            and part.when is not None
+            and not runner.value(part.when, state)
+        ):
             state.issuing.records.append(None)
             continue
         if isinstance(part, Gather | AsyncRead | Update) or (isinstance(part, Respond) and part.like is None):

@@ -220,7 +220,8 @@ class _Parts:
         if part.adds_to is not None or part.rmw:
             before = self.known.get(part.adds_to if part.adds_to is not None else origin.part - 1, [])
             known = {read.footprint: read for read in before}
-        for target, addr in self._targets(part.region):
+        when, deps = build.nonzero(current, part.when)
+        for target, addr in self._targets(part.region, when):
             size = target.footprint.scalar or target.footprint.size
             count = target.footprint.size // size
             new: Sequence[Value] = values * count if len(values) == 1 else values
@@ -230,7 +231,7 @@ class _Parts:
                 new = [self._added(first, second, condition) for first, second in pairs]
             operations = old.operations if part.rmw and old is not None else ()
             data = scalars(build, new, size)
-            writes(build, current, part.label, target, data, addr, origin, operations=operations)
+            writes(build, current, part.label, target, data, addr, origin, operations=operations, more=deps)
 
     def _added(self, old: Value, value: Value, condition: Value | None) -> Value:
         total = self._apply("add", old, value)

@@ -29,7 +29,7 @@ from memmodel.litmus.syntax import (
 )
 from memmodel.ptx.lexer import shorten
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector, elements
-from memmodel.ptx.vocabulary import Space
+from memmodel.ptx.vocabulary import Proxy, Space
 from memmodel.source import Span
 
 PER_CTA = (Space.SHARED, Space.TENSOR)
@@ -120,7 +120,7 @@ class NameCheck:
                 alias = self.variables[alias.alias_of]
             done.update(path)
             root = root_of(self.variables, variable.name)
-            if variable is not root and root.multimem:
+            if variable is not root and root.multimem and variable.proxy is not Proxy.FABRIC:
                 raise InputError(f"`{root.name}` is a multimem address and has no alias", variable.span)
             if variable.space is not Space.GENERIC and (variable.space is Space.SHARED) != (root.space is Space.SHARED):
                 hint = f"`{root.name}` {'is' if root.space is Space.SHARED else 'is not'} .shared"

@@ -138,8 +138,8 @@ class AddressSpace:
                 base = _aligned(flat, variable.align)
                 flat = _round_up(base + size + APART, LARGE)
                 if root.multimem:
-                    self._multimem.append(MultimemRange(base, base + size, root.name, root.multimem))
-                    self._bases[root.name, None] = base
+                    self._multimem.append(MultimemRange(base, base + size, variable.name, root.multimem))
+                    self._bases[variable.name, None] = base
                 else:
                     self._add(variable, root, size, base)
         self._flat.sort(key=lambda named: named.base)
@@ -197,6 +197,8 @@ class AddressSpace:
     def size(self, name: str) -> int:
         """Bytes of a variable; columns, in tensor memory."""
         root = self.root(name)
+        if root.multimem:
+            root = self._variables[root.multimem[0]]
         return root.length if root.space is Space.TENSOR else element_bytes(root) * root.length
 
     def cta_of_rank(self, rank: int, place: Place) -> CtaId | None:

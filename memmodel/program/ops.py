@@ -246,7 +246,7 @@ class AsyncWrite:
     """Write the scalars of a region. One value for several columns of tensor memory goes to all of them.
 
     `adds_to`: the value is added to what an AsyncRead of the same region read, column by column, if that expression is
-    not 0. `rmw`: one atomic operation with the AsyncRead just before.
+    not 0. `rmw`: one atomic operation with the AsyncRead just before. `when`: only if that is non-zero.
     """
 
     label: Access
@@ -256,6 +256,7 @@ class AsyncWrite:
     adds_to: int | None = None
     adds_if: Expr | None = None
     tracks: frozenset[Track] = frozenset()
+    when: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ class Chunk:
 
     `multiple`: what `size` has to be a multiple of. `skip_left`, `skip_right`: bytes at either end that are not
     accessed, and `filler` what stands for them. `mask`: of every 16 bytes, those whose bit is 1 are accessed.
-    `kept`: bytes from the beginning that are accessed, the others read as zero.
+    `kept`: bytes from the beginning that are accessed, the others read as zero. `replica`: the address is a multimem
+    address, and the bytes are those of the variable of that number behind it.
     """
 
     address: Expr
@@ -45,6 +46,7 @@ class Chunk:
     skip_right: Expr | None = None
     mask: Expr | None = None
     kept: Expr | None = None
+    replica: int | None = None
 
 
 class BoxMode(WordList):
@@ -197,7 +199,7 @@ Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Obj
 def region_exprs(region: Region) -> tuple[Expr, ...]:
     """The expressions that a region depends on, in the order in which `program.resolve.resolve` takes their values."""
     match region:
-        case Chunk(address, _, size, _, _, _, left, right, mask, kept):
+        case Chunk(address, _, size, _, _, _, left, right, mask, kept, _):
             return tuple(expr for expr in (address, size, left, right, mask, kept) if expr is not None)
         case Box(map_, coordinates, offsets=offsets):
             return (map_, *coordinates, *offsets)

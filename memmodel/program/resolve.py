@@ -135,6 +135,9 @@ def _chunk(region: Chunk, numbers: Sequence[int], space: AddressSpace, place: Pl
         return BadFootprint(BadAddress.MISALIGNED, address)
     if size == 0:  # a multiple as well: nothing is accessed, wherever it is
         return Footprint((), region.scalar)
+    if region.replica is not None:
+        each = space.find_multimem(address, size)
+        return each if isinstance(each, BadFootprint) else Footprint((each[region.replica],), region.scalar)
     if mask is not None:
         return _masked(address, size, mask, region, space, place)
     if kept is not None:

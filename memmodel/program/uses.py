@@ -70,8 +70,8 @@ def part_expressions(part: Part) -> tuple[Expr, ...]:
     match part:
         case Scatter(when=when) | Update(when=when):
             exprs = (*region_exprs(part.region), when)
-        case AsyncWrite(_, region, values, adds_if=condition):
-            exprs = (*region_exprs(region), *values, condition)
+        case AsyncWrite(_, region, values, adds_if=condition, when=when):
+            exprs = (*region_exprs(region), *values, condition, when)
         case SignalPart(_, region, size, when=when, failed=failed):
             exprs = (*region_exprs(region), size, when, failed)
         case _:

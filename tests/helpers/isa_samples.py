@@ -35,6 +35,9 @@ BLOCKS = """PTX sample
 .global .u32 twin = 0;
 .global .u32 both = multimem(x, twin);
 le @ fabric aliases src;
+.global .align 16 .b32 copies[8];
+.global .align 16 .b32 all = multimem(src, copies);
+les @ fabric aliases all;
 .shared .align 8 .b64 reporter;
 thread P0 @ cta 0, cluster 0, gpu 0 {{
 L0:
@@ -271,6 +274,8 @@ fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::
 fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.cp_mask.relaxed.sys.b128 [le, %rd0], [tile], 16, [reporter], 3;
 fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.b128 [le, 0], [tile], 16, [reporter], %rd9;
 fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.add.u32 [le, 16], [tile], 16, [reporter];
+fabric.try_put.async.multimem.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.b128 [les, 0], [tile], 16, [reporter];
+fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.relaxed.sys.add.u64.sync [tile], [les, 0], 16, [reporter], 0xffffffff;
 fabric.submit;
 fabric.submit.op_restrict::fetching;
 fabric.wait.sync_restrict::reads;

@@ -9,6 +9,8 @@ GET = "fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::r
 PUT = "fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric"
 RED = "fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys"
 
+PULL = "fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric"
+
 FETCHED = "+ Gather(Access(read relaxed sys fabric fabric_get asynchronous)"
 DELIVERED = "+ Scatter(Access(write async fabric_get asynchronous)"
 SOURCE = "+ Gather(Access(read async fabric_put asynchronous source) Chunk(&tile shared_cta 16) tracks={fabric_put})"
@@ -46,6 +48,26 @@ WORKED_OUT: dict[str, list[str]] = {
         SOURCE,
         f"{WRITTEN} Chunk(add.u64(&le, %rd0) global 16 mask=3) 0 {FIRST})",
         REPORTED,
+    ],
+    f"{PUT.replace('.async', '.async.multimem')}.relaxed.sys.b128 [les, 0], [tile], 16, [reporter];": [
+        *OUTCOME,
+        "Decide($left_out1 when=%$fails)",
+        "Issue(fabric_put)",
+        SOURCE,
+        f"{WRITTEN} Chunk(&les global 16 replica=0) 0 {FIRST})",
+        SOURCE,
+        f"{WRITTEN} Chunk(&les global 16 replica=1) 2 {SECOND})",
+        REPORTED.replace("of=[0 1]", "of=[0 1 2 3]"),
+    ],
+    f"{PULL}.relaxed.sys.add.u64.sync [tile], [les, 0], 16, [reporter], 0xffffffff;": [
+        *OUTCOME,
+        "Issue(fabric_get)",
+        f"{FETCHED.replace('Gather', 'AsyncRead')} Chunk(&les global 16 scalar=8 replica=0) [$0.0 $0.1])",
+        f"{FETCHED.replace('Gather', 'AsyncRead')} Chunk(&les global 16 scalar=8 replica=1) [$1.0 $1.1])",
+        f"{DELIVERED.replace('Scatter', 'AsyncWrite')} Chunk(&tile shared_cta 16 scalar=8) "
+        f"[add.u64(%$0.0, %$1.0) add.u64(%$0.1, %$1.1)] {FIRST})",
+        "+ SignalPart(Signal(complete_tx cta fabric_get) Object(&reporter shared_cta) bytes=16 of=[0 1 2] "
+        "failed=%$fails)",
     ],
     f"{RED}.add.u32 [le, 16], [tile], 16, [reporter];": [
         *OUTCOME,

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Mark, Marker, Role, Side, Signal
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import ADDRESS, Call, describe
 from memmodel.isa.copying import CHUNK, end
-from memmodel.isa.place import mbarrier, shifted
+from memmodel.isa.place import FULL_MASK, mbarrier, shifted
 from memmodel.isa.refused import refusing
-from memmodel.isa.rows.row import Effect, OperandRange, Row
+from memmodel.isa.rows.row import Effect, OperandRange, Row, Together
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.isa.rows.types import types_by_operation
@@ -24,6 +25,8 @@ from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import (
+    AsyncRead,
+    AsyncWrite,
     CommitGroup,
     Decide,
     Emit,
@@ -58,43 +61,67 @@ def get(call: Call) -> tuple[Op, ...]:
     address, checks = _handle(call, handle, count)
     into, _, _ = end(call, target, "shared::cta")
     read = _remote(Side.READ, Family.FABRIC_GET)
-    write = replace(_shared(Side.WRITE, Family.FABRIC_GET), role=None)
+    write = _shared(Side.WRITE, Family.FABRIC_GET)
     parts: list[Part] = []
     for k in range(count):
-        parts.append(Gather(read, Chunk(shifted(address, k * CHUNK), Window.GLOBAL, Const(CHUNK), scalar=CHUNK)))
-        region = Chunk(shifted(into, k * CHUNK), Window.SHARED_CTA, Const(CHUNK))
-        parts.append(Scatter(write, region, len(parts) - 1, when=_moved(k)))
+        parts.append(Gather(read, _piece(address, k, Window.GLOBAL, CHUNK)))
+        parts.append(Scatter(write, _piece(into, k, Window.SHARED_CTA), len(parts) - 1, when=_moved(k)))
+    return (*checks, *_outcome(count), _issue(call, Family.FABRIC_GET, parts, bar, count * CHUNK))
+
+
+def pull(call: Call) -> tuple[Op, ...]:
+    """fabric.try_pullred: from all memory of an endpoint, combined, to shared memory. A litmus thread is a warp."""
+    target, handle, size, bar, lanes = call.operands
+    if call.constant(lanes) not in (FULL_MASK, -1) or not isinstance(lanes, Imm):
+        call.fail(f"{call.head} is executed by all lanes of a warp", lanes, "write 0xffffffff")
+    count, replicas = _pieces(call, size), _replicas(call)
+    address, checks = _handle(call, handle, count)
+    into, _, _ = end(call, target, "shared::cta")
+    read = _remote(Side.READ, Family.FABRIC_GET)
+    width, parts = call.type.width // 8, list[Part]()
+    for k in range(count):
+        values: list[Expr] = []
+        for replica in replicas:
+            names = tuple(f"${replica}.{n}" for n in range(CHUNK // width))
+            parts.append(AsyncRead(read, _piece(address, k, Window.GLOBAL, width, replica=replica), names))
+            more = [Get(name) for name in names]
+            both = [Apply(call.word("op") or "", pair, call.type) for pair in zip(values, more, strict=False)]
+            values = [*both] if values else [*more]
+        region = _piece(into, k, Window.SHARED_CTA, width)
+        parts.append(AsyncWrite(_shared(Side.WRITE, Family.FABRIC_GET), region, tuple(values), when=_moved(k)))
     return (*checks, *_outcome(count), _issue(call, Family.FABRIC_GET, parts, bar, count * CHUNK))
 
 
 def put(call: Call) -> tuple[Op, ...]:
-    """fabric.try_put: from shared memory to an endpoint."""
+    """fabric.try_put: from shared memory to an endpoint, with .multimem to all of its memory."""
     handle, source, size, bar = call.operands[:4]
-    count = _pieces(call, size)
+    count, replicas = _pieces(call, size), _replicas(call)
     address, checks = _handle(call, handle, count)
     byte_mask = None if (operand := call.operand("byteMask")) is None else call.integer(operand)
+    if byte_mask is not None and call.word("multimem"):
+        call.refuse("a byte mask is not modelled with .multimem", "cp_mask")
     write = _remote(Side.WRITE, Family.FABRIC_PUT)
     parts: list[Part] = []
-    for k in range(count):
+    for k, replica in product(range(count), replicas):
         parts.append(_read(call, source, k))
-        region = Chunk(shifted(address, k * CHUNK), Window.GLOBAL, Const(CHUNK), mask=byte_mask)
-        parts.append(Scatter(write, region, len(parts) - 1, when=_moved(k)))
-    return (*checks, *_outcome(count), _issue(call, Family.FABRIC_PUT, parts, bar, count))
+        region = replace(_piece(address, k, Window.GLOBAL, replica=replica), mask=byte_mask)
+        parts.append(Scatter(write, region, len(parts) - 1, when=_moved(len(parts) // 2)))
+    return (*checks, *_outcome(len(parts) // 2), _issue(call, Family.FABRIC_PUT, parts, bar, count))
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
-    """fabric.try_red: an atomic update of every element at an endpoint."""
+    """fabric.try_red: an atomic update of every element at an endpoint, with .multimem in all of its memory."""
     handle, source, size, bar = call.operands[:4]
-    count = _pieces(call, size)
+    count, replicas = _pieces(call, size), _replicas(call)
     address, checks = _handle(call, handle, count)
-    halves = (replace(_remote(side, Family.FABRIC_PUT), rmw=True) for side in (Side.READ, Side.WRITE))
-    read, write = halves
+    read, write = (replace(_remote(side, Family.FABRIC_PUT), rmw=True) for side in (Side.READ, Side.WRITE))
     parts: list[Part] = []
-    for k in range(count):
+    for k, replica in product(range(count), replicas):
         parts.append(_read(call, source, k))
-        region = Chunk(shifted(address, k * CHUNK), Window.GLOBAL, Const(CHUNK), scalar=call.type.width // 8)
-        parts.append(Update(read, write, region, len(parts) - 1, call.word("op") or "", call.type, when=_moved(k)))
-    return (*checks, *_outcome(count), _issue(call, Family.FABRIC_PUT, parts, bar, count))
+        region = _piece(address, k, Window.GLOBAL, call.type.width // 8, replica=replica)
+        moved = _moved(len(parts) // 2)
+        parts.append(Update(read, write, region, len(parts) - 1, call.word("op") or "", call.type, when=moved))
+    return (*checks, *_outcome(len(parts) // 2), _issue(call, Family.FABRIC_PUT, parts, bar, count))
 
 
 def submit(call: Call) -> tuple[Op, ...]:
@@ -109,6 +136,19 @@ def wait(call: Call) -> tuple[Op, ...]:
     return (WaitForGroups(GroupWait(Family.FABRIC_PUT), Track.FABRIC_PUT, Const(0), sources_only=True),)
 
 
+def _piece(address: Expr, number: int, window: Window, scalar: int | None = None, replica: int | None = None) -> Chunk:
+    """16 bytes of many."""
+    return Chunk(shifted(address, number * CHUNK), window, Const(CHUNK), scalar=scalar, replica=replica)
+
+
+def _replicas(call: Call) -> tuple[int | None, ...]:
+    """The numbers of the variables that a multicast endpoint stands for; without .multimem the only one."""
+    if not call.word("multimem"):
+        return (None,)
+    declared = next((variable for variable in call.context.variables.values() if variable.multimem), None)
+    return tuple(range(len(declared.multimem) if declared else 1))
+
+
 def _remote(side: Side, family: Family) -> Access:
     """An access to the memory of an endpoint."""
     return Access(side, Sem.RELAXED, Scope.SYS, Proxy.FABRIC, family, asynchronous=True)
@@ -116,13 +156,14 @@ def _remote(side: Side, family: Family) -> Access:
 
 def _shared(side: Side, family: Family) -> Access:
     """An access to the shared memory of the executing CTA."""
-    return Access(side, proxy=Proxy.ASYNC, family=family, asynchronous=True, role=Role.SOURCE)
+    role = Role.SOURCE if side is Side.READ else None
+    return Access(side, proxy=Proxy.ASYNC, family=family, asynchronous=True, role=role)
 
 
 def _read(call: Call, source: Operand, number: int) -> Gather:
     """The read of one piece of the source in shared memory."""
     address, _, _ = end(call, source, "shared::cta")
-    region = Chunk(shifted(address, number * CHUNK), Window.SHARED_CTA, Const(CHUNK))
+    region = _piece(address, number, Window.SHARED_CTA)
     return Gather(_shared(Side.READ, Family.FABRIC_PUT), region, frozenset({Track.FABRIC_PUT}))
 
 
@@ -151,6 +192,12 @@ def endpoint(call: Call, operand: Operand) -> tuple[Variable, Operand]:
     if variable.proxy is not Proxy.FABRIC:
         hint = f"declare one: e @ fabric aliases {variable.name};"
         call.fail(f"'{variable.name}' is not a logical endpoint", operand, hint)
+    several, asked = bool(call.root(variable).multimem), call.word("multimem") is not None
+    if several is not asked and call.head.startswith("fabric."):
+        hint = "write .multimem" if several else "let it alias a multimem address"
+        kinds = ("several devices", "one device") if several else ("one device", "several devices")
+        what = f"{call.head}.multimem" if asked else call.head
+        call.fail(f"'{variable.name}' is of {kinds[0]}, and {what} is for endpoints of {kinds[1]}", operand, hint)
     return variable, offset
 
 
@@ -204,7 +251,7 @@ _SEM = needed("sem", "relaxed")
 _SCOPE = needed("scope", "sys")
 _B128 = needed("type", "b128")
 _IN_SHARED = needed("space", "shared::cta")
-_MULTIMEM = refusing("a logical endpoint of a litmus test is of one device", "multimem")
+_MULTIMEM = optional("multimem", "multimem")
 _COUNTED = replace(refusing("PTX does not say in which steps the counter is raised", "counted::bytes"), name="counted")
 _BY_BYTES = needed("completion", "mbarrier::complete_tx::bytes")
 _BY_16 = needed("completion", "mbarrier::complete_tx::16B")
@@ -258,6 +305,30 @@ ROWS = (
         _PAGE + "fabric.try_red",
         rules=types_by_operation(_BY_OPERATION, _TYPES, "", "{head}.{op} has no type .{type}"),
         later=_HINT,
+    ),
+    _row(
+        ("fabric.try_pullred",),
+        (
+            _ASYNC,
+            needed("multimem", "multimem"),
+            _IN_SHARED,
+            _BY_BYTES,
+            _REPORT,
+            _SEM,
+            _SCOPE,
+            needed("op", "and", "or", "xor", "min", "max", "add"),
+            refusing("floating-point reductions are not modelled", "acc::f16", "acc::f32"),
+            needed("type", *_TYPES, refused={**_FLOATS, **dict.fromkeys(("e4m3", "e5m2"), NO_FLOATS["f32"])}),
+            needed("sync", "sync"),
+        ),
+        ("[dst]", "[handle]", "size", "[bar]", "imm-membermask"),
+        pull,
+        "the same as fabric.try_get, with a read of each element in all memory of the endpoint, whose combination is "
+        "written" + _FAILS,
+        _PAGE + "fabric.try_pullred",
+        rules=types_by_operation(_BY_OPERATION, _TYPES, "", "{head}.{op} has no type .{type}"),
+        together=Together.WARP,
+        live=True,
     ),
     _row(
         ("fabric.submit",),
