@@ -22,7 +22,7 @@ from memmodel.isa.module import spelling_of
 from memmodel.isa.rows.row import Row
 from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import TABLE
-from memmodel.kernel.check.inputs import beyond_the_module
+from memmodel.kernel.check.inputs import younger_words
 from memmodel.litmus.parse import parse_litmus
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.targets import PtxLevel, Target, version_of
@@ -193,11 +193,11 @@ def test_a_shipped_test_has_what_its_oldest_target_has() -> None:
 
 def test_a_kernel_notes_what_its_module_does_not_have() -> None:
     text = kernel_text("fence.acquire.sync_restrict::shared::cluster.cluster; st.weak.shared.u32 [s], 1;")
-    said = beyond_the_module(parse_module(Source("k.ptx", text)))
+    said = younger_words(parse_module(Source("k.ptx", text)))
     assert not said
     for version, target, wanted in (("8.5", "sm_90a", "needs PTX 8.6"), ("8.8", "sm_80", "needs sm_90")):
         changed = re.sub(r"\.target \S+", f".target {target}", text.replace(".version 8.8", f".version {version}"))
-        said = beyond_the_module(parse_module(Source("k.ptx", changed)))
+        said = younger_words(parse_module(Source("k.ptx", changed)))
         assert said and all(wanted in note and f"PTX {version} and {target}" in note for note in said)
 
 
