@@ -6,6 +6,7 @@ In: what was typed. Out: the verdict as text, JSON or SARIF, and an exit code.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -31,6 +32,7 @@ from memmodel.cli.options import (
 )
 from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
+from memmodel.source import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from memmodel.kernel.question.asking import SeveralLaunches
@@ -137,10 +139,24 @@ def kernel(asked: KernelRequest) -> Exit:
     docs/kernels-theorem.md hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, clean for some of the
     schedules or CTAs only, or what --any-… asks is not shown.
     """
+    from memmodel.kernel.question.asking import SeveralEntries
+
+    context = click.get_current_context()
+    if asked.several:
+        return judge_all(context, asked)
+    try:
+        return _answer(asked)
+    except SeveralEntries as several:
+        apart = len({*several.entries, ""}) > len(several.entries)
+        if not apart or asked.file == STANDARD_INPUT:
+            raise
+        return judge_all(context, replace(asked, entries=several.entries))
+
+
+def _answer(asked: KernelRequest) -> Exit:
+    """Answer what is asked of one kernel. Raises SeveralEntries where its file has launches of several."""
     from memmodel import cat
 
-    if asked.several:
-        return judge_all(click.get_current_context(), asked)
     if asked.launch_schema or asked.init_launch:
         return _print_launch(asked)
     asked.refuse_what_does_not_go_together()

@@ -21,7 +21,7 @@ from memmodel.kernel.question.entries import entry_of
 from memmodel.kernel.question.requests import LaunchWords, requested, settable
 from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
-from memmodel.source import Source
+from memmodel.source import Source, Span
 
 GivenLaunch = Launch | Mapping[str, Any] | list[Any] | str | os.PathLike[str] | None
 """A launch; JSON values; the path of a description; nothing, if the text says it or other words do."""
@@ -135,6 +135,15 @@ class SeveralLaunches(InputError):
         self.text, self.launches, self.name = text, launches, name
 
 
+class SeveralEntries(InputError):
+    """A text has launches of several entries, and none was chosen. `entries`: as the launches name them."""
+
+    def __init__(self, second: Span, entries: Sequence[str]) -> None:
+        hint = '--entry NAME takes the one with that "kernel"'
+        super().__init__("two launches stand in this text, and one is judged at a time", second, hint)
+        self.entries = tuple(entries)
+
+
 def _single(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[str, Mapping[str, Any]]:
     """The description of one launch, with the name of where it stands. For a list raises SeveralLaunches."""
     name, data = _given(text, launch, entry)
@@ -166,9 +175,5 @@ def _given(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[st
     comments = text.launches()
     fitting = [comment for comment in comments if entry is None or comment.data.get("kernel", entry) == entry]
     if len(fitting) > 1:
-        raise InputError(
-            "two launches stand in this text, and one is judged at a time",
-            fitting[1].span,
-            '--entry NAME takes the one with that "kernel"',
-        )
+        raise SeveralEntries(fitting[1].span, [str(comment.data.get("kernel", "")) for comment in fitting])
     return (str(fitting[0].span), fitting[0].data) if fitting else (text.written.name, {})

@@ -63,14 +63,17 @@ def test_words_come_before_a_description_and_that_before_comments(tmp_path: Path
     assert code == 0 and "grid 4×1×1, block 64×1×1" in output
 
 
-def test_a_text_with_several_launches_wants_the_entry(tmp_path: Path) -> None:
+def test_of_a_text_with_launches_of_several_entries_each_is_judged(tmp_path: Path) -> None:
     second = SYNCED.removeprefix(HEAD).replace("k(", "j(").replace("k_param", "j_param")
     head = "".join(f'// memmodel: launch {{"kernel": "{name}", "grid": 1, "block": 64}}\n' for name in "kj")
     (tmp_path / "k.ptx").write_text(head + RACY + second)
     assert run(tmp_path / "k.ptx", "--entry", "k")[0] == 1
     assert run(tmp_path / "k.ptx", "--entry", "j")[0] == 0
-    code, output = run(tmp_path / "k.ptx")
-    assert code == 2 and "two launches" in output
+    code, output = run(tmp_path / "k.ptx", "--short")
+    assert code == 1 and [line.split()[:2] for line in output.splitlines()] == [["findings", "k"], ["clean", "j"]]
+    (tmp_path / "k.ptx").write_text(head.replace('"j"', '"k"') + RACY + second)
+    for code, output in (run(tmp_path / "k.ptx"), run("-", given=head + RACY + second)):
+        assert code == 2 and "two launches" in output
 
 
 @pytest.mark.parametrize(("args", "words"), [
