@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from memmodel.errors import InputError
 from memmodel.memory.tensormap import MAX_DIMENSIONS
@@ -33,6 +42,15 @@ def _number(value: object) -> object:
     return value
 
 
+ARGUMENTS = {
+    "globalAddress": "address", "globalDim": "dims", "globalStrides": "strides_bytes", "boxDim": "box",
+    "elementStrides": "element_strides",
+}  # fmt: skip
+"""Arguments of cuTensorMapEncodeTiled, and what a launch description calls them."""
+
+FURTHER_ARGUMENTS = ("tensorDataType", "tensorRank", "interleave", "l2Promotion", "oobFill")
+"""Arguments that it takes, and has no names of its own for."""
+
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "96B": 96, "128B": 128}
 """The rows of a swizzle in bytes, by its name, which may follow CU_TENSOR_MAP_SWIZZLE_."""
 
@@ -48,8 +66,18 @@ def _swizzle(value: object) -> object:
     return size
 
 
-Swizzle = Annotated[int, BeforeValidator(_swizzle)]
-Address = Annotated[int, BeforeValidator(_number), Field(ge=0, lt=1 << 64)]
+Swizzle = Annotated[
+    int, BeforeValidator(_swizzle), WithJsonSchema({"anyOf": [{"enum": list(SWIZZLES.values())}, {"type": "string"}]})
+]
+Address = Annotated[
+    int,
+    BeforeValidator(_number),
+    Field(ge=0, lt=1 << 64),
+    WithJsonSchema({"anyOf": [
+        {"type": "integer", "minimum": 0, "exclusiveMaximum": 1 << 64},
+        {"type": "string", "pattern": "^(0[xX][0-9a-fA-F_]+|[0-9_]+)$"},
+    ]}),
+]  # fmt: skip
 Corner = Annotated[int, Field(ge=-(1 << 15), lt=1 << 15)]
 Extent = Annotated[int, Field(ge=1, le=1 << 31)]
 Dim3 = tuple[Extent, Extent, Extent]
@@ -387,16 +415,26 @@ def _contradicts(entry: PtxFunction, word: str, declared: tuple[int, ...], key: 
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a launch description. What is left out, or null, is completed (docs/kernels.md)."""
+    """The JSON schema of a launch description, or of a list of them. What is left out, or null, is completed
+    (docs/kernels.md).
+    """
     values = Launch.model_json_schema()
-    values.pop("required", None)
-    values["$defs"]["Param"].pop("required", None)
-    known, properties = values["$defs"], values["properties"]
-    sizes = [{"type": "integer", "minimum": 1}, {"type": "array", "minItems": 1, "maxItems": 3}, {"type": "null"}]
+    known, properties = values.pop("$defs"), values["properties"]
+    sizes = [{"type": "integer", "minimum": 1}, {"type": "array", "minItems": 1, "maxItems": 3}]
     properties |= {key: {"title": key.capitalize(), "anyOf": sizes} for key in ("grid", "block", "cluster")}
     by_name = {"type": "object", "description": "values, or parameters, by their names"}
     properties["params"] = {"title": "Params", "anyOf": [properties["params"], by_name]}
-    encoded = {"type": "object", "required": ["globalDim"], "description": "the arguments of cuTensorMapEncodeTiled"}
-    properties["tensormaps"]["items"] = {"anyOf": [properties["tensormaps"]["items"], encoded]}
     known["Param"]["properties"]["type"] |= {"default": "as the entry says"}
-    return values
+    tensor = known["TensorMapSpec"]["properties"]
+    tensor["param"] = {"type": ["string", "integer"], "description": "a name, or the number of a parameter"}
+    tensor["address"] = {"type": ["string", "integer"], "description": "an address, or the name of a buffer"}
+    tensor |= {called: tensor[name] for called, name in ARGUMENTS.items()} | {key: {} for key in FURTHER_ARGUMENTS}
+    for part in (values, known["Param"], known["FieldOfStruct"], known["TensorMapSpec"]):
+        part.pop("required", None)
+        part["properties"] = {name: {"anyOf": [kind, {"type": "null"}]} for name, kind in part["properties"].items()}
+    known["Launch"] = values
+    each = {"$ref": "#/$defs/Launch"}
+    stream = {"type": "array", "minItems": 1, "items": each}
+    listed = {"type": "object", "required": ["launches"], "additionalProperties": False,
+              "properties": {"launches": stream}}  # fmt: skip
+    return {"$defs": known, "anyOf": [each, stream, listed]}

@@ -15,6 +15,7 @@ from helpers.kernel.samples import NEIGHBOUR, launch, module
 from helpers.patience import PATIENCE
 from helpers.places import ROOT
 from jsonschema import Draft202012Validator
+from jsonschema import ValidationError as SchemaError
 from pydantic import ValidationError
 
 from memmodel import api
@@ -226,6 +227,29 @@ def test_kernel_writes_what_its_schema_says(tmp_path: Path) -> None:
     valid("kernel", found)
     assert found["verdict"] == "findings"
     assert all(place["thread"]["lane"] is not None for one in found["findings"] for place in one["places"])
+
+
+def test_descriptions_of_launches_are_as_their_schema_says(tmp_path: Path) -> None:
+    """Complete ones, forms, what documentation shows, lists; and what several launches say."""
+    for file in sorted((ROOT / "docs/examples").rglob("*.launch.json")):
+        valid("launch", json.loads(file.read_text()))
+    for name in ("tma_pipeline", "gemm_sm100"):
+        valid("launch", written("kernel", ROOT / f"docs/examples/kernels/{name}.ptx", "--init-launch"))
+    tensor = {"param": 0, "tensorDataType": "BFLOAT16", "globalAddress": "x", "globalDim": [64, 128], "boxDim": [64, 8],
+              "swizzle": "CU_TENSOR_MAP_SWIZZLE_128B", "oobFill": "NONE"}  # fmt: skip
+    own = {"grid": 4, "params": {"n": 512, "x": None}, "tensormaps": [tensor], "dynamic_shared": None}
+    both = {"launches": [own, {**own, "programmatic": True}]}
+    for good in ({}, own, [own, own], both):
+        valid("launch", good)
+    for broken in ([], {"gird": 4}, [{"gird": 4}], {**both, "grid": 1}, {"tensormaps": [{"swizzle": 3}]}):
+        with pytest.raises(SchemaError):
+            valid("launch", broken)
+    source, given = tmp_path / "k.ptx", tmp_path / "l.json"
+    source.write_text(module(NEIGHBOUR.format(sync="bar.sync 0;")).source.text)
+    given.write_text(json.dumps([launch().model_dump(exclude_none=True)] * 2))
+    answers = written("kernel", source, "--launch", given)
+    valid("kernel", answers)
+    assert len(answers) == 2
 
 
 def test_a_schema_can_refuse() -> None:

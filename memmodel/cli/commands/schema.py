@@ -70,7 +70,7 @@ def json_schema(name: str) -> dict[str, Any]:
         "outcomes": OutcomesRecord,
         "diff": DiffRecord,
         "mutate-model": StrengthRecord,
-        "kernel": KernelRecord,
+        "kernel": KernelRecord | list[KernelRecord],
         "sweep": KernelSweepRecord,
         "fix": FixRecord,
         "weaken": WeakenRecord,

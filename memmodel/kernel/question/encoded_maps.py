@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memmodel.errors import InputError, suggestion
+from memmodel.kernel.launch import ARGUMENTS
 
 TYPE_PREFIX, INTERLEAVE_PREFIX = "CU_TENSOR_MAP_DATA_TYPE_", "CU_TENSOR_MAP_INTERLEAVE_"
 
@@ -43,19 +44,13 @@ SHORT = {
 IN_WORDS = "bf16:384x256:64x64:128B"
 """A map in words: the type of its elements, the sizes of the tensor and of the box, innermost first, the swizzle."""
 
-RENAMED = {
-    "globalAddress": "address", "globalDim": "dims", "globalStrides": "strides_bytes", "boxDim": "box",
-    "elementStrides": "element_strides",
-}  # fmt: skip
-"""Arguments of cuTensorMapEncodeTiled, and what a launch description calls them."""
-
 WITHOUT_EFFECT = ("l2Promotion", "oobFill")
 """Arguments that do not change which bytes are touched."""
 
 
 def from_arguments(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The values of a tensor map, whichever names they have. `name`: of the launch. Raises InputError."""
-    spec = {RENAMED.get(key, key): value for key, value in given.items() if key not in WITHOUT_EFFECT}
+    spec = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in WITHOUT_EFFECT}
     kind = spec.pop("tensorDataType", None)
     if kind is not None:
         short = str(kind).upper().removeprefix(TYPE_PREFIX)
