@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "check/executions.py": ("elect.sync", "the name of a reading that a verdict shows"),
     "executions/consistent.py": ("po", "a relation of cat"),
     "launch.py": (
-        "b32 b4x16_p64 b64 b6x16_p32 bf16 cluster s16 s32 s64 s8 u16 u32 u64 u8 zero",
+        "b32 b4x16_p64 b64 b6x16_p32 bf16 cluster param s16 s32 s64 s8 u16 u32 u64 u8 zero",
         "keys and values of a launch description",
     ),
     "machine/memory.py": ("zero bf16", "values of a launch description"),
