@@ -77,7 +77,7 @@ def test_a_structure_has_fields_and_what_no_field_says_is_unknown() -> None:
 
 
 def test_schema_names_the_fields() -> None:
-    assert {"grid", "block", "cluster", "params", "tensormaps"} <= set(schema()["properties"])
+    assert {"grid", "block", "cluster", "params", "tensormaps"} <= set(schema()["$defs"]["Launch"]["properties"])
 
 
 def test_memory_holds_parameters_and_contents() -> None:
