@@ -125,7 +125,7 @@ def refuse_beyond(test: LitmusTest, level: PtxLevel) -> None:
     """Raises InputError at the first word of the test that a level does not have."""
     for instruction in all_instructions(test):
         reading = read_instruction(instruction, test)
-        for part, needs_what, of_version in reading.beyond(len(instruction.operands), level):
+        for part, needs_what, of_version in reading.missing_at(len(instruction.operands), level):
             asked = f"--ptx-version is {level.version}" if of_version else f"--target is {level.target}"
             raise InputError(f"{needs_what}; {asked}", part_span(instruction, part))
 

@@ -62,12 +62,12 @@ def head_row(opcode: str) -> Row | None:
 
 
 @lru_cache(maxsize=4096)
-def beyond(opcode: str, operands: int, level: PtxLevel) -> tuple[str, ...]:
+def missing_at(opcode: str, operands: int, level: PtxLevel) -> tuple[str, ...]:
     """What needs a newer version or another target than a module says, in an instruction with that many operands."""
     spelling = spelling_of(opcode)
     if isinstance(spelling, Refusal):
         return ()
-    return tuple(text for _, text, _ in spelling.beyond(operands, level))
+    return tuple(text for _, text, _ in spelling.missing_at(operands, level))
 
 
 def words_of(opcode: str) -> Mapping[str, str]:

@@ -133,12 +133,12 @@ def fix(
     except BudgetSpent as spent:  # before a search began that keeps what it finds
         return Fixed(name, (), (), 1, f"what would repair it is not decided: {spent}")
     repairs = tuple(_as_written(repair, layout) for repair in fixed.repairs)
-    return replace(fixed, repairs=repairs, reason=layout.said(fixed.reason))
+    return replace(fixed, repairs=repairs, reason=layout.in_written_lines(fixed.reason))
 
 
 def _as_written(repair: Repair, layout: Laid) -> Repair:
     changes, *others = (
-        tuple(replace(edit, what=layout.said(edit.what)) for edit in edits)
+        tuple(replace(edit, what=layout.in_written_lines(edit.what)) for edit in edits)
         for edits in (repair.changes, *repair.others)
     )
     new = layout.back(repair.new)
@@ -220,7 +220,7 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
         return ""
     search.aim, search.glance = aims[1], glance
     try:
-        some = search.needed(rest) if search.good(rest) else ()
+        some = search.needed(rest) if search.is_right(rest) else ()
     except BudgetSpent:
         return ""
     left = ", ".join(sorted(search.before.findings))

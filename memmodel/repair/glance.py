@@ -63,8 +63,8 @@ class Glance:
         """Executions of the test as it stands, to be tried first."""
         self.found = [against for against in known if _choice(against) is not None][:KEPT]
 
-    def again(self, text: str) -> Against | None:
-        """The same, without an engine: one that was found before, as one of this text."""
+    def known_against(self, text: str) -> Against | None:
+        """An execution of another text that no repair may have, if this text has it, too. No engine is asked."""
         if self.known.get(text) is None:
             asked = parse(self.name, text)
             against = None if asked is None else self._once_more(asked)

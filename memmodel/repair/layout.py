@@ -33,7 +33,7 @@ class Laid:
         """The text as it was written."""
         return self.test.source.text
 
-    def said(self, what: str) -> str:
+    def in_written_lines(self, what: str) -> str:
         """What is said of a change, with the lines of the text as it was written."""
         if self.test.layout is Layout.BLOCKS:
             return what

@@ -77,7 +77,7 @@ def weaken(
     try:
         with together(options.budget):
             weaker = _weaker(name, layout.blocks, asked, models, options, progress)
-        changes = tuple(replace(edit, what=layout.said(edit.what)) for edit in weaker.changes)
+        changes = tuple(replace(edit, what=layout.in_written_lines(edit.what)) for edit in weaker.changes)
         return replace(weaker, old=text, new=layout.back(weaker.new) if changes else text, changes=changes)
     except BudgetSpent as spent:
         return Weaker(name, text, text, (), 1, f"not decided: {spent}")
@@ -149,7 +149,7 @@ class _Judges:
         asked = parse(self.name, text)
         return None if asked is None else asked[0]
 
-    def bad(self, text: str) -> Against | None:
+    def soon_against(self, text: str) -> Against | None:
         """An execution that shows a finding or an outcome that the test has not, if one is soon found."""
         available(self.options.budget)
         known = iter(self.states)
@@ -172,7 +172,7 @@ class _Judges:
         names.insert(0, names.pop(names.index(shown.name)))
         return Against(model, None if shown.name == OUTCOME else shown.name, shown.witness, shown.finding)
 
-    def good(self, text: str) -> bool:
+    def allows_nothing_more(self, text: str) -> bool:
         """True if the text, judged in full, allows nothing more."""
         available(self.options.budget)
         now = self.judge(text)

@@ -210,7 +210,7 @@ class Changes:
             for event, after in ((link.first, False), (link.second, True)):
                 if self.flow.is_async(event) and self.flow.is_memory(event):
                     fence_at = Fence(Sem.ACQ_REL, self._scope(link))
-                    for beside in self.flow.told(event) if after else [self.flow.at(event)]:
+                    for beside in self.flow.completion_waits(event) if after else [self.flow.at(event)]:
                         yield self._insert(Reason.RELAXED, beside, fence_at, "fence.acq_rel", after=after, cost=2.5)
 
     def _proxy_fences(self, proxy: Proxy, beside: int, after: bool) -> Iterator[ProxyFence]:

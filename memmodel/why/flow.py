@@ -75,7 +75,7 @@ class Flow:
             rows[first] |= 1 << second
         return closure(rows)
 
-    def told(self, event: int) -> list[int]:
+    def completion_waits(self, event: int) -> list[int]:
         """The waits that see the end of an asynchronous access."""
         ends, seen = bits(self.execution.relation("compl")[event]), self.execution.relation("mbarobs")
         waits = [n for end in ends for n in (bits(seen[end]) if isinstance(self.events[end].label, Signal) else [end])]

@@ -69,7 +69,7 @@ class Spelling:
         words = {**dict.fromkeys(names, ""), "head": self.head, **self.words}
         return {"": self.row.since, **{case: since for case, since in self.row.later.items() if covers(case, words)}}
 
-    def beyond(self, operands: int, level: PtxLevel) -> Iterator[tuple[int | None, str, bool]]:
+    def missing_at(self, operands: int, level: PtxLevel) -> Iterator[tuple[int | None, str, bool]]:
         """What a level does not have of this spelling with that many operands: the dotted part that it is about
         (None: all of them), what needs which version or targets, and whether it is the version.
         """

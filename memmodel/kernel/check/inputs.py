@@ -11,7 +11,7 @@ from memmodel.cat.decisions import decisions
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
-from memmodel.isa.module import beyond
+from memmodel.isa.module import missing_at
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.question.entries import entry_of as entry_of
 from memmodel.ptx.module.syntax import PtxModule
@@ -65,7 +65,7 @@ def younger_words(module: PtxModule) -> list[str]:
     notes: dict[str, int] = {}
     for function in module.functions.values():
         for instruction in function.body or ():
-            for text in beyond(instruction.opcode, len(instruction.operands), level):
+            for text in missing_at(instruction.opcode, len(instruction.operands), level):
                 notes.setdefault(text, instruction.line)
     says = f"the module says PTX {version} and {target}, and ptxas would refuse it"
     return [f"{text} at line {line}; {says}" for text, line in notes.items()]

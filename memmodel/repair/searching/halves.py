@@ -44,7 +44,7 @@ def with_halves(search: Trials, lowered: LoweredTest, repairs: list[Changes]) ->
             edits = in_order((*rest, *pair))
             if number == MOST or cost(edits) >= cost(repair):
                 break
-            if search.good(edits):
+            if search.is_right(edits):
                 return [edits]
         break
     return []

@@ -168,7 +168,7 @@ class RepairSearch(Trials):
         pairs = [pair for pair in pairs if pair[0].group != pair[1].group]
         pairs.sort(key=lambda pair: (pair[0].group[0] != pair[1].group[0], cost(pair)))
         likely = (pair for pair in pairs[:MOST_PAIRS] if not (self._idle(*pair) or self._idle(*reversed(pair))))
-        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, likely), 1)]
+        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.is_right, likely), 1)]
 
     def _idle(self, edit: Edit, more: Edit) -> bool:
         """True if a counterexample of one change does not reach what the other change concerns."""
@@ -245,7 +245,7 @@ class RepairSearch(Trials):
                 continue
             if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
                 continue
-            if self.good((edit,)):
+            if self.is_right((edit,)):
                 last, since = self.tried, 0
                 self.best = [repair for repair in self.best if not covers(repair, (edit,))]
                 self.best.append((edit,))
@@ -284,14 +284,14 @@ class RepairSearch(Trials):
                 if edits in seen or len(edits) > MOST_CHANGES:
                     continue
                 seen.add(edits)
-                if self.good(edits, fully=True):
+                if self.is_right(edits, fully=True):
                     return self._cheaper(self.needed(edits), stronger)
                 further.append((edits, self.failed))
                 for other in self._earlier(more, stronger) if _left(self.failed) < _left(now) else ():
                     edits = in_order({*applied, *other})
                     if edits not in seen:
                         seen.add(edits)
-                        if self.good(edits, fully=True):
+                        if self.is_right(edits, fully=True):
                             return self._cheaper(self.needed(edits), stronger)
                         further.append((edits, self.failed))
             todo += reversed(sorted(further, key=lambda step: _left(step[1])))
@@ -327,7 +327,7 @@ class RepairSearch(Trials):
             rest = tuple(kept for kept in edits if kept is not edit)
             for other in sorted(offered, key=lambda edit: edit.cost):
                 less = other.group in edit.implies or (other.group == edit.group and other.level < edit.level)
-                if less and other.cost < edit.cost and self.good((*rest, other)):
+                if less and other.cost < edit.cost and self.is_right((*rest, other)):
                     return self._cheaper(in_order((*rest, other)), offered)
         return edits
 
@@ -356,7 +356,7 @@ class RepairSearch(Trials):
             ):
                 continue
             more = in_order((*applied, edit))
-            if self.good(more):
+            if self.is_right(more):
                 return more, None
             if self.failed is not None and self.failed.hangs and progress(self.failed) > far:
                 far, best = progress(self.failed), (more, self.failed)

@@ -137,7 +137,7 @@ class Sets:
             dearer = bool(trials.best) and cost(tuple(hit)) > min(map(cost, trials.best))
             if dearer and trials.tried - last >= patience() // trials.slow:
                 return True
-            if trials.good(hit):
+            if trials.is_right(hit):
                 edits = self._needed(in_order(hit))
                 self._done.append(self._masks.covering(edits))
                 ideas = len(trials.ideas())
@@ -157,7 +157,7 @@ class Sets:
         """A repair less what it does not need; what meets all needs is judged to know."""
         for edit in sorted(edits, key=lambda edit: -edit.cost):
             rest = tuple(kept for kept in edits if kept is not edit)
-            if rest and not self._open(self._masks.of(rest)) and self.trials.good(rest):
+            if rest and not self._open(self._masks.of(rest)) and self.trials.is_right(rest):
                 return self._needed(rest)
         return edits
 

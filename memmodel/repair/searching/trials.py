@@ -100,7 +100,7 @@ class Trials:
         base = self.carry.base
         return 0 if base is None else sum(len(list(instructions(thread))) for thread in base.test.threads)
 
-    def good(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
+    def is_right(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
         """True if the test is right with these changes. Raises BudgetSpent when time is up.
 
         `fully`: if it is not, `failed` has all that is wrong with it, as far as that was wrong before.
@@ -139,7 +139,7 @@ class Trials:
 
     def _again(self, text: str) -> Against | None:
         self.looked += 1
-        return None if self.glance is None else self.glance.again(text)
+        return None if self.glance is None else self.glance.known_against(text)
 
     def _glanced(self, text: str) -> Against | None:
         return None if self.glance is None else self.glance.at(text)
@@ -271,7 +271,7 @@ class Trials:
         """A repair less what it does not need."""
         for edit in sorted(edits, key=lambda edit: -edit.cost):
             rest = tuple(kept for kept in edits if kept is not edit)
-            if rest and self.good(rest):
+            if rest and self.is_right(rest):
                 return self.needed(rest)
         return edits
 

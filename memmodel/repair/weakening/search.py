@@ -30,9 +30,9 @@ Need = frozenset[tuple[int, int]]
 class Judges(Protocol):
     """What says of a text that nothing more is allowed, or shows an execution that is."""
 
-    def bad(self, text: str) -> Against | None: ...
+    def soon_against(self, text: str) -> Against | None: ...
 
-    def good(self, text: str) -> bool: ...
+    def allows_nothing_more(self, text: str) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -50,8 +50,10 @@ class Narrowing:
             forms = self._answering(needs)
             if forms is None or self.tried() > MAX_TRIED:
                 break
-            against = self.judges.bad(self.raised.made(forms))
-            if against is None and (forms == self.raised.top or self.judges.good(self.raised.made(forms))):
+            against = self.judges.soon_against(self.raised.made(forms))
+            if against is None and (
+                forms == self.raised.top or self.judges.allows_nothing_more(self.raised.made(forms))
+            ):
                 return forms, True
             needs.append(self._need(forms, against))
         return self._one_by_one(), False
@@ -128,7 +130,7 @@ class Narrowing:
             for form in range(self.raised.top[site]):
                 other = self.raised.made((*chosen[:site], form, *chosen[site + 1 :]))
                 self.tried()
-                if self.judges.bad(other) is None and self.judges.good(other):
+                if self.judges.soon_against(other) is None and self.judges.allows_nothing_more(other):
                     chosen[site] = form
                     break
         return tuple(chosen)

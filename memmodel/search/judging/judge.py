@@ -111,7 +111,7 @@ class _Judging:
         for variant in frame.variants(self.readied.meter):
             names.clear()
             names.update(variant)
-            self.formulas.again()
+            self.formulas.threads_changed()
             alive0 = self._stage(0, [self.full] * len(self.judge.models), None)
             if not any(alive0[0]):
                 continue

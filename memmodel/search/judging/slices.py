@@ -117,7 +117,7 @@ class ModelSlices:
         self._chosen[name] = rows
         self._enter(STAGE[name])
 
-    def again(self) -> None:
+    def threads_changed(self) -> None:
         """What the runs of the threads settle has changed: barriers, objects."""
         self._enter(0)
 

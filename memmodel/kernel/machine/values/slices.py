@@ -92,7 +92,7 @@ class Slices:
             return term
         bits = sum(piece.bits for piece in joined)
         if len(joined) > MOST_PIECES:
-            return self.has(terms.beyond(PIECES, "pieces", *joined), bits)
+            return self.has(terms.over_limit(PIECES, "pieces", *joined), bits)
         whole = self.has(terms.of("pieces", *joined), bits)
         self._pieces[whole] = tuple(joined)
         return whole

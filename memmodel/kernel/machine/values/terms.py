@@ -114,7 +114,7 @@ class Terms:
             elif type(part) is int and part in self.limited:
                 yield self.limited[part]
 
-    def beyond(self, limit: str, *key: Hashable) -> int:
+    def over_limit(self, limit: str, *key: Hashable) -> int:
         """The number of a term of which a limit hides what it is made of."""
         term = self.of(*key)
         self.limited.setdefault(term, limit)
@@ -157,7 +157,7 @@ class Terms:
         if len(parts) == 1:
             return parts[0]
         if len(parts) > MOST_OPERANDS:
-            return self.beyond(f"{len(parts)} operands of {name[0]}, more than {MOST_OPERANDS}", name, *operands)
+            return self.over_limit(f"{len(parts)} operands of {name[0]}, more than {MOST_OPERANDS}", name, *operands)
         term = self.of(name, *parts)
         self._grouped[name, term] = tuple(parts)
         return term
@@ -222,7 +222,7 @@ class Terms:
         term = self._combined(chosen, decision, self._table_of(first), self._table_of(second))
         if term is None:
             term = self._combined(chosen, decision, self._leaf(first), self._leaf(second))
-        return self.beyond(OUTCOMES, "select", which, first, second) if term is None else term
+        return self.over_limit(OUTCOMES, "select", which, first, second) if term is None else term
 
     def logic(self, head: str, *predicates: int) -> int:
         """and, or, xor, not of predicates."""
@@ -239,7 +239,7 @@ class Terms:
             return self.true if result else self.false
 
         term = self._combined(work, *map(self._decision, predicates))
-        return self.beyond(OUTCOMES, head, "pred", *sorted(predicates)) if term is None else term
+        return self.over_limit(OUTCOMES, head, "pred", *sorted(predicates)) if term is None else term
 
     def tested(self, fn: Operation, first: int, second: int) -> int | None:
         """What a function says of two values that are numbers in each case; None if they are not."""
