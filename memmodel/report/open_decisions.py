@@ -8,6 +8,7 @@ execution of the test. `memmodel check --readings` asks every reading about ever
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import partial
 from textwrap import wrap
@@ -78,29 +79,30 @@ def _numbers(readings: tuple[str, ...]) -> str:
 def readings_with_more(report: Report) -> frozenset[str]:
     """The readings under which a test has an outcome that the default model forbids, or a finding that it has not, as
     far as the executions at hand show."""
-    if report.subject is None or report.model != DEFAULT_MODEL or report.answer.observation not in DECIDED:
-        return frozenset()
-    more = set(open_decisions(report).other)
-    for witness in (report.answer.witness, report.answer.counter):
-        under = None if witness is None else _UnderReadings.of(witness)
-        if under is not None:
-            known = under.faults(DEFAULT_MODEL)
-            more |= {name for name in under.names if under.faults(name) - known}
-    return frozenset(more)
+    return _differing(report, lambda decisions: decisions.other, lambda known, faults: faults - known)
 
 
 def readings_with_less(report: Report) -> frozenset[str]:
     """The readings that may forbid an outcome that the default model allows, or may lack a finding that it has: those
     that do in the executions at hand."""
+    return _differing(report, lambda decisions: decisions.possible, lambda known, faults: known - faults)
+
+
+def _differing(
+    report: Report,
+    outcome: Callable[[OpenDecisions], Iterable[str]],
+    difference: Callable[[Set[str], Set[str]], Set[str]],
+) -> frozenset[str]:
+    """The readings that have another outcome, or a difference between the faults of the default model and theirs."""
     if report.subject is None or report.model != DEFAULT_MODEL or report.answer.observation not in DECIDED:
         return frozenset()
-    less = set(open_decisions(report).possible)
+    names = set(outcome(open_decisions(report)))
     for witness in (report.answer.witness, report.answer.counter):
         under = None if witness is None else _UnderReadings.of(witness)
         if under is not None:
             known = under.faults(DEFAULT_MODEL)
-            less |= {name for name in under.names if known - under.faults(name)}
-    return frozenset(less)
+            names |= {name for name in under.names if difference(known, under.faults(name))}
+    return frozenset(names)
 
 
 def _open_decisions(report: Report) -> OpenDecisions:
