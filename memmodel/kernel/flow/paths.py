@@ -15,6 +15,8 @@ from memmodel.ptx.operands import Sym
 
 MAX_STATES = 20_000
 
+NOT_BACK = "the paths behind a failure do not lead back to it"
+
 PRINTS = "vprintf"
 """The function of the system that prints; it touches no memory of the kernel."""
 
@@ -93,29 +95,36 @@ def failing(
     added to it.
     """
     waiting: list[State] = [(test + 1, tuple(sorted({**dict(around), slot: value}.items())))]
+    ways: dict[State, list[State]] = {}
     seen: set[State] = set()
     changed: set[int] = set()
     while waiting:
         state = waiting.pop()
-        if state in seen or state[0] == test:
+        if state in seen:
             continue
         seen.add(state)
+        if state[0] == test:
+            continue
         if len(seen) > MAX_STATES or state[0] >= len(body):
-            return "the paths behind a failure do not lead back to it", changed
+            return NOT_BACK, changed
         does = body[state[0]]
         if visited is not None:
             visited.add(state[0])
+        ways[state] = []
         if does.traps:
-            waiting += following(body, state) if does.goes_on else []
-            continue
-        if not does.without_effect:
+            ways[state] = following(body, state) if does.goes_on else []
+        elif not does.without_effect:
             trap = doomed(body, state[0])
             if trap is None:
                 at = does.instruction
                 return f"after a failure the thread may reach {at.opcode} at line {at.line}", changed
             if visited is not None:
                 visited.add(trap)
-            continue
-        changed |= set(does.writes)
-        waiting += following(body, state)
+        else:
+            changed |= set(does.writes)
+            ways[state] = following(body, state)
+        waiting += ways[state]
+    # Rounds of a loop that counts are states of their own. In a cycle of states the thread may stay for ever.
+    if graphs.has_cycle(ways):
+        return NOT_BACK, changed
     return None, changed

@@ -454,6 +454,13 @@ TEST = "mbarrier.test_wait.parity.shared.b64 %p5, [%r4], %r9;"
         (f"W: {TEST}\n@%p5 bra D;\nst.shared.u32 [%r3], %r0;\nbra W;\nD:", "st.shared"),
         (f"{TEST}\n@%p5 bra D;\nst.shared.u32 [%r3], %r0;\nD:", "st.shared"),
         (f"W: {TEST}\n@%p5 bra D;\nadd.s32 %r20, %r20, 1;\nsetp.lt.s32 %p7, %r20, 9;\n@%p7 bra W;\ntrap;\nD:", None),
+        (f"W: @!%p5 bra W;\n{TEST}\n@!%p5 bra W;", "lead back"),
+        (f"W: {TEST}\n@%p5 bra D;\nN: @%p7 bra N;\nbra W;\nD:", "lead back"),
+        (
+            f"W: {TEST}\n@%p5 bra D;\nmov.s32 %r20, 0;\nN: add.s32 %r20, %r20, 1;\nsetp.lt.s32 %p7, %r20, 9;\n"
+            "@%p7 bra N;\nbra W;\nD:",
+            None,
+        ),
     ],
 )
 def test_polling_loops(body: str, wrong: str | None) -> None:
