@@ -13,14 +13,12 @@ from memmodel.isa.rows.slots import Slot
 SPELLING = "ptxas takes it, and no page of the PTX ISA says what it does"
 """The reason for what is known by its spelling alone."""
 
-_UNSPECIFIED = "it writes unspecified values beside its element"
 _TENSOR = "no tensor of a test lies behind a logical endpoint"
 _SPARSE = "the contents of matrices are not followed where they are compressed"
 _MEMBAR = "ptxas has no such instruction; write fence.proxy.async with the state space"
 
 REFUSED: Mapping[str, str] = {
     "fabric.submit.commit_group": SPELLING,
-    "fabric.try_atom": _UNSPECIFIED,
     "fabric.try_get.async.tensor": _TENSOR,
     "fabric.try_put.async.tensor": _TENSOR,
     "fabric.try_red.async.tensor": _TENSOR,

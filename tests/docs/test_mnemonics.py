@@ -74,9 +74,9 @@ def test_what_is_refused_by_name_says_why(head: str, layout: Layout) -> None:
 
 def test_a_refused_instruction_ends_with_exit_code_2(tmp_path: Path) -> None:
     test = tmp_path / "fabric.litmus"
-    test.write_text("PTX fabric\n\nthread P0 @ cta 0, gpu 0 {\n    fabric.try_atom;\n}\n\nexists (true)\n")
+    test.write_text("PTX fabric\n\nthread P0 @ cta 0, gpu 0 {\n    fabric.try_put.async.tensor;\n}\n\nexists (true)\n")
     done = CliRunner().invoke(app, ["check", str(test)])
-    assert done.exit_code == 2 and "fabric.try_atom is not modelled: it writes unspecified values" in done.output
+    assert done.exit_code == 2 and "fabric.try_put.async.tensor is not modelled: no tensor" in done.output
 
 
 @pytest.mark.parametrize("line", SPELLINGS)

@@ -276,6 +276,7 @@ fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fa
 fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.add.u32 [le, 16], [tile], 16, [reporter];
 fabric.try_put.async.multimem.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.b128 [les, 0], [tile], 16, [reporter];
 fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.relaxed.sys.add.u64.sync [tile], [les, 0], 16, [reporter], 0xffffffff;
+fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.cas.b128 [le, 0], [response], [tile], [reporter];
 fabric.submit;
 fabric.submit.op_restrict::fetching;
 fabric.wait.sync_restrict::reads;

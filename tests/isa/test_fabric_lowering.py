@@ -11,11 +11,16 @@ RED = "fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::rep
 
 PULL = "fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 
+ATOM = "fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric"
+
 FETCHED = "+ Gather(Access(read relaxed sys fabric fabric_get asynchronous)"
 DELIVERED = "+ Scatter(Access(write async fabric_get asynchronous)"
 SOURCE = "+ Gather(Access(read async fabric_put asynchronous source) Chunk(&tile shared_cta 16) tracks={fabric_put})"
 WRITTEN = "+ Scatter(Access(write relaxed sys fabric fabric_put asynchronous)"
-UPDATED = " ".join(f"Access({side} relaxed sys fabric fabric_put rmw asynchronous)" for side in ("read", "write"))
+READ_THERE, WRITTEN_THERE = (
+    f"Access({side} relaxed sys fabric fabric_put rmw asynchronous)" for side in ("read", "write")
+)
+OPERAND, ANSWER = "Access(read async fabric_put asynchronous source)", "Access(write async fabric_put asynchronous)"
 FIRST, SECOND = ("when=eq.u32(%$left_out0, 0)", "when=eq.u32(%$left_out1, 0)")
 OUTCOME = ["Decide($fails)", "Decide($left_out0 when=%$fails)"]
 REPORTED = (
@@ -73,8 +78,30 @@ WORKED_OUT: dict[str, list[str]] = {
         *OUTCOME,
         "Issue(fabric_put)",
         SOURCE,
-        f"+ Update({UPDATED} Chunk(&le+16 global 16 scalar=4) 0 add u32 {FIRST})",
+        f"+ Update({READ_THERE} {WRITTEN_THERE} Chunk(&le+16 global 16 scalar=4) 0 add u32 {FIRST})",
         REPORTED,
+    ],
+    f"{ATOM}.relaxed.sys.exch.b128 [le, 16], [response], [tile], [reporter];": [
+        *OUTCOME,
+        "Decide($left_out1 when=%$fails)",
+        "Issue(fabric_put)",
+        f"+ AsyncRead({OPERAND} Chunk(&tile shared_cta 16 scalar=16) [$0] tracks={{fabric_put}})",
+        f"+ AsyncRead({READ_THERE} Chunk(&le+16 global 16 scalar=16) [$old])",
+        f"+ AsyncWrite({WRITTEN_THERE} Chunk(&le+16 global 16 scalar=16) [%$0] rmw {FIRST})",
+        f"+ AsyncWrite({ANSWER} Chunk(&response shared_cta 16 scalar=16) [%$old] {SECOND})",
+        REPORTED.replace("of=[0 1]", "of=[0 1 2 3]"),
+    ],
+    f"{ATOM}.relaxed.sys.cas.b128 [le, 0], [response], [tile], [reporter];": [
+        *OUTCOME,
+        "Decide($left_out1 when=%$fails)",
+        "Issue(fabric_put)",
+        f"+ AsyncRead({OPERAND} Chunk(&tile shared_cta 16 scalar=16) [$0] tracks={{fabric_put}})",
+        f"+ AsyncRead({OPERAND} Chunk(&tile+16 shared_cta 16 scalar=16) [$1] tracks={{fabric_put}})",
+        f"+ AsyncRead({READ_THERE} Chunk(&le global 16 scalar=16) [$old])",
+        f"+ AsyncWrite({WRITTEN_THERE} Chunk(&le global 16 scalar=16) [%$1] rmw "
+        "when=and.u32(eq.u32(%$left_out0, 0), eq.b128(%$old, %$0)))",
+        f"+ AsyncWrite({ANSWER} Chunk(&response shared_cta 16 scalar=16) [%$old] {SECOND})",
+        REPORTED.replace("of=[0 1]", "of=[0 1 2 3 4]"),
     ],
     "fabric.submit;": ["CommitGroup(fabric_get)", "CommitGroup(fabric_put)", "Emit(Mark(submit))"],
     "fabric.submit.op_restrict::fetching;": ["CommitGroup(fabric_get)", "Emit(Mark(submit_fetching))"],

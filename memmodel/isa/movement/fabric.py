@@ -124,6 +124,38 @@ def reduce(call: Call) -> tuple[Op, ...]:
     return (*checks, *_outcome(len(parts) // 2), _issue(call, Family.FABRIC_PUT, parts, bar, count))
 
 
+def exchange(call: Call) -> tuple[Op, ...]:
+    """fabric.try_atom of 128 bits: an exchange or a compare-and-swap, whose old value goes to shared memory.
+
+    Where it fails, the update and the old value were each made or not.
+    """
+    handle, target, source, bar = call.operands[:4]
+    _no_module(call)
+    address, checks = _handle(call, handle, 1)
+    into, _, _ = end(call, target, "shared::cta")
+    given, _, _ = end(call, source, "shared::cta")
+    swaps = call.word("op") == "cas"
+    read, write = (replace(_remote(side, Family.FABRIC_PUT), rmw=True) for side in (Side.READ, Side.WRITE))
+    updated = _piece(address, 0, Window.GLOBAL, CHUNK)
+    value, when = Get("$0"), _moved(0)
+    if swaps:
+        value, when = Get("$1"), Apply("and", (when, Apply("eq", (Get("$old"), Get("$0")), call.type)), _U32)
+    parts: list[Part] = [
+        AsyncRead(
+            _shared(Side.READ, Family.FABRIC_PUT),
+            _piece(given, k, Window.SHARED_CTA, CHUNK),
+            (f"${k}",),
+            tracks=frozenset({Track.FABRIC_PUT}),
+        )
+        for k in range(1 + swaps)
+    ]
+    parts.append(AsyncRead(read, updated, ("$old",)))
+    parts.append(AsyncWrite(write, updated, (value,), rmw=True, when=when))
+    delivered = _piece(into, 0, Window.SHARED_CTA, CHUNK)
+    parts.append(AsyncWrite(_shared(Side.WRITE, Family.FABRIC_PUT), delivered, (Get("$old"),), when=_moved(1)))
+    return (*checks, *_outcome(2), _issue(call, Family.FABRIC_PUT, parts, bar, 1))
+
+
 def submit(call: Call) -> tuple[Op, ...]:
     """fabric.submit: operations before it are on their way; with .op_restrict::fetching, those that fetch."""
     if call.word("restrict"):
@@ -167,10 +199,15 @@ def _read(call: Call, source: Operand, number: int) -> Gather:
     return Gather(_shared(Side.READ, Family.FABRIC_PUT), region, frozenset({Track.FABRIC_PUT}))
 
 
-def _pieces(call: Call, operand: Operand) -> int:
-    """How many times 16 bytes are moved. Raises InputError if that is not known, or too many for a litmus test."""
+def _no_module(call: Call) -> None:
+    """Raise InputError in a module."""
     if call.module:
         call.fail(f"{call.head} is not modelled in kernels: no launch says which memory a logical endpoint is bound to")
+
+
+def _pieces(call: Call, operand: Operand) -> int:
+    """How many times 16 bytes are moved. Raises InputError if that is not known, or too many for a litmus test."""
+    _no_module(call)
     size = call.constant(operand)
     if size is None:
         call.fail(f"{call.head} of a size that the run decides is not modelled", operand, "write the number of bytes")
@@ -266,6 +303,10 @@ def _slots(*slots: Slot) -> tuple[Slot, ...]:
 
 _row = partial(Row, since=Since(100, "9.3"), effect=Effect.ASYNCHRONOUS)
 _HINT = {"hint": Since(100, "9.4")}
+_BESIDE = (
+    "{head} is modelled with .b128 only: else it writes unspecified values beside its element",
+    "write .exch.b128",
+)
 _FAILS = "; if it fails, each 16 bytes were moved or not, and the complete-tx reports it"
 
 ROWS = (
@@ -329,6 +370,25 @@ ROWS = (
         rules=types_by_operation(_BY_OPERATION, _TYPES, "", "{head}.{op} has no type .{type}"),
         together=Together.WARP,
         live=True,
+    ),
+    _row(
+        ("fabric.try_atom",),
+        (
+            *_slots(_BY_16),
+            needed("op", "exch", "cas", refused=dict.fromkeys(("and", "or", "xor", "min", "max", "add"), _BESIDE)),
+            needed(
+                "type",
+                "b128",
+                refused=dict.fromkeys(("b32", "b64", "u32", "u64", "f16x2", "bf16x2", "f32", "f64"), _BESIDE),
+            ),
+        ),
+        ("[handle]", "[smem-dst]", "[smem-src]", "[bar]", "cache_policy"),
+        exchange,
+        "an issue; outside of program order weak reads of the operands in shared memory, a relaxed atomic read and "
+        "write of 128 bits at the endpoint, a weak write of the old value to shared memory, and a complete-tx of 1; if "
+        "it fails, the atomic write and that of the old value were each made or not, and the complete-tx reports it",
+        _PAGE + "fabric.try_atom",
+        since=Since(100, "9.4"),
     ),
     _row(
         ("fabric.submit",),

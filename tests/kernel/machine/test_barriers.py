@@ -32,7 +32,6 @@ def test_what_the_table_refuses(line: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("fabric.try_atom;", "fabric.try_atom is not modelled: it writes unspecified values"),
         (
             "fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.b128 "
             "[%r10, %d10], [%r10], 16, [%r10];",

@@ -69,6 +69,7 @@ NOT_COMPARED = {
     "createpolicy.range.fabric": BOUND,
     "discard": "what memory holds afterwards is beyond a litmus test",
     "elect.sync": EXCHANGE,
+    "fabric.try_atom": BOUND,
     "fabric.try_get": BOUND,
     "fabric.try_pullred": BOUND,
     "fabric.try_put": BOUND,
@@ -232,6 +233,7 @@ fabric.try_get.async.{REPORTED}.relaxed.sys.b128 [tile], [%r1, %rd2], 16, [bar];
 fabric.try_put.async.{REPORTED.replace("bytes", "16B")}.relaxed.sys.b128 [%r1, %rd2], [tile], 16, [bar];
 fabric.try_red.async.{REPORTED.replace("bytes", "16B")}.relaxed.sys.add.u32 [%r1, %rd2], [tile], 16, [bar];
 fabric.try_pullred.async.multimem.{REPORTED}.relaxed.sys.add.u32.sync [tile], [%r1, %rd2], 16, [bar], 0xffffffff;
+fabric.try_atom.async.{REPORTED.replace("bytes", "16B")}.relaxed.sys.cas.b128 [%r1, %rd2], [tile], [tile], [bar];
 fabric.submit;
 fabric.submit.op_restrict::fetching;
 fabric.wait.sync_restrict::reads;
