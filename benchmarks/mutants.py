@@ -94,6 +94,12 @@ ARGUED = {
     'Since(20, "2.1")})': "no target of the table has a PTX before 2.0",
     "memmodel/kernel/all_sizes/period_insertion.py: event.order or 0 -> ((event.order))": "what meets at a barrier has "
     "a place among the events of its thread",
+    "memmodel/kernel/executions/consistent.py: source.time > read.time -> (source.time >= read.time)": "no two events "
+    "have one time, and none reads what it writes",
+    "memmodel/kernel/flow/packing.py: len(slots) <= HIGHEST -> (len(slots) < HIGHEST)": "how many registers "
+    "are followed",
+    "memmodel/kernel/order/readings.py: left and any(left & keys for keys in gone) -> "
+    "((any(left & keys for keys in gone)))": "nothing is in an empty set",
     "memmodel/kernel/order/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event has "
     "one in each of its pairs: only what a graph costs differs",
     "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",

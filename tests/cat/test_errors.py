@@ -50,6 +50,11 @@ m.cat:2:9: error: unknown name `strong-wrte`
   2 | let a = strong-wrte
     |         ^^^^^^^^^^^
   hint: did you mean `strong-write` (set, defined at line 1)?""",
+    "acyclic rff | po": """\
+m.cat:1:9: error: unknown name `rff`
+  1 | acyclic rff | po
+    |         ^^^
+  hint: did you mean `rf` (relation, a base name)?""",
     "let a = W ; po": """\
 m.cat:1:9: error: `;` joins two relations; left side `W` is a set
   1 | let a = W ; po

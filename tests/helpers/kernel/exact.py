@@ -25,6 +25,7 @@ from hypothesis import seed as from_seed
 from hypothesis import strategies as st
 
 from helpers.kernel import random_waits, roundtrip
+from helpers.kernel.random_clusters import cluster
 from helpers.kernel.random_mutants import mutant, unwritten
 from helpers.kernel.random_rounds import lock, loop
 from helpers.kernel.random_seldom import seldom
@@ -88,6 +89,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "lock": lock,
     "loop": loop,
     "seldom": seldom,
+    "cluster": cluster,
     **{name: _of_strategy(name) for name in STRATEGIES},
 }
 """Kinds of tests: name -> the test of a seed."""

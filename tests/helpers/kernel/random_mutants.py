@@ -63,15 +63,21 @@ def mutant(seed: int) -> str:
         return text
 
 
+_WRITTEN = re.compile(r"\s*(?!tcgen05\.dealloc)[a-z]\S* (\{[^}]*\}|%[\w|%]+)")
+
+
 def unwritten(text: str) -> set[tuple[str, str]]:
-    """Threads and their registers that no line begins with, after its mnemonic."""
+    """Threads and their registers that no line begins with, after its mnemonic, before a line reads them."""
     registers = set()
     for name, body in re.findall(r"^thread (\S+)[^{]*\{(.*?)^\}", text, re.M | re.S):
-        written = re.findall(
-            r"(?:^|[;:]|@!?%\w+)\s*(?!tcgen05\.dealloc)[a-z]\S* (?:\{([^}]*)\}|(%[\w|%]+))", body, re.M
-        )
-        first = {register for both in written for part in both for register in re.findall(r"%\w+", part)}
-        registers |= {(name, register) for register in set(re.findall(r"%[a-z]\w*", body)) - first}
+        known: set[str] = set()
+        for part in re.split(r"[;:\n]", body):
+            guard, line = re.match(r"\s*(@!?%\w+)?(.*)", part, re.S).groups(default="")  # type: ignore[union-attr]
+            first = _WRITTEN.match(line)
+            read = set(re.findall(r"%[a-z]\w*", guard + (line[first.end() :] if first else line)))
+            written = set(re.findall(r"%\w+", first[1])) if first else set()
+            registers |= {(name, register) for register in read - known}
+            known |= written
     return registers
 
 

@@ -11,7 +11,9 @@ from helpers.kernel.random_mutants import unwritten
 
 
 @pytest.mark.generated
-@pytest.mark.parametrize("kind, count", [("mutant", 12), ("lock", 4), ("loop", 4), ("more", 4), ("seldom", 6)])
+@pytest.mark.parametrize(
+    "kind, count", [("mutant", 12), ("lock", 4), ("loop", 4), ("more", 4), ("seldom", 4), ("cluster", 3)]
+)
 def test_a_kernel_is_clean_where_the_exact_engines_find_nothing(kind: str, count: int, tmp_path: Path) -> None:
     for seed in seeds(count):
         text = exact.KINDS[kind](seed)
