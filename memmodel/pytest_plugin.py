@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ENGINES = ("auto", "z3", "enumerate")
 
+_LOG = "memmodel-kernel-log"
 _CHECKS = pytest.StashKey[list["KernelChecks"]]()
 _KERNEL_MARK = (
     "memmodel_findings(*rules, kernel=None, accept=()): the rules that the kernels of a test break, or those of one "
@@ -65,11 +66,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Models may include files below this folder as well as below their own; may be repeated.",
     )
+    add("--memmodel-sarif", default=None, metavar="FILE", help="Write what `memmodel_kernels` found as a SARIF log.")
     add("--memmodel-size", type=int, default=4, metavar="N", help="Instructions up to which properties are tried (4).")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _KERNEL_MARK)
+    if (path := config.getoption("--memmodel-sarif")) is not None:
+        from memmodel.triton.pytest_kernels import KernelLog
+
+        config.pluginmanager.register(KernelLog(config, path), _LOG)
     if config.getoption("--memmodel"):
         for mark in _MARKS:
             config.addinivalue_line("markers", mark)
@@ -97,6 +103,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if checks is not None:
         item.stash[_CHECKS].append(checks)
         checks.settle()
+        log = item.config.pluginmanager.get_plugin(_LOG)
+        if log is not None:
+            log.add(checks)
         problem = checks.report(item)
         if problem is not None:
             pytest.fail(problem, pytrace=False)

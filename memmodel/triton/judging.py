@@ -26,6 +26,7 @@ from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.record import record
+from memmodel.kernel.output.sarif import sarif
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.source import Source
@@ -43,8 +44,8 @@ FOLDER = "triton"
 class TritonResult:
     """What became of one launch. `word`: that of its verdict; `refused` where it cannot be judged, with the reason.
 
-    `text`: the findings with the lines of the source; `record`: its JSON; `verdict`: the verdict itself, where it was
-    judged in this process. `seconds`: how long that took; 0 where it was known.
+    `text`: the findings with the lines of the source; `record`: its JSON; `sarif`: its SARIF log; `verdict`: the
+    verdict itself, where it was judged in this process. `seconds`: how long that took; 0 where it was known.
     """
 
     name: str
@@ -54,6 +55,7 @@ class TritonResult:
     record: dict[str, Any] = field(default_factory=dict, repr=False)
     seconds: float = 0.0
     verdict: KernelVerdict | None = field(default=None, repr=False, compare=False)
+    sarif: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def clean(self) -> bool:
@@ -76,7 +78,7 @@ class TritonResult:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        names = ("name", "label", "word", "text", "record", "seconds")
+        names = ("name", "label", "word", "text", "record", "seconds", "sarif")
         return {name: getattr(self, name) for name in names}
 
 
@@ -168,7 +170,7 @@ class TritonJudge:
         verdict = self._verdict(module, launch, entry.name, models)
         result = TritonResult(
             call.name, call.label, verdict.word, explain_triton(verdict), record(verdict),
-            round(perf_counter() - started, 3), verdict,
+            round(perf_counter() - started, 3), verdict, sarif([verdict], by_source=True),
         )  # fmt: skip
         if folder is not None and not verdict.spent:
             _write(folder / FOLDER / f"{key}.json", json.dumps(result.to_json()))
@@ -192,7 +194,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    names = {"name", "label", "word", "text", "record", "seconds"}
+    names = {"name", "label", "word", "text", "record", "seconds", "sarif"}
     return data if isinstance(data, dict) and data.keys() == names else None
 
 

@@ -7,6 +7,7 @@ or one that the marker accepts, or if it breaks exactly the rules that the marke
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ import pytest
 
 from memmodel.kernel.check import check_ptx
 from memmodel.kernel.output.record import record
+from memmodel.kernel.output.sarif import in_folder, sarif
 from memmodel.kernel.output.text import explain_kernel
+from memmodel.output import write_text
 from memmodel.triton.judging import TritonResult, TritonResults
 
 if TYPE_CHECKING:
@@ -78,8 +81,11 @@ class KernelChecks:
         """Judge PTX, as `memmodel.check_ptx` does. `label`: what tells it from others in the report."""
         verdict = check_ptx(text, grid=grid, args=args, **options)
         self._own.append(
-            TritonResult(verdict.entry, label, verdict.word, explain_kernel(verdict), record(verdict), 0.0, verdict)
-        )
+            TritonResult(
+                verdict.entry, label, verdict.word, explain_kernel(verdict), record(verdict), 0.0, verdict,
+                sarif([verdict], by_source=True),
+            )
+        )  # fmt: skip
         return verdict
 
     @contextmanager
@@ -125,6 +131,40 @@ class KernelChecks:
             if apart:
                 self.items.append((result, problem))
         return "\n".join(wrong) or None
+
+
+class KernelLog:
+    """The findings of all tests as one SARIF log, written when the session ends. Processes of pytest-xdist hand theirs
+    over. A finding that a marker expects is suppressed.
+    """
+
+    def __init__(self, config: pytest.Config, path: str) -> None:
+        self._config, self._path = config, path
+        self._logs: list[dict[str, Any]] = []
+
+    def add(self, checks: KernelChecks) -> None:
+        """Note what was found in the kernels of a test."""
+        for result in checks.results:
+            log = json.loads(json.dumps(result.sarif or {"runs": []}))
+            for found in (found for run in log["runs"] for found in run["results"]):
+                if checks.problem(result) is None and "suppressions" not in found:
+                    found["suppressions"] = [{"kind": "inSource", "justification": f"expected by @{MARK}"}]
+            self._logs.append(log)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the log, or hand it over."""
+        if hasattr(self._config, "workerinput"):
+            self._config.workeroutput["memmodel_sarif"] = self._logs  # type: ignore[attr-defined]
+            return
+        log = sarif(())
+        runs = [run for each in self._logs for run in each["runs"] if run["results"]]
+        whole = in_folder({**log, "runs": runs or log["runs"]}, str(self._config.invocation_params.dir))
+        write_text(self._path, json.dumps(whole, indent=1) + "\n")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A process of pytest-xdist has ended."""
+        self._logs += getattr(node, "workeroutput", {}).get("memmodel_sarif", ())
 
 
 def log_kernels(item: pytest.Item, checks: KernelChecks) -> None:

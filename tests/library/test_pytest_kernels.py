@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.places import ROOT
@@ -60,6 +62,7 @@ def place(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def test_each_specialization_is_an_item(place: pytest.Pytester) -> None:
     words = ("-p", "memmodel.pytest_plugin", "-p", "no:cacheprovider", "--strict-markers", "--junitxml=out.xml", "-v")
+    words += ("--memmodel-sarif=out.sarif",)
     ran = place.runpytest_subprocess(*words)
     ran.assert_outcomes(passed=9, failed=5)
     out = ran.stdout.str()
@@ -72,6 +75,8 @@ def test_each_specialization_is_an_item(place: pytest.Pytester) -> None:
         "kernels.py:9:5: reads",
     ):  # fmt: skip
         assert any(part.startswith(line) or line in part for part in out.splitlines()), (line, out)
+    found = sarif_results(place)
+    assert len(found) == 3 and sum("suppressions" in result for result in found) == 1, found
     suite = ElementTree.parse(Path(place.path) / "out.xml").getroot().find("testsuite")
     assert suite is not None
     cases = {case.get("name"): case.find("failure") is not None for case in suite.iter("testcase")}
@@ -79,8 +84,30 @@ def test_each_specialization_is_an_item(place: pytest.Pytester) -> None:
     assert suite.get("failures") == "5"
 
 
+def sarif_results(place: pytest.Pytester) -> list[Any]:
+    """What a log lists, whose places are in the source, named from the folder of the tests."""
+    log = json.loads((place.path / "out.sarif").read_text())
+    found = [result for run in log["runs"] for result in run["results"]]
+    for result in found:
+        (location,) = result["locations"]
+        assert location["physicalLocation"]["artifactLocation"]["uri"] == "kernels.py", location
+        assert location["physicalLocation"]["region"]["startLine"] == 8
+    return found
+
+
 def test_on_several_processes_the_test_itself_says_it(place: pytest.Pytester) -> None:
-    words = ("-p", "memmodel.pytest_plugin", "-p", "no:cacheprovider", "-p", "xdist", "-n", "1")
+    words = (
+        "-p",
+        "memmodel.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "xdist",
+        "-n",
+        "1",
+        "--memmodel-sarif=out.sarif",
+    )
     ran = place.runpytest_subprocess(*words, "-k", "launch")
     ran.assert_outcomes(passed=1, failed=1)
     assert "data-race" in ran.stdout.str() and "kernels.py:9:5: reads" in ran.stdout.str()
+    assert len(sarif_results(place)) == 1

@@ -7,6 +7,7 @@ relative path, else in the PTX; the other places follow as related locations.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
@@ -22,15 +23,15 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 OPEN = "undecided"
 
 
-def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
-    """One log with one run for all verdicts."""
+def sarif(verdicts: Iterable[KernelVerdict], *, by_source: bool = False) -> dict[str, Any]:
+    """One log with one run for all verdicts. `by_source`: the primary place is in the source, whatever its path."""
     results: list[dict[str, Any]] = []
     rules: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
         for group in groups(verdict.findings):
             finding = group.first
             rules.setdefault(finding.rule, {"id": finding.rule, "shortDescription": {"text": finding.kind}})
-            results.append({**_result(verdict, finding), "occurrenceCount": group.count})
+            results.append({**_result(verdict, finding, by_source), "occurrenceCount": group.count})
         for reason in (*verdict.unsettled, *_part(verdict)):
             rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
             results.append({
@@ -55,16 +56,23 @@ def _version() -> str:
         return "0"
 
 
-def _result(verdict: KernelVerdict, finding: KernelFinding) -> dict[str, Any]:
+def in_folder(log: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The same log, with files below a folder named from there."""
+    head = PurePosixPath(folder).as_uri().rstrip("/") + "/"
+    text: dict[str, Any] = json.loads(json.dumps(log).replace(json.dumps(head)[:-1], '"'))
+    return text
+
+
+def _result(verdict: KernelVerdict, finding: KernelFinding, by_source: bool) -> dict[str, Any]:
     text = finding.message or " and ".join(
         f"{side.instruction.opcode} at PTX line {side.instruction.line} {side.what}{who(side)}"
         for side in finding.sides
     )
     missing = "; ".join(part for part in (finding.reason, finding.missing) if part)
     text += f". Missing: {missing}" if missing else ""
-    sides = [_place(side) for side in finding.sides]
+    sides = [_place(side, by_source) for side in finding.sides]
     related = [place for side in finding.sides for place in _callers(side)]
-    related += [{**_place(step), "message": {"text": "on the way"}} for step in finding.way]
+    related += [{**_place(step, by_source), "message": {"text": "on the way"}} for step in finding.way]
     name = f"{verdict.entry} {finding.rule} " + " ".join(
         f"{side.instruction.opcode} {side.instruction.location}" for side in finding.sides
     )
@@ -79,10 +87,10 @@ def _result(verdict: KernelVerdict, finding: KernelFinding) -> dict[str, Any]:
     }
 
 
-def _place(side: FindingPlace) -> dict[str, Any]:
+def _place(side: FindingPlace, by_source: bool) -> dict[str, Any]:
     listed = places(side.instruction.location)
     location = next((place for place in listed if _relative(place.file)), None)
-    if location is None and listed and not on_disk(side.instruction):
+    if listed and (by_source or (location is None and not on_disk(side.instruction))):
         location = listed[0]
     what = {"text": f"{side.instruction.opcode}: {side.what}"}
     if location is not None:

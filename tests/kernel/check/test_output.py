@@ -26,7 +26,7 @@ from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import Coverage, KernelVerdict
 from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.record import record
-from memmodel.kernel.output.sarif import sarif
+from memmodel.kernel.output.sarif import in_folder, sarif
 from memmodel.kernel.output.text import lines
 from memmodel.ptx.module.reader import read_module
 
@@ -182,6 +182,11 @@ def test_a_copy_whose_end_another_thread_waits_for(wait: str, reason: MissingOrd
     verdict = judged(AWAITED.format(wait=wait), threads=96)
     (race,) = (finding for finding in verdict.findings if finding.rule == "data-race")
     assert race.reason == reason.value and said in race.missing
+
+
+def test_a_log_names_files_below_a_folder_from_there() -> None:
+    uris = {"a": "file:///w/r/k.py", "b": "file:///w/rest/k.py", "c": "see file:///w/r/k.py"}
+    assert in_folder(uris, "/w/r") == {**uris, "a": "k.py"}
 
 
 # ---- options ---------------------------------------------------------------------------------------------------
