@@ -99,6 +99,7 @@ class Workers(Generic[J, R]):
             child.join()
         finally:
             child.kill()
+        child.join(1)  # its processor time counts as ours from then on
         return self._died(job, child.exitcode == -_SIGKILL)
 
 
@@ -156,6 +157,7 @@ def end_processes() -> None:
 
     for child in active_children():
         child.kill()
+        child.join(1)  # its processor time counts as ours from then on
 
 
 def _send(to: Connection, begin: Callable[[], None], work: Callable[[J], R], job: J) -> None:

@@ -78,6 +78,11 @@ class Vocabulary:
         """What may stand in a gap."""
         return tuple(form for ingredient in self.ingredients if ingredient.fence for form in ingredient.forms)
 
+    def named(self, word: str) -> Ingredient:
+        """The ingredient that a word selects, or selects a form of."""
+        mine = [it for it in self.ingredients if word == it.name or word.startswith(f"{it.name}.")]
+        return max(mine, key=lambda ingredient: len(ingredient.name))
+
     def text(self) -> str:
         """What was searched, in words."""
         room = f"up to {_few(self.threads, 'thread')} and {_few(self.locations, 'place')} of a kind"
@@ -310,6 +315,15 @@ class Room:
 
 ROOMS = {"async": Room(2, 1), "copies": Room(2, 1, ("one",))}
 """Presets with less room than others, so that five instructions are reached in minutes."""
+
+
+def every_word(scopes: Sequence[str] = ("cta", "gpu")) -> tuple[str, ...]:
+    """Each instruction that a search knows, once for each of its semantics."""
+    words: list[str] = []
+    for name, ingredient in _ingredients(tuple(scopes)).items():
+        semantics = dict.fromkeys(form.words[0] for form in ingredient.forms if form.words)
+        words += [f"{name}.{sem}" for sem in semantics] if len(semantics) > 1 else [name]
+    return tuple(words)
 
 
 def vocabulary(

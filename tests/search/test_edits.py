@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.examples import share
 
 from benchmarks.edits import edited_model, edits
 from memmodel import api
@@ -18,11 +19,14 @@ from memmodel.enumeration.problem import prepare
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
-from memmodel.search.edits.comparing import ComparedModels, labels_in
+from memmodel.search.edits.comparing import EFFORT, ComparedModels, labels_in
 from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
+from memmodel.search.edits.tasks import sides_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
+from memmodel.search.edits.words import reached, spelt_out, word_labels
+from memmodel.search.vocabulary import every_word
 from memmodel.search.work import HereAndNow
 
 EDITS = {edit["name"]: edit for edit in edits()}
@@ -34,9 +38,10 @@ def model(tmp_path):
 
 
 def test_every_edit_is_read_and_only_reformulations_are_proved_equal(tmp_path):
-    assert sum("size" in edit for edit in EDITS.values()) >= 18
+    sized, same = ([edit for edit in EDITS.values() if ("size" in edit) is has] for has in (True, False))
+    assert len(sized) >= 50 and len(same) >= 2
     default = api.load("ptx-9.4")
-    for edit in EDITS.values():
+    for edit in [*share(sized, 8), *same]:
         models = default, api.load(str(edited_model(edit, tmp_path)))
         assert identical(models, compared_flags(models)) is ("size" not in edit), edit["name"]
 
@@ -73,6 +78,44 @@ def test_a_shipped_test_becomes_the_smallest_program(model, name, test):
     assert words == {"sometimes", "never"} or words == {"always", "never"}
 
 
+def test_a_test_that_is_undecided_is_run_again_with_more_effort(monkeypatch, model):
+    few_tests(monkeypatch, "generic/H3", "readings/sc-per-location+edges")
+    found = edited.WhatDiffers()
+    seeds = edited.on_shipped_tests(sides_of("ptx-9.4", model("no-sc-per-location")), HereAndNow(), found, 600)
+    assert [seed["size"] for seed in seeds] == [EDITS["no-sc-per-location"]["size"]]
+    assert found.covered == ["2 shipped tests"] and found.left == [] and seeds[0]["effort"] > EFFORT
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("release-write", {"st.release", "ld.acquire", "st.weak", "ld.weak"}),
+        ("reduction-acquires", {"red.relaxed"}),
+        ("named-barrier-orders-nothing", {"bar"}),
+        ("fenced-arrive", {"fence.release", "cluster.arrive.relaxed", "cluster.wait"}),
+        ("commit-without-copies", {"tcgen05.cp.4x256b", "tcgen05.commit", "wait.acquire", "tcgen05.ld"}),
+        ("proxy-fence-of-any-space", {"fence.proxy.async", "copy.in", "st.shared.weak"}),
+    ],
+)
+def test_the_edit_chooses_the_words(model, name, words):
+    chosen = sides_of("ptx-9.4", model(name)).vocabularies()
+    assert words <= {*chosen[0]} and len(chosen[0]) <= len(words) + 7
+    assert {*chosen[0]} <= {*chosen[-1]} < {*every_word()}
+
+
+def test_every_word_is_in_a_vocabulary_in_which_it_can_do_something():
+    for word in every_word():
+        ingredient = spelt_out(reached((word,))).named(word)
+        assert ingredient.forms and word_labels(word), word
+
+
+def test_programs_of_the_chosen_words_are_found_without_a_shipped_test(model):
+    found = edited.WhatDiffers()
+    sides = sides_of("ptx-9.4", model("races-of-writes"))
+    edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None)
+    assert found.size == EDITS["races-of-writes"]["size"]
+
+
 def test_every_word_of_a_slot_is_tried():
     test = bare(api.lowered("PTX a\n.global .u32 x = 0;\nthread P0 { fence.acq_rel.gpu; }\nexists (true)\n").test)
     texts = {variant.threads[0].body[0].mnemonic for variant in respelt(test) if read_again(variant)}
@@ -104,6 +147,7 @@ def test_a_reformulation_is_proved_and_nothing_is_tried(monkeypatch, capsys, mod
 def test_nobody_reads_no_difference_without_what_was_tried(monkeypatch, capsys, model):
     few_tests(monkeypatch, "generic/H3")
     monkeypatch.setattr(edited, "_LARGEST", 2)
+    monkeypatch.setattr(edited, "_LARGEST_SOLVED", 2)
     with pytest.raises(SystemExit) as left:
         main(["diff", "ptx-9.4", model("pipelined-shift"), "--timeout", "5", "--format", "json"])
     answer = json.loads(capsys.readouterr().out)

@@ -33,6 +33,9 @@ from memmodel.search.judging.slices import ModelSlices
 EFFORT = 400_000
 """What one program may cost under one model, in the steps of the enumeration."""
 
+MORE_EFFORT = (10 * EFFORT, 100 * EFFORT)
+"""What a program may cost that was not decided with less: in turn, where no difference is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -47,10 +50,9 @@ class Behaviour:
 class ComparedModels:
     """Two models. `outcomes`: findings do not count."""
 
-    def __init__(self, models: tuple[Model, Model], *, outcomes: bool = False, effort: int = EFFORT) -> None:
+    def __init__(self, models: tuple[Model, Model], *, outcomes: bool = False) -> None:
         self.models, self.outcomes = models, outcomes
         self.flags = () if outcomes else compared_flags(models)
-        self._effort = effort
         self._formulas = ModelSlices(models)
         self._plans = [
             Plan(m, tuple(c.name for c in m.flags if c.name in self.flags or kind_of(c.name) is FindingKind.MIXED))
@@ -59,13 +61,15 @@ class ComparedModels:
         self._grounded = [grounds_values(model) for model in models]
         self._alike: dict[frozenset[Label], bool] = {}
 
-    def differ(self, lowered: LoweredTest) -> tuple[Behaviour, Behaviour] | None:
+    def differ(self, lowered: LoweredTest, effort: int = EFFORT) -> tuple[Behaviour, Behaviour] | None:
         """What the models make of a program, if it is not the same. Raises BudgetSpent, TooLarge."""
         if self.agree_on(labels_in(lowered)):
             return None
-        problems = self._problems(lowered)
+        budget = Budget(effort=effort, seconds=sys.maxsize)
+        problems = self._problems(lowered, budget)
         behaviours = tuple(
-            self._behaviour(number, lowered, problems[grounded]) for number, grounded in enumerate(self._grounded)
+            self._behaviour(number, lowered, problems[grounded], budget)
+            for number, grounded in enumerate(self._grounded)
         )
         return None if behaviours[0] == behaviours[1] else (behaviours[0], behaviours[1])
 
@@ -75,22 +79,18 @@ class ComparedModels:
             self._alike[labels] = alike(self._formulas, self.models, self.flags, tuple(labels))
         return self._alike[labels]
 
-    def _problems(self, lowered: LoweredTest) -> dict[bool, Problem]:
+    def _problems(self, lowered: LoweredTest, budget: Budget) -> dict[bool, Problem]:
         """The runs of the threads, by whether values may support themselves."""
         asked = AskedKey(lowered, outcome_terms(lowered)).extents
         return {
-            grounded: prepare(lowered, 3, Meter(self._budget), waits=not self.outcomes, asked=asked, grounded=grounded)
+            grounded: prepare(lowered, 3, Meter(budget), waits=not self.outcomes, asked=asked, grounded=grounded)
             for grounded in set(self._grounded)
         }
 
-    @property
-    def _budget(self) -> Budget:
-        return Budget(effort=self._effort, seconds=sys.maxsize)
-
-    def _behaviour(self, number: int, lowered: LoweredTest, problem: Problem) -> Behaviour:
+    def _behaviour(self, number: int, lowered: LoweredTest, problem: Problem, budget: Budget) -> Behaviour:
         question = AskedKey(lowered, outcome_terms(lowered))
         undefined = [name for name in self.flags if kind_of(name) is FindingKind.UNDEFINED]
-        search = Search(problem, self._plans[number], question, None, undefined, Meter(self._budget))
+        search = Search(problem, self._plans[number], question, None, undefined, Meter(budget))
         search.run()
         result = search.result
         if any(isinstance(key, Stopped) for key in result.found):

@@ -16,8 +16,10 @@ from typing import Any
 
 from memmodel.batch import plan
 from memmodel.errors import BudgetSpent
-from memmodel.search.edits.comparing import EFFORT
+from memmodel.search.edits.comparing import MORE_EFFORT
 from memmodel.search.edits.tasks import SearchedPair, ShrinkTask, SuiteTask, VariantTask
+from memmodel.search.edits.words import spelt_out
+from memmodel.search.solving.task import SolvingTask
 from memmodel.search.tasks import DifferenceTask
 from memmodel.search.vocabulary import PRESETS, vocabulary
 from memmodel.search.work import Record, SearchWorkers, run
@@ -30,18 +32,19 @@ _SHRUNK = 4
 SECONDS = 60.0
 """How long the plain command looks."""
 
-_SUITE, _SHRINKING, _NEAR = 0.5, 0.3, 0.3
-"""The shares of the time for the shipped tests, for making programs smaller, and for tests with other words."""
+_SUITE, _SHRINKING, _CHOSEN, _NEAR = 0.5, 0.3, 0.3, 0.3
+"""The shares of the time for the shipped tests, for making programs smaller, for programs of the words that the
+difference is about, and for tests with other words."""
 
-_LARGEST = 5
-"""Programs of so many instructions are the largest that are listed where nothing is found."""
+_LARGEST, _LARGEST_SOLVED = 5, 7
+"""Programs of so many instructions are the largest that are listed, and asked for, where nothing is found."""
 
 
 @dataclass(slots=True)
 class WhatDiffers:
     """`differ`: the shipped tests on which the models differ. `covered`: what was tried to its end, in words.
 
-    `left`: what was not tried to its end. `bounds`: for each preset, the size up to which all its programs were tried.
+    `left`: what was not tried to its end. `bounds`: for words, the size up to which all their programs were tried.
     `identical`: the models were proved equal, so that nothing was tried.
     """
 
@@ -49,7 +52,7 @@ class WhatDiffers:
     differ: list[str] = field(default_factory=list)
     covered: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    bounds: dict[str, int] = field(default_factory=dict)
+    bounds: dict[tuple[str, ...], int] = field(default_factory=dict)
     identical: bool = False
     signal: KeyboardInterrupt | None = None
 
@@ -57,7 +60,7 @@ class WhatDiffers:
         """What was covered, in one line."""
         sizes = sorted({*self.bounds.values()}, reverse=True)
         programs = [
-            f"every program up to {size} instructions among {names(p for p, s in self.bounds.items() if s == size)}"
+            f"every program up to {size} instructions among {names(w for w, s in self.bounds.items() if s == size)}"
             for size in sizes
         ]
         return "; ".join([*self.covered, *programs])
@@ -85,7 +88,8 @@ def edited(
         seeds = on_shipped_tests(sides, where, differences, _SUITE * seconds)
         report("smaller programs")
         shrunk(sides, where, differences, seeds, min(_SHRINKING * seconds, until - monotonic()))
-        if not seeds and until > monotonic():
+        chosen_programs(sides, where, differences, min(until, monotonic() + _CHOSEN * seconds), report)
+        if not differences.results and until > monotonic():
             small_programs(sides, where, differences, 3, until, report)
             report("shipped tests with other words")
             near = near_shipped_tests(sides, where, differences, min(_NEAR * seconds, until - monotonic()))
@@ -102,6 +106,30 @@ def edited(
     return differences
 
 
+def chosen_programs(
+    sides: SearchedPair,
+    where: SearchWorkers,
+    differences: WhatDiffers,
+    until: float,
+    report: Callable[[str], None],
+) -> None:
+    """Ask for a smallest program of the words that the difference is about, smaller than what was found."""
+    for words in sides.vocabularies():
+        most, left = (differences.size or _LARGEST_SOLVED + 1) - 1, until - monotonic()
+        if most < 2 or left < 1:
+            return
+        report(f"programs of {', '.join(words)}")
+        task = SolvingTask(sides.first, sides.second, spelt_out(words), most, sides.outcomes, sides.old)
+        progress = run(task, where, seconds=left, open_after=True)
+        differences.results += progress.results
+        if progress.signal is not None:
+            raise progress.signal
+        if progress.bound > 1:
+            differences.bounds[words] = progress.bound
+        if progress.interrupted:
+            where.forget()
+
+
 def small_programs(
     sides: SearchedPair,
     where: SearchWorkers,
@@ -114,7 +142,8 @@ def small_programs(
     presets = sides.presets()
     for size in range(2, most + 1):
         for preset in presets:
-            if size >= (found.size or most + 1) or found.bounds.get(preset, 0) >= size:
+            words = PRESETS[preset]
+            if size >= (found.size or most + 1) or found.bounds.get(words, 0) >= size:
                 continue
             left = until - monotonic()
             if left < 1:
@@ -129,7 +158,7 @@ def small_programs(
             if progress.signal is not None:
                 raise progress.signal
             if progress.bound == size:
-                found.bounds[preset] = size
+                found.bounds[words] = size
 
 
 def shipped_programs() -> list[str]:
@@ -139,14 +168,18 @@ def shipped_programs() -> list[str]:
 
 def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffers, seconds: float) -> list[Record]:
     """Run the shipped tests under both models; returns those that differ, the smallest first."""
-    paths = shipped_programs()
+    paths, until = shipped_programs(), monotonic() + seconds
     records: list[Record] = []
     done = 0
-    for number, results in in_chunks(SuiteTask(sides), paths, where, seconds):
-        done += number
+    for tests, results in in_chunks(SuiteTask(sides), paths, where, seconds):
+        done += len(tests)
         records += results
-    undecided = [record["path"] for record in records if "undecided" in record]
-    differing = sorted((r for r in records if "undecided" not in r), key=lambda record: record["size"])
+    undecided = {record["path"]: record for record in records if "undecided" in record}
+    differing = [record for record in records if "undecided" not in record]
+    for effort in MORE_EFFORT:
+        if not differing:
+            differing = _with_more_effort(SuiteTask(sides, effort), where, undecided, until - monotonic())
+    differing.sort(key=lambda record: record["size"])
     found.differ = [record["path"] for record in differing]
     decided = done - len(undecided)
     tests = "1 shipped test" if len(paths) == 1 else f"{len(paths):,} shipped tests"
@@ -154,13 +187,32 @@ def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffe
     if done < len(paths):
         found.left.append("the other shipped tests")
     if undecided:
-        found.left.append(f"{len(undecided):,} shipped tests, which are too large for {EFFORT:,} steps")
+        found.left.append(f"{len(undecided):,} shipped tests, which are too large for the time")
     return differing
 
 
-def names(presets: Iterable[str]) -> str:
-    """The instructions of some presets."""
-    return ", ".join(dict.fromkeys(word for preset in presets for word in PRESETS[preset]))
+def _with_more_effort(
+    task: SuiteTask, where: SearchWorkers, undecided: dict[str, Record], seconds: float
+) -> list[Record]:
+    """Run the undecided tests again, small programs first, until one differs; the decided ones are taken out."""
+    paths = sorted(undecided, key=lambda path: (undecided[path]["size"], path))
+    differing = list[Record]()
+    for tests, results in in_chunks(task, paths, where, seconds, chunk=1):
+        for path in tests:
+            if not any("undecided" in record for record in results):
+                del undecided[path]
+        differing += [record for record in results if "undecided" not in record]
+        if differing:
+            where.forget()
+            break
+    return differing
+
+
+def names(vocabularies: Iterable[Sequence[str]]) -> str:
+    """The instructions of some vocabularies; two that are not part of each other are told apart."""
+    every = [dict.fromkeys(words) for words in vocabularies]
+    whole = [words for words in every if not any(words.keys() < other.keys() for other in every)]
+    return ", or among ".join(", ".join(words) for words in whole)
 
 
 def shrunk(
@@ -169,7 +221,8 @@ def shrunk(
     """Make the smallest of some programs smaller still."""
     texts = [seed["text"] for seed in seeds[:_SHRUNK]]
     if texts:
-        task = ShrinkTask(sides, seconds / -(-len(texts) // where.count))
+        effort = max(seed["effort"] for seed in seeds[:_SHRUNK])
+        task = ShrinkTask(sides, seconds / -(-len(texts) // where.count), effort)
         for _, results in in_chunks(task, texts, where, 3 * seconds, chunk=1):
             found.results += results
 
@@ -178,8 +231,8 @@ def near_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDif
     """Run the shipped tests with one word exchanged."""
     paths = shipped_programs()
     done, records = 0, list[Record]()
-    for number, results in in_chunks(VariantTask(sides), paths, where, seconds, enough=_SHRUNK):
-        done += number
+    for tests, results in in_chunks(VariantTask(sides), paths, where, seconds, enough=_SHRUNK):
+        done += len(tests)
         records += results
     if not records and done == len(paths):
         found.covered.append("the small ones among them with any one word exchanged")
@@ -194,15 +247,15 @@ def in_chunks(
     *,
     chunk: int = _CHUNK,
     enough: int | None = None,
-) -> Iterator[tuple[int, list[Record]]]:
-    """The results of each chunk of units, as they come, until the time is over or there are enough."""
+) -> Iterator[tuple[Sequence[str], list[Record]]]:
+    """Each chunk of units with its results, as they come, until the time is over or there are enough."""
     until, number = monotonic() + seconds, 0
     todo = iter([units[at : at + chunk] for at in range(0, len(units), chunk)])
-    running: dict[Any, int] = {}
+    running: dict[Any, Sequence[str]] = {}
 
     def fill() -> None:
         for some in islice(todo, where.count * _AHEAD - len(running)):
-            running[where.submit(task, some)] = len(some)
+            running[where.submit(task, some)] = some
 
     fill()
     while running:

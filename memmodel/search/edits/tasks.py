@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from time import monotonic
 
 from memmodel import api
-from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undefined
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.lower import lower_test
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.search.edits.comparing import ComparedModels
+from memmodel.search.edits.comparing import EFFORT, ComparedModels
 from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
-from memmodel.search.judging.alike import labels_of
-from memmodel.search.programs import Ready
-from memmodel.search.sketches import Sketch
+from memmodel.search.edits.words import program_labels, vocabularies
 from memmodel.search.tasks import models_key
-from memmodel.search.vocabulary import PLACED, vocabulary
 from memmodel.search.work import Record
 
 _NEARBY = 6
@@ -66,7 +62,11 @@ class SearchedPair:
     def presets(self) -> list[str]:
         """The presets on whose programs the models can differ."""
         comparison = self.comparison()
-        return [name for name in _PRESETS if not comparison.agree_on(frozenset(preset_labels(name)))]
+        return [name for name in _PRESETS if not comparison.agree_on(program_labels((name,)))]
+
+    def vocabularies(self) -> list[tuple[str, ...]]:
+        """The words that the difference is about, the fewest first."""
+        return vocabularies(self.comparison().agree_on)
 
 
 def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> SearchedPair:
@@ -85,18 +85,6 @@ _PRESETS = ("core", "dependencies", "barriers", "objects", "tensor", "async", "a
 """The presets of which programs are tried, cheap ones first."""
 
 
-@cache
-def preset_labels(name: str) -> frozenset[Label]:
-    """The labels that events of programs of a preset may have."""
-    words, labels = vocabulary([name]), set[Label]()
-    for number, ingredient in enumerate(words.accesses):
-        use = (number, (0,) * len(ingredient.places))
-        homes = tuple((place, 0) for place in dict.fromkeys((kind, 0) for kind in ingredient.places if kind in PLACED))
-        sketch = Sketch(((use, use),), ((0, 0, 0),), homes)
-        labels.update(labels_of(Ready(sketch, words, sketch.size + words.gap)))
-    return frozenset(labels) | {InitialWrite(), Fault(""), Undefined(""), Mark(Marker.END)}
-
-
 def _program(path_or_text: str) -> LitmusTest | None:
     """The program of a test; None if it cannot be read."""
     try:
@@ -107,20 +95,22 @@ def _program(path_or_text: str) -> LitmusTest | None:
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """Whether the models differ on a test: a record with `text` and `size` if so."""
+    """Whether the models differ on a test: a record with `text` and `size` if so, with `undecided` if that costs more
+    than `effort`."""
 
     sides: SearchedPair
+    effort: int = EFFORT
 
     def judge(self, path: str) -> list[Record]:
         test = _program(path)
         if test is None:
             return []
         try:
-            if self.sides.comparison().differ(lower_test(test)) is None:
+            if self.sides.comparison().differ(lower_test(test), self.effort) is None:
                 return []
         except (BudgetSpent, InputError) as error:
-            return [{"path": path, "undecided": str(error)}]
-        return [{"path": path, "text": print_litmus(test), "size": size_of(test)}]
+            return [{"path": path, "size": size_of(test), "undecided": str(error)}]
+        return [{"path": path, "text": print_litmus(test), "size": size_of(test), "effort": self.effort}]
 
 
 @dataclass(frozen=True)
@@ -138,7 +128,8 @@ class VariantTask:
             lowered = read_again(variant)
             try:
                 if lowered is not None and comparison.differ(lowered) is not None:
-                    return [{"path": path, "text": print_litmus(variant), "size": size_of(variant)}]
+                    text = print_litmus(variant)
+                    return [{"path": path, "text": text, "size": size_of(variant), "effort": EFFORT}]
             except (BudgetSpent, InputError):
                 continue
         return []
@@ -150,10 +141,11 @@ def _variants(test: LitmusTest) -> Iterator[LitmusTest]:
 
 @dataclass(frozen=True)
 class ShrinkTask:
-    """The smallest program inside a program on which the models differ. `seconds`: for each."""
+    """The smallest program inside a program on which the models differ. `seconds`: for each; `effort`: for each try."""
 
     sides: SearchedPair
     seconds: float
+    effort: int = EFFORT
 
     @cached_property
     def comparison(self) -> ComparedModels:
@@ -163,9 +155,9 @@ class ShrinkTask:
         test = _program(text)
         if test is None:
             return []
-        smallest = Shrinker(self.comparison, monotonic() + self.seconds).shrunk(test)
+        smallest = Shrinker(self.comparison, monotonic() + self.seconds, self.effort).shrunk(test)
         try:
-            difference = shown(self.comparison, smallest, self.sides.names)
+            difference = shown(self.comparison, smallest, self.sides.names, self.effort)
             return [{**asdict(difference), "confirmed": confirmed(difference, self.comparison, self.sides.names)}]
         except BudgetSpent:
             return []

@@ -20,7 +20,7 @@ from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.search.differences import Difference
-from memmodel.search.edits.comparing import Behaviour, ComparedModels
+from memmodel.search.edits.comparing import EFFORT, Behaviour, ComparedModels
 from memmodel.search.edits.reducing import size_of, smaller, tidier, weight, without_idle
 from memmodel.search.edits.variants import respelt
 
@@ -42,10 +42,10 @@ def read_again(test: LitmusTest) -> LoweredTest | None:
 
 
 class Shrinker:
-    """Makes programs smaller on which two models differ. `until`: when it stops, by the clock."""
+    """Makes programs smaller on which two models differ. `until`: when it stops; `effort`: what each try may cost."""
 
-    def __init__(self, comparison: ComparedModels, until: float) -> None:
-        self._comparison, self._until = comparison, until
+    def __init__(self, comparison: ComparedModels, until: float, effort: int = EFFORT) -> None:
+        self._comparison, self._until, self._effort = comparison, until, effort
         self._tried: set[str] = set()
         self.tried = 0
 
@@ -90,15 +90,15 @@ class Shrinker:
             return False
         self.tried += 1
         try:
-            return self._comparison.differ(lowered) is not None
+            return self._comparison.differ(lowered, self._effort) is not None
         except (BudgetSpent, InputError):
             return False
 
 
-def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str]) -> Difference:
+def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str], effort: int = EFFORT) -> Difference:
     """What a program shows, as a litmus test. Raises BudgetSpent, InputError."""
     lowered = api.lowered(print_litmus(test))
-    pair = comparison.differ(lowered)
+    pair = comparison.differ(lowered, effort)
     if pair is None:
         raise InternalError(f"the models no longer differ on\n{print_litmus(test)}")
     size = size_of(test)
