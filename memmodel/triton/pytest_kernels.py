@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MARK = "memmodel_findings"
 
+PATIENCE = 600.0
+"""Seconds for the verdicts on what a test launched: on a busy machine a test does not fail for want of one."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelExpectation:
@@ -96,7 +99,7 @@ class KernelChecks:
         if "triton" in sys.modules:
             from memmodel.triton.installing import checked
 
-            self._watching = checked()
+            self._watching = checked(wait=PATIENCE)
             self._launches = self._watching.__enter__()
         try:
             yield
