@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 
+import click
 import pytest
 from helpers.places import ROOT
 
 from memmodel import api
 from memmodel.base.relations import RELATION_ROWS
 from memmodel.base.sets import SET_ROWS
-from memmodel.cli.app import COMMANDS
+from memmodel.cli.app import COMMANDS, app
 from memmodel.isa.lower import lower_test
 from memmodel.litmus import parse_litmus
 from memmodel.source import Source
@@ -72,3 +73,17 @@ def test_the_glossary_names_what_the_model_defines() -> None:
 def test_each_command_has_its_page() -> None:
     text = "".join(page.read_text() for page in [*DOCS.glob("*.md"), DOCS.parent / "README.md"])
     assert [name for name in COMMANDS if f"memmodel {name}" not in text] == []
+
+
+def test_each_option_has_its_page() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (*DOCS.glob("*.md"), ROOT / "README.md"))
+    words = set(re.findall(r"--[a-z-]+", pages))
+    commands = {name: app.get_command(click.Context(app), name) for name in COMMANDS}
+    options = {
+        (name, option)
+        for name, command in commands.items()
+        for parameter in (command.params if command is not None else ())
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+    assert sorted((name, option) for name, option in options if option not in words) == []
