@@ -67,11 +67,11 @@ def _edges(footprint: Footprint) -> Iterator[tuple[Instance, int]]:
 
 def _runs(source: Footprint, target: Footprint) -> Iterator[tuple[Extent, Extent]]:
     """Runs of bytes that are copied: from where, and to where."""
-    for at, read in source.placed():
+    for at, origin in source.placed():
         for place, written in target.placed():
-            low, high = max(at, place), min(at + read.size, place + written.size)
+            low, high = max(at, place), min(at + origin.size, place + written.size)
             if low < high:
                 yield (
-                    Extent(read.instance, read.first + low - at, high - low, read.name),
+                    Extent(origin.instance, origin.first + low - at, high - low, origin.name),
                     Extent(written.instance, written.first + low - place, high - low, written.name),
                 )

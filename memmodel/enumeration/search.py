@@ -125,9 +125,9 @@ class Search:
 
     def progress(self, share: float | None = None) -> None:
         """So much of the present combination is done; None: as much as before."""
-        begun, part = self._part
+        begun, size = self._part
         if share is not None:
-            self._done = begun + share * part
+            self._done = begun + share * size
         self.meter.expect(self._done)
 
     def _settled(self) -> bool:

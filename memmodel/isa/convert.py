@@ -135,7 +135,7 @@ def _key(instruction: Instruction) -> tuple[Operand, Operand]:
 
 def _barriers(test: LitmusTest) -> Keys:
     """A PTX barrier for every pair of constants: the instance if it can be, else one that nobody else has."""
-    barriers = [barrier for barrier in all_instructions(test) if is_cta_barrier(barrier.mnemonic)]
+    barriers = [instruction for instruction in all_instructions(test) if is_cta_barrier(instruction.mnemonic)]
     keys = dict.fromkeys(map(_key, barriers))
     pairs = {(n.value, r.value): (n, r) for n, r in keys if isinstance(n, Imm) and isinstance(r, Imm)}
     same = {number for number, resource in pairs if resource == 0 and 0 <= number < RESOURCES}
@@ -147,10 +147,10 @@ def _barriers(test: LitmusTest) -> Keys:
             raise InputError(f"more barriers than the {RESOURCES} that a CTA has", barriers[0].span)
         numbers[key] = taken
     renamed = any(key[0] != Imm(number) for key, number in numbers.items())
-    for barrier in barriers:
-        if _key(barrier) not in numbers and (renamed or _key(barrier)[1] != Imm(0)):
+    for instruction in barriers:
+        if _key(instruction) not in numbers and (renamed or _key(instruction)[1] != Imm(0)):
             message = "this barrier is named by a register, and PTX needs another number for some barrier of the test"
-            raise InputError(message, barrier.span, "write the numbers out")
+            raise InputError(message, instruction.span, "write the numbers out")
     return numbers
 
 

@@ -106,7 +106,7 @@ def _of(against: Against) -> tuple[tuple[Reason, int | None], ...]:
 
 
 def _lines_of(obstacle: Obstacle) -> list[int | None]:
-    return [event.line for event in obstacle.events]
+    return [place.line for place in obstacle.events]
 
 
 def by_turns(known: Sequence[Against]) -> list[Against]:

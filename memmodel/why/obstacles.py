@@ -64,66 +64,69 @@ class Sentences:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
 
     def _said(self, change: Change) -> tuple[str, str]:
-        event, after = self.ref(change.at), "" if change.other is None else self.ref(change.other)
+        prior, after = self.ref(change.at), "" if change.other is None else self.ref(change.other)
         words = change.words
         match change.reason:
             case Reason.NO_SYNCHRONIZATION:
                 return (
-                    f"nothing orders {event} before {after}",
+                    f"nothing orders {prior} before {after}",
                     "a release after the first, an acquire that observes it",
                 )
             case Reason.NOT_SEEN:
                 return (
-                    f"{after} has not seen {event}{self._not_waiting(change.other)}",
+                    f"{after} has not seen {prior}{self._not_waiting(change.other)}",
                     f"a loop that repeats {self._line(change.other)} until it has, or a branch that skips the access",
                 )
             case Reason.REDUCTION:
-                return f"{event} is a reduction, whose read heads no acquire pattern", "atom in place of red"
+                return f"{prior} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
                 only = "what its .sync_restrict names" if words == "sync_restrict" else words
-                return f"{event} covers {only} only", "the fence without its restriction"
+                return f"{prior} covers {only} only", "the fence without its restriction"
             case Reason.PROXY_FENCE_SPACE:
-                return self._space(change, event)
+                return self._space(change, prior)
             case Reason.NOT_WAITED:
                 late = self._too_little(change.at)
                 return (
-                    f"{event} may not be over at {after}{late}",
+                    f"{prior} may not be over at {after}{late}",
                     f"a wait for its end before {self._line(change.other)}",
                 )
             case Reason.TCGEN05_WAIT:
-                return f"{event} may not be over at {after}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
+                return f"{prior} may not be over at {after}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
             case Reason.TCGEN05_COMMIT:
                 text = (
-                    f"no tcgen05.commit tracks {event}, which may not be over at {after}{self._early_commit(change.at)}"
+                    f"no tcgen05.commit tracks {prior}, which may not be over at {after}{self._early_commit(change.at)}"
                 )
                 return text, "tcgen05.commit after it, and a wait for its mbarrier"
             case Reason.TCGEN05_FENCE:
                 side = "after" if change.alteration.inserted[0].after else "before"
-                text = f"{words} is missing {side} {event}{self._misplaced(change)}"
+                text = f"{words} is missing {side} {prior}{self._misplaced(change)}"
                 return text, f"{words} {side} {self._line(change.at)}"
             case Reason.NOT_TRANSITIVE:
-                text = f"{event} tells of the end of its own operation and publishes nothing that its thread did before"
+                text = f"{prior} tells of the end of its own operation and publishes nothing that its thread did before"
                 return text, f"an arrival of the thread itself, for which {self._line(change.other)} waits"
             case Reason.PARITY:
-                return f"{after} returns true before {event}: the last phase of that parity is over", "the other parity"
+                return (
+                    f"{after} returns true before {prior}: the last phase of that parity is over",
+                    "the other parity",
+                )
             case Reason.BYTES:
                 return (
-                    f"the phase that {after} waits for is over without {event}",
+                    f"the phase that {after} waits for is over without {prior}",
                     "expect_tx with the bytes of all copies",
                 )
             case Reason.COUNT:
-                return f"the phase that {after} waits for is over without {event}", "the count of all arrivals"
+                return f"the phase that {after} waits for is over without {prior}", "the count of all arrivals"
             case Reason.NO_FENCE_SC:
-                return f"no fence.sc stands before {event}", f"fence.sc before {self._line(change.at)}"
+                return f"no fence.sc stands before {prior}", f"fence.sc before {self._line(change.at)}"
             case Reason.WEAK:
-                return f"{event} is weak", "a strong access, such as .relaxed"
+                return f"{prior} is weak", "a strong access, such as .relaxed"
             case Reason.NO_ALIAS_FENCE:
-                return "the two names of the location need fence.proxy.alias in between", f"{words} near {event}"
+                return "the two names of the location need fence.proxy.alias in between", f"{words} near {prior}"
             case Reason.WGMMA_FENCE:
-                text = f"no wgmma.fence orders what was done before {event}{self._misplaced(change)}"
+                text = f"no wgmma.fence orders what was done before {prior}{self._misplaced(change)}"
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
-                return f"{event}: {words} is missing", f"{words} at {self._line(change.at)}"
+                return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
 
     def _not_waiting(self, seeing: int | None) -> str:
         """That the later access is executed whatever its thread has seen."""

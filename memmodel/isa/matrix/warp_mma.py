@@ -62,9 +62,9 @@ def multiply(call: Call) -> tuple[WarpOp, ...]:
     names = call.reading.named(len(call.operands)) or ()
     for name, operand in zip(names[1:], sources, strict=False):
         if name in matrices:
-            register = _register(types[name])
+            element_type = _register(types[name])
             for element in _elements(call, operand, _count(call, types[name], name, matrices[name])):
-                call.source(element, register)
+                call.source(element, element_type)
         else:
             for element in operand.items if isinstance(operand, Vector) else (operand,):
                 call.value(element)

@@ -80,11 +80,11 @@ def _label(call: Call, side: Side) -> Access:
 
 def _halves(call: Call) -> tuple[Access, Access]:
     """The read and the write of a reduction."""
-    read, write = HALVES[call.word("sem") or "relaxed"]
+    read_sem, write_sem = HALVES[call.word("sem") or "relaxed"]
     scope = call.scope or Scope.SYS
     return (
-        call.access(Side.READ, read, scope, family=Family.RED, rmw=True),
-        call.access(Side.WRITE, write, scope, family=Family.RED, rmw=True),
+        call.access(Side.READ, read_sem, scope, family=Family.RED, rmw=True),
+        call.access(Side.WRITE, write_sem, scope, family=Family.RED, rmw=True),
     )
 
 

@@ -34,12 +34,12 @@ def call_function(call: Call) -> tuple[WarpOp, ...]:
 def _variables(call: Call, listed: Operand) -> tuple[str, ...]:
     """The variables that hold the arguments of a call, or receive its results."""
     names = []
-    for variable in listed.items if isinstance(listed, Arguments) else ():
-        if not isinstance(variable, Sym):
+    for argument in listed.items if isinstance(listed, Arguments) else ():
+        if not isinstance(argument, Sym):
             call.fail(
-                f"only variables in .param are known as arguments of a call, and this is {describe(variable)}", variable
+                f"only variables in .param are known as arguments of a call, and this is {describe(argument)}", argument
             )
-        names.append(variable.name)
+        names.append(argument.name)
     return tuple(names)
 
 

@@ -37,7 +37,7 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Sym
 from memmodel.ptx.vocabulary import Space
 
-Again = Callable[[FollowedRounds], LaunchTrace]
+RunLaunch = Callable[[FollowedRounds], LaunchTrace]
 """Runs the launch under one schedule, with a follower."""
 
 MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS, MOST_TRIALS = 8, 3, 4, 4
@@ -54,13 +54,13 @@ MOST_LENGTH = 64
 
 def any_trips(
     entry: PtxFunction,
-    again: Sequence[Again],
+    runs: Sequence[RunLaunch],
     equal: frozenset[int] = frozenset(),
     pointers: Collection[ParamPart] = (),
 ) -> tuple[str, Sequence[LongerLoops]]:
     """`yes: …` or `not shown: …`, and the parameters with which loops may run longer.
 
-    `again`: runs the launch, one for each schedule that is judged; none where the run depends on the schedule.
+    `runs`: functions that run the launch, one for each schedule that is judged; none where the run depends on it.
     `equal`: stores that are no finding because others store the same. `pointers`: the parameters that are addresses.
     """
     body = body_of(entry)
@@ -74,14 +74,14 @@ def any_trips(
     if loops is None:
         return "not shown: there is a loop with several heads", ()
     if not loops:
-        return _any_numbers(entry, loops, pointers, again, equal, "there is no loop"), ()
+        return _any_numbers(entry, loops, pointers, runs, equal, "there is no loop"), ()
     open_ = depending(entry, loops)
     if not open_:
-        return _any_numbers(entry, loops, pointers, again, equal, "no trip count depends on a parameter"), ()
-    why = "" if again else "what it does depends on the schedule"
+        return _any_numbers(entry, loops, pointers, runs, equal, "no trip count depends on a parameter"), ()
+    why = "" if runs else "what it does depends on the schedule"
     shown: list[LongerLoops] = []
-    for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if again else ():
-        longer = [LongerLoops(entry, loops, param, instruction, equal) for instruction in again]
+    for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if runs else ():
+        longer = [LongerLoops(entry, loops, param, run, equal) for run in runs]
         if longer[0].heads & open_.keys() - {head for growth in shown for head in growth.heads}:
             reasons = [reason for growth in longer if (reason := growth.why_not()) is not None]
             if not reasons and not _joined(longer).most:
@@ -90,7 +90,7 @@ def any_trips(
             shown += [] if reasons else longer[:1]
     still = depending(entry, loops, [growth.param for growth in shown])
     left = [head for head in open_ if head in still and not any(head in growth.heads for growth in shown)]
-    sentences = ["yes, " + str(instruction) for instruction in shown[:1]] + list(map(str, shown[1:]))
+    sentences = ["yes, " + str(growth) for growth in shown[:1]] + list(map(str, shown[1:]))
     if left:
         reason = f"; {why}" if why else ""
         more = f", and {len(left) - 1} more like it" if len(left) > 1 else ""
@@ -106,13 +106,13 @@ def deciding(entry: PtxFunction) -> list[int]:
 
 
 def _any_numbers(
-    entry: PtxFunction, loops: Mapping[int, LoopText], pointers: Collection[ParamPart], again: Sequence[Again],
+    entry: PtxFunction, loops: Mapping[int, LoopText], pointers: Collection[ParamPart], runs: Sequence[RunLaunch],
     equal: frozenset[int], what: str,
 ) -> str:  # fmt: skip
     """The answer where no trip count depends on a parameter: whether larger numbers change anything else."""
     params, shown = reaching(entry, loops, pointers), list[str]()
     for param in params[:MOST_PARAMETERS]:
-        answer = in_every_schedule(entry, loops, param, again, equal)
+        answer = in_every_schedule(entry, loops, param, runs, equal)
         if isinstance(answer, str):
             return f"not shown: {what}, but {param} may decide something else: {answer}"
         shown.append(str(answer))
@@ -145,20 +145,20 @@ class LongerLoops:
     entry: PtxFunction
     loops: Mapping[int, LoopText]
     param: ParamPart
-    again: Again
+    run: RunLaunch
     equal: frozenset[int] = frozenset()
     heads: frozenset[int] = frozenset()
     length: int = 0
     step: int = 1
     most: int = 0
     value: int | None = None
-    _run: LaunchTrace = field(init=False)
+    _trace: LaunchTrace = field(init=False)
     _visits: Mapping[int, Sequence[RoundEnd]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the loops that the parameter decides, in the run as it is."""
         followed = FollowedRounds(self.loops, self.entry, self.param)
-        self._run = self.again(followed)
+        self._trace = self.run(followed)
         self._visits, self.value, body = followed.visits, followed.value, body_of(self.entry)
         self.heads = frozenset(
             head
@@ -168,11 +168,11 @@ class LongerLoops:
 
     def why_not(self) -> str | None:
         """Why nothing is shown for larger values; None if it is."""
-        if self._run.problems:
+        if self._trace.problems:
             return "the run itself goes wrong"
         if any(head in self.loops[other].around for head in self.heads for other in self.heads):
             return "so does how often a loop in it runs"
-        written = written_blocks(self._run)
+        written = written_blocks(self._trace)
         why = self._shown(written)
         if why is None or not any(_global(block) for block in written):
             return why
@@ -181,7 +181,7 @@ class LongerLoops:
 
     def _shown(self, fixed: frozenset[Block]) -> str | None:
         """Why nothing is shown, where accesses to some blocks are at the same places in each period."""
-        ran, meetings = turns(self._run, self._visits, self.heads, fixed), meetings_of(self._run)
+        ran, meetings = turns(self._trace, self._visits, self.heads, fixed), meetings_of(self._trace)
         lengths = [rounds for rounds in range(1, MOST_LENGTH) if ran and all(turn.repeats(rounds) for turn in ran)]
         why = ""
         for length in lengths[:MOST_PERIODS]:
@@ -204,7 +204,7 @@ class LongerLoops:
         for third in islice(turn.thirds(length), MOST_CUTS):
             shifts: Counter[int] = Counter()
             while (site := turn.cut(length, third, shifts)) is not None:
-                insertion = PeriodInsertion(self._run, meetings, self.entry.body or (), self._visits, site)
+                insertion = PeriodInsertion(self._trace, meetings, self.entry.body or (), self._visits, site)
                 late, text = insertion.late()
                 reason = text if late else insertion.why_not()
                 if reason is None:
@@ -226,7 +226,7 @@ class LongerLoops:
         for _ in range(MOST_TRIALS):
             followed = FollowedRounds(self.loops, self.entry, self.param, self._visits, stretches, uneven)
             try:
-                run = self.again(followed)
+                run = self.run(followed)
             except Refused as error:
                 place = f" at line {error.span.line}" if error.span is not None else ""
                 return f"{error.message}{place} is not the same in longer loops"

@@ -64,7 +64,7 @@ def alone(judge: RunJudge, finding: KernelFinding) -> FindingStory:
     else:
         raise NotExported(WHY.get(finding.rule, "it is about the run, not about what threads do to one another"))
     for deeds in story.threads.values():
-        deeds.sort(key=lambda event: event.order)
+        deeds.sort(key=lambda deed: deed.order)
     return story
 
 

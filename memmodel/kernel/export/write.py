@@ -206,12 +206,12 @@ class Writer:
             self.story.of(n).place.cta_id for n in self.story.threads
         }
         owners = {
-            block.place.cta_id: block
-            for block in reversed(self.story.judge.run.threads)
-            if block.place.cta_id in missing
+            thread.place.cta_id: thread
+            for thread in reversed(self.story.judge.run.threads)
+            if thread.place.cta_id in missing
         }
         first = len(self.story.threads)
-        return [self._block(block, first + number, []) for number, block in enumerate(owners.values())]
+        return [self._block(thread, first + number, []) for number, thread in enumerate(owners.values())]
 
     def _deed(self, deed: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
         event, words = deed.event, deed.instruction.words
@@ -307,11 +307,9 @@ class Writer:
 
     def _in_a_warp(self, thread: TraceThread) -> bool:
         """True if the story has a barrier of the thread's warp."""
-        barriers = (barrier.event.barrier for barrier in self.story.deeds() if barrier.event is not None)
+        barriers = (deed.event.barrier for deed in self.story.deeds() if deed.event is not None)
         mine = thread.place.cta_id, thread.warp
-        return any(
-            barrier is not None and barrier.domain is Domain.WARP and barrier.where == mine for barrier in barriers
-        )
+        return any(deed is not None and deed.domain is Domain.WARP and deed.where == mine for deed in barriers)
 
     def form(self, form: str | None) -> int:
         """A number for a kind and shape of tcgen05.mma: two of different ones are no pipelined pair."""

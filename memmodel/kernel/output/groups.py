@@ -39,9 +39,9 @@ def groups(findings: Iterable[KernelFinding]) -> list[FindingGroup]:
         places = [(side.instruction.opcode, str(side.instruction.location), side.what) for side in finding.sides]
         key: object = (finding.rule, finding.reason, tuple(sorted(places))) if places else number
         if any(side.instruction.location is None for side in finding.sides):
-            between = [step.instruction.number for step in finding.way]
+            between = [place.instruction.number for place in finding.way]
             own = {side.instruction.number for side in finding.sides}
-            key = (key, finding.missing, tuple(step for step in between if step not in own))
+            key = (key, finding.missing, tuple(place for place in between if place not in own))
         if key in grouped:
             grouped[key].others.append(finding)
         else:

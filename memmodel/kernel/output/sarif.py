@@ -72,7 +72,7 @@ def _result(verdict: KernelVerdict, finding: KernelFinding, by_source: bool) -> 
     text += f". Missing: {missing}" if missing else ""
     sides = [_place(side, by_source) for side in finding.sides]
     related = [place for side in finding.sides for place in _callers(side)]
-    related += [{**_place(step, by_source), "message": {"text": "on the way"}} for step in finding.way]
+    related += [{**_place(place, by_source), "message": {"text": "on the way"}} for place in finding.way]
     name = f"{verdict.entry} {finding.rule} " + " ".join(
         f"{side.instruction.opcode} {side.instruction.location}" for side in finding.sides
     )

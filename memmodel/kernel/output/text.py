@@ -236,8 +236,8 @@ def finding_lines(group: FindingGroup, names: SourceNames = SourceNames()) -> li
         text += _side(side)
     if finding.reason:
         text.append(f"  missing: {finding.reason}" + (f"; {_missing(finding)}" if finding.missing else ""))
-    for step in finding.way:
-        text.append(f"    on the way: {_named(step)}{_at(step)}{who(step)}")
+    for place in finding.way:
+        text.append(f"    on the way: {_named(place)}{_at(place)}{who(place)}")
     if group.others:
         lines = [str(line) for line in group.lines]
         shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")

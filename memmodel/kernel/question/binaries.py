@@ -65,6 +65,6 @@ def _modules(text: str) -> list[str]:
     starts = [found.start() for found in _VERSION.finditer(text)]
     modules = []
     for start, end in pairwise([*starts, len(text)]):
-        report = _REPORT.search(text, start, end)
-        modules.append(text[start : report.start() if report else end])
+        next_report = _REPORT.search(text, start, end)
+        modules.append(text[start : next_report.start() if next_report else end])
     return modules

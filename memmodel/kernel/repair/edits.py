@@ -91,7 +91,7 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
     last = len(text) if last < 0 else last
     before, behind = text[first : edit.start], text[edit.start : last]
     indent = before[: len(before) - len(before.lstrip())]
-    lines = "".join(f"{indent}{instruction.strip()};\n" for instruction in edit.text.split(";") if instruction.strip())
+    lines = "".join(f"{indent}{line.strip()};\n" for line in edit.text.split(";") if line.strip())
     if not before.strip():
         return first, lines
     if not behind.strip() or behind.lstrip().startswith("//"):

@@ -163,8 +163,8 @@ def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Mis
         operands = re.findall(
             r"\[[^\]]*\]|\{[^}]*\}|[^\s,\[\]{}]+", copy.span.text[copy.span.text.index(copy.opcode) :]
         )[1:]
-        places = [instruction for instruction in operands if instruction.startswith("[")]
-        size = come[1] if come else next((instruction for instruction in operands if instruction[0] not in "[{"), None)
+        places = [operand for operand in operands if operand.startswith("[")]
+        size = come[1] if come else next((operand for operand in operands if operand[0] not in "[{"), None)
         if len(places) < 3 or size is None:
             continue
         text = f"mbarrier.{head} {places[2]}, {size};"

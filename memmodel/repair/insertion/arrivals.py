@@ -138,7 +138,7 @@ def _missed(lowered: LoweredTest, number: int) -> Iterator[tuple[str, float]]:
     for other, other_thread in enumerate(lowered.test.threads):
         for text, of_cluster in _barriers(lowered, other):
             if of_cluster and other_thread.place.cluster_id == thread.place.cluster_id:
-                if not any(barrier.startswith("barrier.cluster") for barrier in mine):
+                if not any(other_text.startswith("barrier.cluster") for other_text in mine):
                     missed[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
             elif not of_cluster and other_thread.place.cta_id == thread.place.cta_id and text not in mine:
                 missed[f"{text};"] = WAIT + OTHER

@@ -358,8 +358,8 @@ def _spelled(text: str) -> list[str]:
 def _effect(event: ShownEvent) -> str:
     """`R x = 1`: what the instruction's own text does not say. Nothing for a fence."""
     head, _, rest = event.text.partition(" ")
-    access = f"{head.split('.')[0]} " if event.location and event.thread else ""
-    return access + rest
+    direction = f"{head.split('.')[0]} " if event.location and event.thread else ""
+    return direction + rest
 
 
 def _gutters(lanes: Sequence[Lane], cell: Mapping[int, tuple[int, int]], edges: tuple[Edge, ...]) -> list[float]:

@@ -140,7 +140,7 @@ def _finding(pair: tuple[Behaviour, Behaviour]) -> tuple[str, int]:
             return HANG, mine
     for mine in (0, 1):
         if pair[mine].reports - pair[1 - mine].reports:
-            return min(report[0] for report in pair[mine].reports - pair[1 - mine].reports), mine
+            return min(reported_flag[0] for reported_flag in pair[mine].reports - pair[1 - mine].reports), mine
     raise InternalError("two behaviours differ in nothing")
 
 
