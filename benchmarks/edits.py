@@ -58,7 +58,7 @@ class SmallEnough(KeyboardInterrupt):
 
 
 _CLOCKS = (
-    "memmodel.limits",
+    "memmodel.limits.usage",
     *(f"memmodel.search.{name}" for name in ("work", "edits.edited", "edits.tasks", "edits.witness")),
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.examples import share
 
-from benchmarks.edits import edited_model, edits
+from benchmarks.edits import by_processor, edited_model, edits
 from memmodel import api
 from memmodel.answer import Budget
 from memmodel.base.labels import Fault, Undefined
@@ -114,6 +114,13 @@ def test_programs_of_the_chosen_words_are_found_without_a_shipped_test(model):
     sides = sides_of("ptx-9.4", model("races-of-writes"))
     edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None)
     assert found.size == EDITS["races-of-writes"]["size"]
+
+
+def test_the_benchmark_ends_with_a_program_that_is_small_enough(monkeypatch, model):
+    few_tests(monkeypatch, "isa/MP")
+    edit = EDITS["races-of-writes"]
+    found, seconds = by_processor(edit, Path(model(edit["name"])), 60)
+    assert found.size == edit["size"] and seconds < 60
 
 
 def test_every_word_of_a_slot_is_tried():
