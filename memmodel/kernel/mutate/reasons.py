@@ -33,7 +33,7 @@ class LaunchOrder:
     """The accesses of a judged run in base causality."""
 
     def __init__(self, run: RunJudge, flags: Flags, causes: Rows) -> None:
-        self.graph, self.body, self.after = run.graph, run.body, causes
+        self.run, self.graph, self.body, self.after = run, run.graph, run.body, causes
         self.before: Rows = flags.inverse(causes)
         self.program = flags.execution.relation("po")
         defined = [flags.relation(name) for name in DEFINED]

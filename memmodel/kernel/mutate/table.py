@@ -6,7 +6,7 @@ and more only where choices are to be explored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -26,6 +26,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
+from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.limits import shared
@@ -66,12 +67,14 @@ class MutantResult:
 @dataclass(slots=True)
 class MutationTable:
     """All mutants of one kernel. `base`: the verdict on the kernel as it is; `order`: of its run, if that was judged.
-    `minimum`: which removals can be made together; None if that was not asked, or there was no time for it.
+    `minimum`: which removals can be made together; None if that was not asked, or there was no time for it. `runs`: by
+    the identity of a finding of the kernel, the run that shows it.
     """
 
     base: KernelVerdict
     order: LaunchOrder | None = None
     minimum: MinimumSet | None = None
+    runs: Mapping[int, RunJudge] = field(default_factory=dict)
     results: list[MutantResult] = field(default_factory=list)
 
     def count(self, *words: Noticed) -> int:
@@ -180,7 +183,7 @@ def mutation_table(
         on_verdict(base)
     each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
     changes = tuple(mutations(entry, miscounts=not together))
-    table = MutationTable(base)
+    table = MutationTable(base, runs=kernel.runs)
     results: dict[int, MutantResult] = {}
     try:
         order = table.order = LaunchOrder.of(kernel.representative)

@@ -3,24 +3,33 @@
 In: the kernel, the removals, those of them that are not noticed alone. Out: `MinimumSet`. Settled here: all needless
 instructions are left out at once, or else one after the other in the order of the text; then every other one is tried
 beside them, until none of what is left can go by itself. An arrive is needed as long as somebody waits for it, and not
-any more beside the wait. Another order of trying may leave fewer.
+any more beside the wait. Another order of trying may leave fewer, so what is left is an upper bound; where there are
+few sets that would leave fewer, all of them are judged, and it is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
+MOST = 16
+"""Sets of removals that are judged to show that what is left is the least."""
+
 
 @dataclass(frozen=True, slots=True)
 class MinimumSet:
-    """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those."""
+    """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those.
+    `exact`: no set of more instructions can go; if not, what is left is an upper bound.
+    """
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
+    exact: bool = False
 
 
 def minimum_set(
@@ -41,8 +50,28 @@ def minimum_set(
         _drop(entry, needless, dropped, unnoticed)
     while dropped and _drop(entry, removals, dropped, unnoticed):
         pass
+    larger = _larger(entry, removals, len(dropped), unnoticed)
+    if larger:
+        dropped = larger
     gone = sorted((change.instruction for change in dropped), key=lambda instruction: instruction.number)
-    return MinimumSet(tuple(gone), tuple(change.instruction for change in needless if change not in dropped))
+    kept = tuple(change.instruction for change in needless if change not in dropped)
+    return MinimumSet(tuple(gone), kept, larger is not None)
+
+
+def _larger(
+    entry: PtxFunction,
+    removals: Sequence[Mutation],
+    size: int,
+    unnoticed: Callable[[PtxFunction], bool],
+) -> list[Mutation] | None:
+    """The largest set of more than `size` removals that is not noticed, empty if there is none: all of them are judged
+    but the single ones, about which this is known. None if they are too many.
+    """
+    sizes = range(len(removals), max(size, 1), -1)
+    if sum(comb(len(removals), count) for count in sizes) > MOST:
+        return None
+    sets = (changes for count in sizes for changes in combinations(removals, count))
+    return list(next((changes for changes in sets if unnoticed(_without(entry, changes))), ()))
 
 
 def _drop(

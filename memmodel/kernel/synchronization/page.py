@@ -17,6 +17,8 @@ from pathlib import Path
 from memmodel.errors import InputError
 from memmodel.kernel.output.places import on_disk, places
 from memmodel.kernel.output.text import headline as verdict_line
+from memmodel.kernel.synchronization.picture import legend, picture
+from memmodel.kernel.synchronization.pipeline import Pipeline
 from memmodel.kernel.synchronization.report import Necessity, OrderedAccesses, Synchronization, SynchronizationReport
 from memmodel.kernel.synchronization.text import headline, minimum_lines
 from memmodel.output import escaped
@@ -81,8 +83,8 @@ def report_page(report: SynchronizationReport) -> str:
             f"<title>{title}</title><style>{style}</style></head><body>",
             f"<header><h1>{title}</h1><p>{_shown(verdict_line(report.base))}</p>",
             *(f"<p>{_shown(line.strip())}</p>" for line in minimum_lines(report.minimum)),
-            f"</header><main>{_summary(report)}",
-            *(_listing(listing) for listing in listings(report)),
+            f"</header><main>{_drawn(report)}{_summary(report)}",
+            *(_listing(listing, report.pipeline) for listing in listings(report)),
             "</main></body></html>\n",
         ]
     )
@@ -94,6 +96,14 @@ def _shown(text: str) -> str:
 
 def _anchor(synchronization: Synchronization) -> str:
     return f"at{synchronization.instruction.number}"
+
+
+def _drawn(report: SynchronizationReport) -> str:
+    """The picture of the whole kernel, if anything is handed over."""
+    if report.pipeline is None or not report.pipeline.hand_overs:
+        return ""
+    anchors = frozenset(it.instruction.number for it in report.synchronizations)
+    return f"<h2>Pipeline</h2><p>{_shown(legend(report.pipeline))}</p>{picture(report.pipeline, anchors=anchors)}"
 
 
 def _summary(report: SynchronizationReport) -> str:
@@ -112,12 +122,13 @@ def _badge(need: Necessity) -> str:
     return f'<span class="badge {STYLES[need]}">{need.value}</span>'
 
 
-def _listing(listing: Listing) -> str:
+def _listing(listing: Listing, pipeline: Pipeline | None) -> str:
     text = listing.source.text.splitlines()
-    return f"<h2>{_shown(listing.source.name)}</h2><div class='code'>{''.join(_rows(text, listing.notes))}</div>"
+    rows = "".join(_rows(text, listing.notes, pipeline))
+    return f"<h2>{_shown(listing.source.name)}</h2><div class='code'>{rows}</div>"
 
 
-def _rows(text: Sequence[str], notes: dict[int, list[Synchronization]]) -> Iterator[str]:
+def _rows(text: Sequence[str], notes: dict[int, list[Synchronization]], pipeline: Pipeline | None) -> Iterator[str]:
     near = {line + step for line in notes for step in range(-AROUND, AROUND + 1)}
     left_out = 0
     for number, line in enumerate(text, 1):
@@ -130,7 +141,7 @@ def _rows(text: Sequence[str], notes: dict[int, list[Synchronization]]) -> Itera
         here = notes.get(number, [])
         kind = f" {STYLES[here[0].need]}" if here else ""
         yield f'<div class="line{kind}"><span class="number">{number}</span><code>{_shown(line) or " "}</code></div>'
-        yield from (_note(synchronization) for synchronization in here)
+        yield from (_note(synchronization, pipeline) for synchronization in here)
     if left_out:
         yield _gap(left_out)
 
@@ -139,7 +150,7 @@ def _gap(count: int) -> str:
     return f'<div class="gap">{count} line{"s" if count > 1 else ""}</div>'
 
 
-def _note(synchronization: Synchronization) -> str:
+def _note(synchronization: Synchronization, pipeline: Pipeline | None) -> str:
     sentences = [synchronization.without, *(_weaker(what, why) for what, why in synchronization.weaker)]
     orders = synchronization.orders
     more = f"<li>{len(orders) - MOST} more</li>" if len(orders) > MOST else ""
@@ -151,8 +162,16 @@ def _note(synchronization: Synchronization) -> str:
         + (f"<p>{_shown(orders[0].phrase)}</p>" if orders else "")
         + "".join(f"<p>{_shown(sentence)}</p>" for sentence in sentences if sentence)
         + details
+        + _part(synchronization, pipeline)
         + "</div>"
     )
+
+
+def _part(synchronization: Synchronization, pipeline: Pipeline | None) -> str:
+    """The part of the picture that an instruction takes part in."""
+    number = synchronization.instruction.number
+    part = None if pipeline is None else pipeline.about(number)
+    return "" if part is None else f"<details><summary>Its hand-overs</summary>{picture(part)}</details>"
 
 
 def _weaker(what: str, why: str) -> str:

@@ -20,6 +20,7 @@ from memmodel.kernel.mutate.together import MinimumSet
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.places import cuda_word, on_disk, places
 from memmodel.kernel.output.source_names import source_names
+from memmodel.kernel.synchronization.pipeline import Pipeline, pipeline
 from memmodel.ptx.module.syntax import PtxInstruction
 
 
@@ -108,11 +109,13 @@ def phrase(order: LaunchOrder, instruction: PtxInstruction) -> str:
 @dataclass(frozen=True, slots=True)
 class SynchronizationReport:
     """All synchronizing instructions, in the order of the text. `minimum`: None if it was not asked for, or there was
-    no time for it."""
+    no time for it. `pipeline`: the hand-overs of the representative run; None if none was judged.
+    """
 
     base: KernelVerdict
     synchronizations: tuple[Synchronization, ...]
     minimum: MinimumSet | None = None
+    pipeline: Pipeline | None = None
 
     def count(self, need: Necessity) -> int:
         return sum(synchronization.need is need for synchronization in self.synchronizations)
@@ -125,9 +128,11 @@ def synchronization_report(table: MutationTable) -> SynchronizationReport:
     for result in (replace(result, how=names.sentence(result.how)) for result in table.results):
         by_number.setdefault(result.mutation.instruction.number, []).append(result)
     crossing = _Crossing(table.order) if table.order is not None else None
-    return SynchronizationReport(
-        table.base, tuple(_synchronization(by_number[number], crossing) for number in sorted(by_number)), table.minimum
-    )
+    order, drawn = table.order, None
+    if order is not None:
+        drawn = pipeline(order, [it for it in table.base.serious if table.runs.get(id(it)) is order.run])
+    each = tuple(_synchronization(by_number[number], crossing) for number in sorted(by_number))
+    return SynchronizationReport(table.base, each, table.minimum, drawn)
 
 
 def _synchronization(results: list[MutantResult], crossing: _Crossing | None) -> Synchronization:

@@ -33,9 +33,15 @@ def headline(report: SynchronizationReport) -> str:
 def minimum_lines(minimum: MinimumSet | None) -> list[str]:
     """What can be left out at once."""
     if minimum is None or not (minimum.dropped or minimum.kept):
-        return []
+        return (
+            ["nothing can go, alone or together: each set was judged"] if minimum is not None and minimum.exact else []
+        )
     can, beside = ("can go", "it") if len(minimum.dropped) == 1 else ("can go together", "these")
     text = [f"{can}: {_listed(minimum.dropped)}; beside {beside}, nothing else can"]
+    if minimum.exact:
+        text.append("  what is left is the least: each larger set was judged")
+    else:
+        text.append("  what is left is an upper bound: another set may leave fewer")
     if minimum.kept:
         text.append(f"  needless alone, but not beside {beside}: {_listed(minimum.kept)}")
     return text
@@ -68,6 +74,7 @@ def report_record(report: SynchronizationReport) -> dict[str, Any]:
         else {
             "dropped": [instruction.line for instruction in minimum.dropped],
             "kept": [instruction.line for instruction in minimum.kept],
+            "exact": minimum.exact,
         },
     }
 

@@ -21,10 +21,12 @@ from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
-from memmodel.kernel.mutate.table import findings_of_readings, mutation_table
+from memmodel.kernel.mutate.reasons import LaunchOrder
+from memmodel.kernel.mutate.table import MutationTable, findings_of_readings, mutation_table
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.synchronization.page import report_page
+from memmodel.kernel.synchronization.picture import legend, picture
 from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
 from memmodel.kernel.synchronization.text import report_lines, report_record
 from memmodel.ptx.module.reader import parse_module
@@ -119,9 +121,12 @@ def test_what_another_one_made_necessary_goes_with_it() -> None:
         return left in (["bar.arrive", "bar.sync", "bar.sync"], ["bar.arrive", "bar.sync"], ["bar.sync"])
 
     found = minimum_set(entry(read), removals, [wait], unnoticed)
-    assert found == MinimumSet((arrive.instruction, wait.instruction), ())
+    assert found == MinimumSet((arrive.instruction, wait.instruction), (), exact=True)
     assert sync.instruction not in found.dropped
-    assert minimum_set(entry(read), removals, [], unnoticed) == MinimumSet((), ())
+    assert minimum_set(entry(read), removals, [], unnoticed) == found  # by judging every set
+    assert minimum_set(entry(read), removals, [], lambda _: False) == MinimumSet((), (), exact=True)
+    many = minimum_set(entry(read), removals * 2, [], lambda _: False)
+    assert many == MinimumSet((), (), exact=False)
 
 
 @pytest.mark.parametrize("name", ["dsmem", "tma_pipeline"])
@@ -160,6 +165,30 @@ def test_the_page_has_every_line_and_nothing_foreign() -> None:
         assert page.count(f'id="at{it.instruction.number}"') == 1
         assert f'href="#at{it.instruction.number}"' in page
         assert f'<span class="number">{it.instruction.line}</span>' in page
+
+
+def test_the_picture_shows_roles_hand_overs_and_what_is_missing() -> None:
+    drawn = example("tma_pipeline").pipeline
+    assert drawn is not None and drawn.lanes == ("warp 0", "warp 1", "warp 2", "warp 2, async") and not drawn.left_out
+    full = [over for over in drawn.hand_overs if any(mark.instruction.line == 141 for mark in over.gives)]
+    assert len(full) == 5 and {mark.lane for over in full for mark in over.takes} == {0, 1}
+    assert {mark.instruction.line for over in full for mark in over.takes} == {187}
+    for over in drawn.hand_overs:
+        assert all(give.column < take.column for give in over.gives for take in over.takes)
+    (line,) = {it.instruction.number for it in example("tma_pipeline").synchronizations if it.instruction.line == 270}
+    part = drawn.about(line)
+    assert part is not None and all(line in over.instructions for over in part.hand_overs) and len(part.hand_overs) == 3
+    assert "stroke-dasharray" not in picture(drawn) and 'class="missing"' not in picture(drawn)
+    race = synchronization_report(_broken()).pipeline
+    assert race is not None and any("data-race" in over.missing for over in race.hand_overs)
+    assert 'class="missing"' in picture(race) and "Dashed" in legend(race)
+
+
+def _broken() -> MutationTable:
+    """The verdict on a kernel with a race, and none on its mutants."""
+    read = module(NEIGHBOUR.format(sync=""))
+    kernel = judge_case(KernelCase(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions()))
+    return MutationTable(kernel.verdict, LaunchOrder.of(kernel.representative), runs=kernel.runs)
 
 
 def test_a_hostile_text_stays_text(tmp_path: Path) -> None:
