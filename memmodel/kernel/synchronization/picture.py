@@ -102,7 +102,7 @@ def _at(mark: PipelineMark) -> tuple[float, float]:
 def _colour(over: HandOver) -> str:
     if over.missing:
         return "missing"
-    return f"ring{over.ring % COLOURS}" if over.ring >= 0 else "barrier"
+    return f"ring{over.ring % COLOURS}" if over.ring >= 0 else "meeting"
 
 
 def _hand_over(over: HandOver, anchors: frozenset[int]) -> Iterator[str]:
