@@ -177,9 +177,9 @@ def _generations(run: LaunchTrace, lanes: _Lanes, body: Sequence[PtxInstruction]
         both = {mark.lane for mark in takes}
         gives = tuple(mark for mark in _marks(halves[Half.ARRIVE], lanes, body, last=True) if mark.lane not in both)
         if takes and len({mark.lane for mark in (*gives, *takes)}) > 1:
-            name = f"barrier {barrier.key[0]}" if barrier.key else "barrier"
-            whole = "" if barrier.domain is Domain.CTA else f"{barrier.domain.name.lower()} "
-            yield HandOver(whole + name, -1, generation, gives, takes)
+            domain = "" if barrier.domain is Domain.CTA else f"{barrier.domain.name.lower()} "
+            name = f"{domain}barrier {barrier.key[0] if barrier.key else ''}".rstrip()
+            yield HandOver(name, -1, generation, gives, takes)
 
 
 def _half(event: TraceEvent) -> Half | None:
