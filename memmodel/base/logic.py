@@ -254,6 +254,19 @@ class Logic:
                     stack.pop()
         return known[abs(formula)] == (formula > 0)
 
+    def show(self, formula: int, depth: int = 6) -> str:
+        """A formula for people, by the names of its variables; what lies deeper than `depth` shows as `…`."""
+        below = self._children[abs(formula)]
+        if abs(formula) == TRUE:
+            return "true" if formula == TRUE else "false"
+        if below is None:
+            text = self._names[abs(formula)]
+        elif depth == 0:
+            text = "…"
+        else:
+            text = "(" + " & ".join(self.show(child, depth - 1) for child in below) + ")"
+        return text if formula > 0 else "~" + text
+
     # ---- clauses -------------------------------------------------------------------------------------------------
 
     @property

@@ -130,6 +130,16 @@ def test_a_clause_without_literals_has_no_model() -> None:
     assert solver_of(logic).check() is Satisfiable.UNSAT
 
 
+def test_a_formula_shows_the_names_of_its_variables() -> None:
+    logic = Logic()
+    a, b, c = (logic.var(name) for name in "abc")
+    assert [logic.show(f) for f in (TRUE, FALSE, a, -a)] == ["true", "false", "a", "~a"]
+    assert logic.show(logic.conj((a, -b))) == "(~b & a)"
+    nested = logic.disj((logic.conj((a, b)), c))
+    assert logic.show(nested) == "~(~(a & b) & ~c)"
+    assert logic.show(nested, depth=1) == "~(~… & ~c)"
+
+
 def test_an_interrupt_where_nothing_is_at_work_spoils_no_later_answer() -> None:
     """The thread that watches the limits may interrupt while clauses are made, and not only while Z3 searches."""
     for _ in range(2):
