@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from memmodel.kernel.sweep.sweeping import sweep_kernel
     from memmodel.library import ShippedModel, SuiteResult, format, models, parse, suite
     from memmodel.litmus.syntax import LitmusTest
+    from memmodel.repair.costs import Costs
+    from memmodel.repair.synchronizing.handovers import Agent, DataAccess, HandOverPlan, SharedBuffer, WantedHandOver
+    from memmodel.repair.synchronizing.library import sync
+    from memmodel.repair.synchronizing.synchronize import Synchronized
     from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
     from memmodel.testing import assert_always, assert_clean, assert_never, assert_sometimes
@@ -30,10 +34,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agent",
     "Answer",
     "Budget",
+    "Costs",
+    "DataAccess",
     "Entry",
     "FakeArray",
+    "HandOverPlan",
     "InputError",
     "Known",
     "LitmusTest",
@@ -41,10 +49,13 @@ __all__ = [
     "Outcomes",
     "ReadingsReport",
     "Report",
+    "SharedBuffer",
     "ShippedModel",
     "Struct",
     "SuiteResult",
+    "Synchronized",
     "TiledMap",
+    "WantedHandOver",
     "__version__",
     "assert_always",
     "assert_clean",
@@ -64,23 +75,31 @@ __all__ = [
     "readings",
     "suite",
     "sweep_kernel",
+    "sync",
 ]
 
 _HOME = {
+    "Agent": "memmodel.repair.synchronizing.handovers",
     "Answer": "memmodel.answer",
     "Budget": "memmodel.answer",
+    "Costs": "memmodel.repair.costs",
+    "DataAccess": "memmodel.repair.synchronizing.handovers",
     "Entry": "memmodel.batch",
     "FakeArray": "memmodel.kernel.arguments.kinds",
+    "WantedHandOver": "memmodel.repair.synchronizing.handovers",
     "InputError": "memmodel.errors",
     "Known": "memmodel.kernel.arguments.kinds",
     "LitmusTest": "memmodel.litmus.syntax",
     "Observation": "memmodel.answer",
     "Outcomes": "memmodel.answer",
+    "HandOverPlan": "memmodel.repair.synchronizing.handovers",
     "ReadingsReport": "memmodel.report.readings",
     "Report": "memmodel.report.report",
+    "SharedBuffer": "memmodel.repair.synchronizing.handovers",
     "ShippedModel": "memmodel.library",
     "Struct": "memmodel.kernel.arguments.kinds",
     "SuiteResult": "memmodel.library",
+    "Synchronized": "memmodel.repair.synchronizing.synchronize",
     "TiledMap": "memmodel.kernel.arguments.kinds",
     "assert_always": "memmodel.testing",
     "assert_clean": "memmodel.testing",
@@ -100,6 +119,7 @@ _HOME = {
     "readings": "memmodel.api",
     "suite": "memmodel.library",
     "sweep_kernel": "memmodel.kernel.sweep.sweeping",
+    "sync": "memmodel.repair.synchronizing.library",
 }
 
 

@@ -187,7 +187,7 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """What `explain` says of each question of the test, or of each of `ask`."""
     from memmodel.why.explanation import explanation
-    from memmodel.why.limited import reasons
+    from memmodel.why.limited import CUT, reasons
 
     options = Options(engine, budget, bound)
     with whole(budget):
@@ -195,8 +195,10 @@ def explain_all(
     for steps in all_steps:
         with whole(budget):
             report = report_on(steps, loaded, options)
-            with reasons(report.answer, options.budget):
+            with reasons(report.answer, options.budget) as time:
                 explained = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
+            if time.cut:
+                explained = replace(explained, note=CUT)
             if readings:
                 from memmodel.report.depends import dependences
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": "explain",
     "fix": "repair",
     "weaken": "repair",
+    "sync": "sync",
     "report": "report",
     "schema": "schema",
     "diff": "diff",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memmodel.answer import FinalValues, Finding
@@ -72,16 +73,16 @@ def markdown(results: Sequence[FileResult], names: Names) -> str:
     written = [f"**{_escaped(summary(results, names))}**", ""]
     if differ:
         written += [
-            f"| test | {_escaped(names[0])} | {_escaped(names[1])} | {_escaped(names[1])} |",
+            f"| test | {_escaped(names[0])} | {_escaped(names[1])} | direction |",
             "|---|---|---|---|",
         ]
         for contrast in differ:
             words = [_code(report.answer.observation.value) for report in contrast.reports]
-            written.append(f"| {_code(_where(contrast))} | {words[0]} | {words[1]} | {contrast.direction.value} |")
+            written.append(f"| {_code(_from_here(contrast))} | {words[0]} | {words[1]} | {contrast.direction.value} |")
         written.append("")
     for contrast in differ:
         body = lines(contrast, names)[1:]
-        written += ["<details>", f"<summary><code>{escape(_where(contrast), quote=False)}</code></summary>", ""]
+        written += ["<details>", f"<summary><code>{escape(_from_here(contrast), quote=False)}</code></summary>", ""]
         written += ["```text", *(line.replace("```", "` ` `") for line in body), "```", "", "</details>", ""]
     undecided = [undecided_line(contrast) for contrast in every if contrast.undecided and not contrast.differs]
     undecided += [result.failure.message.split("\n")[0] for result in results if result.failure is not None]
@@ -120,6 +121,15 @@ def record(results: Sequence[FileResult], names: Names) -> dict[str, object]:
 
 def _where(contrast: Contrast) -> str:
     return f"{contrast.path}#{contrast.number + 1}" if contrast.number else contrast.path
+
+
+def _from_here(contrast: Contrast) -> str:
+    """The same with a path as it is from here, if the file is below: a reviewer has the files elsewhere."""
+    try:
+        path = Path(contrast.path).resolve().relative_to(Path.cwd().resolve())
+    except (OSError, ValueError):
+        return _where(contrast)
+    return _where(replace(contrast, path=str(path)))
 
 
 def _facts(contrast: Contrast, names: Names) -> list[str]:

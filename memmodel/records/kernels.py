@@ -218,3 +218,28 @@ class WeakenRecord(JsonRecord):
     cheapest: bool
     tried: int
     version: str = ""
+
+
+class SyncRecord(JsonRecord):
+    """What `sync` found. `cost`: of the new text; `given`: of the test as it was; `bound`: nothing costs less.
+
+    `proved`: `cost` is the least. `reason`: why nothing was found, or it is not proved. `judged`: by which engines.
+    """
+
+    file: str
+    wrong: tuple[str, ...]
+    changes: tuple[str, ...]
+    cost: float | None
+    given: float
+    bound: float | None
+    proved: bool
+    offered: int
+    tried: int
+    bare: str
+    text: str | None
+    diff: str
+    reason: str = ""
+    judged: str = ""
+    version: str = ""
+    depends_on: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()

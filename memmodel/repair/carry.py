@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import islice
+from itertools import islice, product
+from math import prod
 from operator import attrgetter
 
 from memmodel.answer import HANG
@@ -46,6 +47,9 @@ FEW = 3
 
 ORDERS = 12
 """So many orders of fence.sc are tried before an execution counts as one that does not survive."""
+
+MOST_CHOICES = 16
+"""So many ways to choose among changes that exclude each other are tried."""
 
 SC = Sem.SC
 OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarobs", "mbarfr", "syncbar", "sync_fence")
@@ -105,7 +109,9 @@ class Carry:
         return key not in self._illegal
 
     def carried(self, execution: Execution, applied: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
-        """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
+        """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is.
+
+        Of the edits of one group the one of the highest level counts (`choices`)."""
         groups = {edit.group: edit for edit in applied}
         strongest: dict[tuple[object, ...], Edit] = {}
         implied = {group for edit in edits for group in edit.implies}
@@ -117,8 +123,10 @@ class Carry:
         changes, done = [], tuple(applied)
         for edit in sorted(strongest.values(), key=attrgetter("rank")):
             known = groups.get(edit.group)
-            if known is not None and known.level >= edit.level:
+            if known is not None and self.no_more(edit, known):
                 continue
+            if known is not None and not self.no_more(known, edit):
+                return None
             key = (id(execution), edit, known, done)
             if key not in self._changes:
                 self._changes[key] = (execution, self.alteration(execution, applied, edit, known))
@@ -127,6 +135,35 @@ class Carry:
                 return None
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
+
+    def choices(self, edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
+        """The most that can be made of changes of which those of one group exclude each other; empty if there are too
+        many ways. A change is left out if another one of its group orders as much."""
+        groups: dict[object, list[Edit]] = {}
+        for edit in edits:
+            groups.setdefault(edit.group, []).append(edit)
+        most = [self._most(group) for group in groups.values()]
+        if prod(map(len, most)) > MOST_CHOICES:
+            return []
+        return list(product(*most))
+
+    def _most(self, edits: list[Edit]) -> list[Edit]:
+        """Those of a group of which no other one orders as much."""
+        if len(edits) == 1:
+            return edits
+        left: list[Edit] = []
+        for edit in sorted(edits, key=lambda edit: -edit.level):
+            if not any(self.no_more(edit, other) for other in left):
+                left = [other for other in left if not self.no_more(other, edit)] + [edit]
+        return left
+
+    def no_more(self, less: Edit, more: Edit) -> bool:
+        """True if a change is known to order no more than another one of its group."""
+        before, after = self.delta(less), self.delta(more)
+        if less == more or before is None or after is None or before.inserted or after.inserted:
+            return less == more
+        was, now = dict(before.labels), dict(after.labels)
+        return was.keys() <= now.keys() and all(at_most(was.get(old, old), new) for old, new in now.items())
 
     def passed_by(self, execution: Execution, edit: Edit, applied: Sequence[Edit] = ()) -> bool:
         """True if an execution of the text with the edits `applied` does not reach what `edit` changes. Then it is also
@@ -248,6 +285,21 @@ def _relabelled(old: object, new: object, alike: Set[Window]) -> Iterator[tuple[
             yield from _relabelled(first, second, alike)
     elif old != new and not (isinstance(old, Window) and {old, new} <= alike):
         yield None
+
+
+def at_most(less: Label, more: Label) -> bool:
+    """True if an event with the label `less` orders no more than one with the label `more`."""
+    if type(less) is not type(more):
+        return False
+    return all(_field(field.name, getattr(less, field.name), getattr(more, field.name)) for field in fields(less))
+
+
+def _field(name: str, less: object, more: object) -> bool:
+    if less == more or (name in ("covers", "half") and more is None) or (name == "scope" and less is None):
+        return True
+    if isinstance(less, Sem) and isinstance(more, Sem):
+        return more.orders(less)
+    return name == "scope" and isinstance(less, int) and isinstance(more, int) and less <= more
 
 
 def alteration_by(execution: Execution, delta: Delta) -> Alteration | None:

@@ -47,7 +47,7 @@ ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
 MOST_TOLD = 2
 """So many things that are missing are named where there is no repair."""
 
-MOST_MET = 8
+FIRST_MET = 8
 """Of so many executions two threads may meet between the accesses."""
 
 FIRST_PART = 0.7
@@ -160,10 +160,10 @@ def _fixed(
     before = judge(text)
     if before is None or not before.complete:
         return Fixed(name, (), (), 1, undecided("what the test does as it stands", before))
-    wrong = _wrong(before)
+    wrong = wrong_words(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
-    first, ends = (lambda text: _first(name, text, options)), (lambda text: ended(name, text, models, options))
+    first, ends = (lambda text: first_question(name, text, options)), (lambda text: ended(name, text, models, options))
     search = RepairSearch(text, before, progress, first, ends)
     search.small = before.engines == {"enumerate"}
     started = monotonic()
@@ -230,7 +230,7 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
 
 def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:
     """The changes that do not only add order."""
-    edits = [*replacements(lowered), *meetings(lowered, by_turns(before.against)[:MOST_MET])]
+    edits = [*replacements(lowered), *meetings(lowered, by_turns(before.against)[:FIRST_MET])]
     return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.against) else edits
 
 
@@ -240,7 +240,7 @@ def _none(before: Standing, search: RepairSearch) -> str:
     if rules:
         return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
     if not before.findings and all(
-        observed[2] is Observation.ALWAYS for observed in before.observations if _bad(observed)
+        observed[2] is Observation.ALWAYS for observed in before.observations if is_bad(observed)
     ):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
     missing = _beyond(search) or _missing(before)
@@ -263,13 +263,13 @@ def _missing(before: Standing) -> str:
     return f"; {'; '.join(hints[:MOST_TOLD])}" if hints else ""
 
 
-def _wrong(standing: Standing) -> tuple[str, ...]:
+def wrong_words(standing: Standing) -> tuple[str, ...]:
     """What is wrong, in words."""
-    outcome = "its outcome is allowed" if any(map(_bad, standing.observations)) else ""
+    outcome = "its outcome is allowed" if any(map(is_bad, standing.observations)) else ""
     return tuple(word for word in (outcome, *sorted(standing.findings)) if word)
 
 
-def _bad(observed: Observed) -> bool:
+def is_bad(observed: Observed) -> bool:
     """True if a repair has to change this answer to a question about outcomes."""
     quantifier, finding, observation = observed
     if finding is not None:
@@ -286,20 +286,20 @@ def _aims(before: Standing) -> Iterator[Aim]:
         pairs = zip(before.observations, now.observations, strict=True)
         return all(_as_good(old, new, strict=strict) for old, new in pairs)
 
-    bad = [observed for observed in before.observations if _bad(observed)]
+    bad = [observed for observed in before.observations if is_bad(observed)]
     hangs = any(observed[1] is None and observed[2] is Observation.VACUOUS for observed in before.observations)
     always = any(observed[0] is not Quantifier.FORALL and observed[2] is Observation.ALWAYS for observed in bad)
     findings = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
         yield Aim(
             lambda now: not now.findings and kept(now, strict=True),
-            lambda flags, observed: bool(flags) or any(map(_bad, observed)),
+            lambda flags, observed: bool(flags) or any(map(is_bad, observed)),
         )
     if bad and before.findings and not (hangs or always or HANG in before.findings):
         note = f"no such change ends everything: what is found in executions without the outcome stays ({findings})"
         yield Aim(
             lambda now: now.findings <= before.findings and kept(now, strict=True),
-            lambda flags, observed: not flags <= before.findings or any(map(_bad, observed)),
+            lambda flags, observed: not flags <= before.findings or any(map(is_bad, observed)),
             findings=False,
             note=note,
         )
@@ -319,13 +319,13 @@ def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:
     if new[2] in (Observation.VACUOUS, Observation.UNDECIDED):
         return False
     if strict:
-        return not _bad(new)
+        return not is_bad(new)
     if old[2] is Observation.VACUOUS:  # what the file hopes for, if it says so
-        return old[0] is Quantifier.EXISTS or not _bad(new)
+        return old[0] is Quantifier.EXISTS or not is_bad(new)
     return old[2] is new[2]
 
 
-def _first(name: str, text: str, options: Options) -> LoweredTest | None:
+def first_question(name: str, text: str, options: Options) -> LoweredTest | None:
     """The test with the first of its questions; None if the text is none. Raises BudgetSpent if no budget is left."""
     available(options.budget)
     asked = parse(name, text)

@@ -1,9 +1,13 @@
-"""What `fix` and `weaken` found, as JSON values. In: Fixed, Weaker. Out: the values of records (docs/json.md)."""
+"""What `fix`, `weaken` and `sync` found, as JSON values.
+
+In: Fixed, Weaker, Synchronized. Out: the values of records (docs/json.md).
+"""
 
 from __future__ import annotations
 
-from memmodel.records.kernels import FixRecord, RepairRecord, WeakenRecord
+from memmodel.records.kernels import FixRecord, RepairRecord, SyncRecord, WeakenRecord
 from memmodel.repair.fix import Fixed, Repair
+from memmodel.repair.synchronizing.synchronize import Synchronized
 from memmodel.repair.weaken import Weaker
 
 
@@ -38,4 +42,27 @@ def weaken_record(weaker: Weaker) -> dict[str, object]:
         cheapest=weaker.best,
         tried=weaker.tried,
         version=weaker.version,
+    ).json_values()
+
+
+def sync_record(found: Synchronized) -> dict[str, object]:
+    """The cheapest synchronization of a test."""
+    return SyncRecord(
+        file=found.name,
+        wrong=found.wrong,
+        changes=found.changes,
+        cost=None if found.new is None else found.cost,
+        given=found.given,
+        bound=None if found.bound == float("inf") else found.bound,
+        proved=found.proved,
+        offered=found.offered,
+        tried=found.tried,
+        bare=found.bare,
+        text=found.new,
+        diff=found.diff(),
+        reason=found.reason,
+        judged=found.judged,
+        version=found.version,
+        depends_on=found.depends,
+        signals=found.signals,
     ).json_values()

@@ -36,9 +36,15 @@ NEAR = 4
 
 def strengthenings(lowered: LoweredTest) -> list[Edit]:
     """Changes that only add order: of these, more never allow more."""
+    edits = single_strengthenings(lowered)
+    return [*edits, *alike_waits(lowered, edits), *waits_of_rounds(lowered, edits)]
+
+
+def single_strengthenings(lowered: LoweredTest, *, exact: bool = False) -> list[Edit]:
+    """Those of one place each. `exact`: as in `Lines`."""
     test = lowered.test
     scopes = frozenset(widths([thread.place for thread in test.threads]))
-    lines = Lines(lowered)
+    lines = Lines(lowered, exact=exact)
     edits: list[Edit] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
@@ -46,7 +52,7 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
         for gap in gaps(lowered, number):
             for line in lines.at(gap):
                 edits.append(gap.insertion(line.text, line.name, line.price + LINE, line.rank, implied=line.implied))
-    return [*edits, *alike_waits(lowered, edits), *waits_of_rounds(lowered, edits)]
+    return edits
 
 
 def _spellings(

@@ -29,8 +29,8 @@ CHEAP = 120
 """With more events than this, `check` looks for no other execution."""
 
 
-def because(report: Report) -> AbstractContextManager[None]:
-    """Inside, all reasons for a report share what it has left of its budget."""
+def because(report: Report) -> AbstractContextManager[object]:
+    """Inside, all reasons for a report take together no longer than its answer did."""
     subject = report.subject
     return nullcontext() if subject is None else reasons(report.answer, subject.options.budget)
 

@@ -1,4 +1,4 @@
-"""What saying why may cost: seconds, of those that the answer has left.
+"""What saying why may cost: no more than the answer did, and of what the answer has left.
 
 In: some work on a reason. Out: what it found, or nothing where the time ran out: an answer without its reason is still
 the answer.
@@ -6,9 +6,10 @@ the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from memmodel.answer import Answer, Budget
@@ -20,11 +21,34 @@ T = TypeVar("T")
 LEAST, MOST = 0.3, 10.0
 """Seconds that all reasons of one answer may take together."""
 
+QUICK = 4.0
+"""Of an answer that took less than this, reasons may take so many seconds: that is quick on any machine."""
 
-def reasons(answer: Answer, budget: Budget) -> AbstractContextManager[None]:
-    """All reasons for an answer inside the block share what it has left of its budget."""
-    left = budget.seconds - (answer.times.encode + answer.times.solve) / 1000
-    return together(replace(budget, seconds=max(LEAST, min(left, MOST))))
+CUT = "the reason is cut short: it may take no longer than the answer did"
+
+
+@dataclass(slots=True)
+class TimeForReasons:
+    """`cut`: the time of one of the reasons ran out."""
+
+    cut: bool = False
+
+
+_TIME: ContextVar[TimeForReasons | None] = ContextVar("time for reasons", default=None)
+
+
+@contextmanager
+def reasons(answer: Answer, budget: Budget) -> Iterator[TimeForReasons]:
+    """All reasons for an answer inside the block take together no longer than it did, and than its budget has left."""
+    spent = (answer.times.encode + answer.times.solve) / 1000
+    seconds = max(LEAST, min(budget.seconds - spent, max(spent, QUICK), MOST))
+    time = TimeForReasons()
+    token = _TIME.set(time)
+    try:
+        with together(replace(budget, seconds=seconds)):
+            yield time
+    finally:
+        _TIME.reset(token)
 
 
 def limited(work: Callable[[], T], otherwise: T) -> T:
@@ -33,4 +57,7 @@ def limited(work: Callable[[], T], otherwise: T) -> T:
         with Limits(available(Budget(seconds=MOST))):
             return work()
     except BudgetSpent:
+        time = _TIME.get()
+        if time is not None:
+            time.cut = True
         return otherwise

@@ -39,6 +39,15 @@ def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders)
     assert said.startswith("large under ptx-9.4: sometimes") and "an execution that shows it:" in said
 
 
+def test_explain_says_that_its_reason_was_cut_short(monkeypatch):
+    """A reason takes no longer than its answer did."""
+    monkeypatch.setattr(diagnose, "ORDERS", 10**9)
+    monkeypatch.setattr(limited, "QUICK", 0.3)
+    with processor_seconds(15):
+        explained = api.explain(states(8, 4))
+    assert explained.note == limited.CUT
+
+
 def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is_undecided(tmp_path, capsys):
     test = tmp_path / "large.litmus"
     test.write_text(fences(8, 16))
@@ -50,7 +59,9 @@ def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is
 
 
 def test_what_an_answer_leaves_of_its_budget(answered):
-    for seconds, most in ((120.0, limited.MOST), (0.001, limited.LEAST)):
+    times = answered.answer.times
+    as_long = max(limited.QUICK, min(limited.MOST, (times.encode + times.solve) / 1000))
+    for seconds, most in ((120.0, as_long), (0.001, limited.LEAST)):
         began = monotonic()
         with limited.reasons(answered.answer, Budget(seconds=seconds)):
             left = limited.available(Budget()).seconds

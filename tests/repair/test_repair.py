@@ -160,6 +160,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Fixed]:
     ("name", "change"),
     [
         ("async/mbarrier/G11-no-wait", "P1, line 14: a wait for parity 0 of bar before ld.shared::cta.u32"),
+        ("async/instructions/grid-no-wait", "P1, line 13: griddepcontrol.wait before ld.global.u32"),
         ("async/honest/H8-count-one", "line 7: count of bar: 1 -> 2"),
         ("async/proxy/A4", "P0, line 11: fence.proxy.async.global -> fence.proxy.async.shared::cta"),
         (

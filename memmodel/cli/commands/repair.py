@@ -72,9 +72,9 @@ def fix(
     from memmodel.repair.fix import fix as search_repairs
 
     options = judging.options()
-    with _counter() as count, whole(options.budget):
+    with Counter() as count, whole(options.budget):
         name, text = _text(file)
-        models = _models(model, readings, include)
+        models = models_of(model, readings, include)
         search = search_repairs(name, text, models, options, most=most, seconds=seconds, progress=count)
     if json_out:
         from memmodel.repair.record import fix_record
@@ -132,9 +132,9 @@ def weaken(
     from memmodel.repair.weaken import weaken as search_weaker
 
     options = judging.options()
-    with _counter() as count, whole(options.budget):
+    with Counter() as count, whole(options.budget):
         name, text = _text(file)
-        weakened = search_weaker(name, text, _models(model, readings, include), options, count)
+        weakened = search_weaker(name, text, models_of(model, readings, include), options, count)
     if json_out:
         from memmodel.repair.record import weaken_record
 
@@ -164,7 +164,7 @@ def _text(file: str) -> tuple[str, str]:
     return source.name, source.text
 
 
-def _models(names: tuple[str, ...], readings: bool, include: tuple[str, ...]) -> tuple[Model, ...]:
+def models_of(names: tuple[str, ...], readings: bool, include: tuple[str, ...]) -> tuple[Model, ...]:
     from memmodel import api, cat
 
     cat.settle(include, kept=True)
@@ -174,7 +174,7 @@ def _models(names: tuple[str, ...], readings: bool, include: tuple[str, ...]) ->
     return tuple(api.load(name) for name in chosen)
 
 
-class _counter:
+class Counter:
     """Tells a person at a terminal how many changed programs were judged."""
 
     def __enter__(self) -> Callable[[int], None]:

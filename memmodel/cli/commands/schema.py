@@ -25,6 +25,7 @@ NAMES = {
     "launch": "what `kernel --launch` reads",
     "fix": "what `fix --json` writes",
     "weaken": "what `weaken --json` writes",
+    "sync": "what `sync --json` writes",
 }
 """The schemas, each with what has it."""
 
@@ -60,7 +61,7 @@ def json_schema(name: str) -> dict[str, Any]:
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
     from memmodel.records.compare import DiffRecord
     from memmodel.records.explain import ExplanationRecord
-    from memmodel.records.kernels import FixRecord, KernelRecord, KernelSweepRecord, WeakenRecord
+    from memmodel.records.kernels import FixRecord, KernelRecord, KernelSweepRecord, SyncRecord, WeakenRecord
     from memmodel.records.mutate import StrengthRecord
 
     kinds: dict[str, Any] = {
@@ -74,6 +75,7 @@ def json_schema(name: str) -> dict[str, Any]:
         "sweep": KernelSweepRecord,
         "fix": FixRecord,
         "weaken": WeakenRecord,
+        "sync": SyncRecord,
     }
     schema = launch_schema() if name == "launch" else TypeAdapter(kinds[name]).json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"memmodel {name}", **schema}

@@ -20,7 +20,7 @@ from memmodel.repair.edits import Edit
 from memmodel.repair.insertion.gaps import Opening, gaps
 from memmodel.repair.insertion.lines import AFTER, commit, fresh, is_after, visible_ops, wait_for
 
-ARRIVALS = 8
+ARRIVALS = 9
 """The turn of an arrival among what is put into one gap: after everything else."""
 
 CLUSTER_BARRIER = "barrier.cluster.arrive;\nbarrier.cluster.wait;"

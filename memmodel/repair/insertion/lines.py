@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from memmodel.base.labels import FABRIC, TCGEN, Access, Across, Action, Family, Fence, Mark, Marker, ProxyFence
+from memmodel.isa.synchronization.fence_async import READS
 from memmodel.lint.advice import part_label
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
@@ -31,6 +32,7 @@ from memmodel.repair.insertion.gaps import Opening
 from memmodel.repair.insertion.phases import Phases
 from memmodel.repair.spellings import RESTRICTED
 
+GRID_WAIT = "griddepcontrol.wait"
 AFTER = "tcgen05.fence::after_thread_sync"
 
 TRACKED = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT))
@@ -55,9 +57,13 @@ class Addition:
 
 
 class Lines:
-    """The lines that a test may lack."""
+    """The lines that a test may lack.
 
-    def __init__(self, lowered: LoweredTest) -> None:
+    `exact`: more forms: the half of a proxy fence about the reads of its thread, waits for a phase that order nothing
+    by themselves; but of waits and commits only those on objects that no thread waits for, or on which nothing arrives.
+    """
+
+    def __init__(self, lowered: LoweredTest, *, exact: bool = False) -> None:
         test = lowered.test
         self.widths = widths([thread.place for thread in test.threads])
         self.clusters = "cluster" in self.widths
@@ -69,7 +75,20 @@ class Lines:
         self.maps = [variable for variable in test.variables if variable.maps and variable.space is Space.GLOBAL]
         self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
         self.text = test.source.text
+        self.dependents = {
+            number
+            for number, thread in enumerate(test.threads)
+            if thread.place.grid and not any(item.mnemonic == GRID_WAIT for item in instructions(thread))
+        }
         self.phases = Phases(lowered, self.objects)
+        self.exact = exact
+        self.waits = [("", 0.0)]
+        if self.clusters:
+            self.waits.append((".acquire.cluster", SCOPE_COST["cluster"] * SEM_FACTOR["acquire"]))
+        if exact:
+            self.waits += [(f".relaxed.{scope}", 0.0) for scope in ("cta", "cluster")[: 1 + self.clusters]]
+        self.waited = self.phases.waited_for() if exact else set[str]()
+        self.signalled = self.phases.signalled() if exact else set[str]()
 
     def at(self, gap: Opening) -> Iterator[Addition]:
         """What may stand in a gap."""
@@ -79,7 +98,7 @@ class Lines:
             yield from self._proxy(past[-1], ahead[0])
             yield from self._restricted()
             if any(isinstance(op, OnObject) and op.label.action is Action.INIT for op in past):
-                yield Addition("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 3)
+                yield Addition("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 4)
         if past or ahead:
             yield from self._maps(past, ahead)
             yield from self._tcgen05(past, ahead)
@@ -89,9 +108,11 @@ class Lines:
                 yield Addition("fabric.submit;", "fabric.submit", OTHER, 1)
             yield from self._commits(gap, past)
         if ahead:
+            if gap.thread in self.dependents:
+                yield Addition(f"{GRID_WAIT};", GRID_WAIT, WAIT, 0)
             yield from self._object_waits(gap)
             if Family.WGMMA in _families(ahead):
-                yield Addition("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 5)
+                yield Addition("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 6)
 
     def _memory(self, before: Op, after: Op) -> Iterator[Addition]:
         for sem in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC):
@@ -100,13 +121,13 @@ class Lines:
                     continue
                 price = SCOPE_COST[scope] * SEM_FACTOR[sem.value]
                 yield Addition(
-                    f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, _weaker(sem, scope)
+                    f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, _rank(sem), _weaker(sem, scope)
                 )
 
     def _restricted(self) -> Iterator[Addition]:
         """Fences of the cluster that are about shared memory alone."""
         for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
-            yield Addition(f"{text};", text, OTHER + SCOPE_COST["cta"] * SEM_FACTOR[sem], 4)
+            yield Addition(f"{text};", text, OTHER + SCOPE_COST["cta"] * SEM_FACTOR[sem], _rank(Sem(sem)))
 
     def _proxy(self, before: Op, after: Op) -> Iterator[Addition]:
         if Proxy.ASYNC in self.proxies:
@@ -115,16 +136,19 @@ class Lines:
                 spaces.append("shared::cluster")
             names = tuple(f"fence.proxy.async.{space}" for space in spaces)
             if not any(_is_proxy_fence(op, Proxy.ASYNC) for op in (before, after)):
-                yield Addition("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 3, names)
+                yield Addition("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 4, names)
             for name in names:
-                yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 3)
+                yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 4)
             for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
                 half = text.replace("fence.", "fence.proxy.async::generic.", 1)
-                yield Addition(f"{half};", half, half_of_proxy_fence(sem), 3)
+                yield Addition(f"{half};", half, half_of_proxy_fence(sem), 4)
+                if self.exact and sem == "release":
+                    reads = half.replace("sync_restrict::shared::cta", READS)
+                    yield Addition(f"{reads};", reads, half_of_proxy_fence(sem, reads=True), 4)
         if Proxy.FABRIC in self.proxies:
             yield from _fabric(before, after)
         if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
-            yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
+            yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 4)
 
     def _has(self, space: Space) -> bool:
         return space in self.spaces or Space.GENERIC in self.spaces
@@ -137,20 +161,20 @@ class Lines:
         for scope in self.widths if self.maps else ():
             if past and Sem.RELEASE not in halves:
                 name = f"{half}.release.{scope}"
-                yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["release"], 3)
+                yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["release"], 4)
             if any(isinstance(op, IssueAsync) for op in ahead):
                 for variable in self.maps:
                     name = f"{half}.acquire.{scope} [{variable.name}], 128"
-                    yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["acquire"], 5)
+                    yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["acquire"], 6)
 
     def _tcgen05(self, past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
         marks = [
             op.label.what for op in (*past[-1:], *ahead[:1]) if isinstance(op, Emit) and isinstance(op.label, Mark)
         ]
         if ahead and _families(past) & TCGEN and Marker.BEFORE not in marks:
-            yield Addition("tcgen05.fence::before_thread_sync;", "tcgen05.fence::before_thread_sync", TCGEN05_FENCE, 2)
+            yield Addition("tcgen05.fence::before_thread_sync;", "tcgen05.fence::before_thread_sync", TCGEN05_FENCE, 3)
         if past and _families(ahead) & TCGEN and Marker.AFTER not in marks:
-            yield Addition(f"{AFTER};", AFTER, TCGEN05_FENCE, 6)
+            yield Addition(f"{AFTER};", AFTER, TCGEN05_FENCE, 7)
 
     def _commits(self, gap: Opening, past: list[Op]) -> Iterator[Addition]:
         """tcgen05.commit beside what it follows; and with a wait for it, where the thread goes on."""
@@ -158,6 +182,8 @@ class Lines:
             head = commit(past[-1], name)
             if head is None:
                 return
+            if name.partition("+")[0] in self.signalled:
+                continue
             yield Addition(f"{head};", head, WAIT, 1)
             first = self.phases.straight[gap.thread] and self.phases.unheard(gap.thread, len(self.text), name)
             for parity in ((0,) if first else (0, 1)) if gap.ahead else ():
@@ -170,14 +196,25 @@ class Lines:
 
     def _object_waits(self, gap: Opening) -> Iterator[Addition]:
         """A wait for a phase of an mbarrier object."""
-        forms = (("", 0.0),) if not self.clusters else (("", 0.0), (".acquire.cluster", SCOPE_COST["cluster"] * 0.4))
         follows = [("", "", 0.0)]
         if _families(visible_ops(gap.ahead)[:1]) & TCGEN:
             follows.append((f"\n{AFTER};", f" with {AFTER}", TCGEN05_FENCE))
-        for (name, parity), (form, wider), (then, also, dearer) in product(self.phases.at(gap), forms, follows):
+        for (name, parity), (form, wider), (then, also, dearer) in product(self.phases.at(gap), self.waits, follows):
+            if self._base(gap, name) in self.waited:
+                continue
             what = f"a wait{form} for parity {parity} of {name}{also}"
             text = wait_for(self.text, name, form, parity, gap.index) + then
             yield Addition(text, what, WAIT + wider + dearer, 0)
+
+    def _base(self, gap: Opening, name: str) -> str:
+        """The variable of an object that a name or a register names."""
+        known = self.phases.addresses[gap.thread]
+        return known[name[1:]][0] if name.startswith("%") and name[1:] in known else name.partition("+")[0]
+
+
+def _rank(sem: Sem) -> int:
+    """The turn of a memory fence: one that acquires comes before proxy fences of its gap, others come after them."""
+    return 2 if sem is Sem.ACQUIRE else 5
 
 
 def is_after(op: Op) -> bool:
@@ -208,9 +245,9 @@ def _fabric(before: Op, after: Op) -> Iterator[Addition]:
         prices = PROXY_FENCE * SEM_FACTOR["release"], PROXY_FENCE * SEM_FACTOR["acquire"]
         for half, text, price in ((Sem.RELEASE, release, prices[0]), (Sem.ACQUIRE, acquire, prices[1])):
             if half not in near:
-                yield Addition(f"{text};", text, price, 3)
+                yield Addition(f"{text};", text, price, 4)
         if not near:
-            yield Addition(f"{release};\n{acquire};", f"{release} and .acquire", sum(prices), 3)
+            yield Addition(f"{release};\n{acquire};", f"{release} and .acquire", sum(prices), 4)
 
 
 def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:

@@ -29,7 +29,7 @@ MOST_PAIRS = 8
 RELEASES = SCOPE_COST["cluster"] * SEM_FACTOR["release"]
 """What a barrier of the cluster costs less where its arrive is relaxed."""
 
-LAST = 7
+LAST = 8
 """The turn of a barrier among what is put into one gap."""
 
 

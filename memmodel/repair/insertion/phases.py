@@ -65,6 +65,30 @@ class Phases:
             ) and any(_signals(item) and self._may_be(thread, item, name) for item in self.threads[thread])
         return self._alone[key]
 
+    def waited_for(self) -> set[str]:
+        """The variables of objects that a thread waits for."""
+        names: set[str] = set()
+        for known, items in zip(self.addresses, self.threads, strict=True):
+            for base in (place.base for item in items if "wait" in item.mnemonic for place in _places(item.operands)):
+                if isinstance(base, Reg):
+                    names |= {known[base.name][0]} if base.name in known else set()
+                elif isinstance(base, Sym):
+                    names.add(base.name)
+        return names
+
+    def signalled(self) -> set[str]:
+        """The variables of objects on which something may arrive."""
+        names = {name.partition("+")[0] for name in self.objects}
+        return {
+            name
+            for name in names
+            if any(
+                _signals(item) and self._may_be(number, item, name)
+                for number, items in enumerate(self.threads)
+                for item in items
+            )
+        }
+
     def unheard(self, thread: int, index: int, name: str) -> bool:
         """True if nothing can arrive on an object before a thread has passed an instruction."""
         base = name.partition("+")[0]

@@ -81,7 +81,7 @@ class RepairSearch(Trials):
         why = reasons(known)
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
         numbers.sort(key=lambda edit: edit.group[3:] != ALIKE)
-        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
+        asked = self._onward(numbers) if self.before.findings == {HANG} else self.guided(stronger, others)
         self.best += [asked] if asked else []
         predictable = [edit for edit in stronger if not edit.more and edit.adds <= 1]
         if self._hopeless(known, [edit for edit in predictable if _serves(edit, why)]) and not self._hopeless(
@@ -272,7 +272,7 @@ class RepairSearch(Trials):
                 return True
         return False
 
-    def _guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
+    def guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
         """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
         todo: list[tuple[Changes, Standing | None]] = [((), self.before)]
         seen: set[Changes] = set()

@@ -202,8 +202,9 @@ class Trials:
             return True
         if any(known <= chosen for known in died):  # with more order it stays so
             return False
-        changed = self.carry.carried(execution, applied, more)
-        survived = changed is not None and survives(against, changed)
+        ways = self.carry.choices(more)
+        changed = [self.carry.carried(execution, applied, way) for way in ways]
+        survived = bool(ways) and all(after is not None and survives(against, after) for after in changed)
         (lived if survived else died).append(chosen)
         return survived
 

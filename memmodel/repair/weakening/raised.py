@@ -7,13 +7,11 @@ told from the `base`, the text in which every site has its cheapest form: a form
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from memmodel.base.labels import Label
 from memmodel.concrete.execution import Execution
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx.vocabulary import Sem
-from memmodel.repair.carry import Delta, alteration_by, difference
+from memmodel.repair.carry import Delta, alteration_by, at_most, difference
 from memmodel.repair.edits import Edit, apply
 from memmodel.why.alter import Alteration, alter, combined
 
@@ -66,7 +64,7 @@ class Raised:
         inserted = zip(less.inserted, more.inserted, strict=False)
         was, now = dict(less.labels), dict(more.labels)
         changed = ((was.get(old, old), now.get(old, old)) for old in was.keys() | now.keys())
-        return all(_at_most(a, b) for a, b in (*inserted, *changed))
+        return all(at_most(a, b) for a, b in (*inserted, *changed))
 
     def at(self, execution: Execution, forms: Forms, others: Forms) -> Execution | None:
         """An execution of the text with some forms, as it is with others; None if that cannot be told."""
@@ -112,18 +110,3 @@ class Raised:
         """Where in the text the line stands that a form of a site has more; a new one is before what is there."""
         new = next((part.start for edit in self.sites[site] for part in edit.more), None)
         return (self.sites[site][0].start, True) if new is None else (new, False)
-
-
-def _at_most(less: Label, more: Label) -> bool:
-    """True if an event with the label `less` orders no more than one with the label `more`."""
-    if type(less) is not type(more):
-        return False
-    return all(_field(field.name, getattr(less, field.name), getattr(more, field.name)) for field in fields(less))
-
-
-def _field(name: str, less: object, more: object) -> bool:
-    if less == more or (name in ("covers", "half") and more is None) or (name == "scope" and less is None):
-        return True
-    if isinstance(less, Sem) and isinstance(more, Sem):
-        return more.orders(less)
-    return name == "scope" and isinstance(less, int) and isinstance(more, int) and less <= more

@@ -1,0 +1,246 @@
+"""The cheapest set of changes after which a test is right, and the proof that no cheaper set of them is.
+
+In: `Trials` of a text, changes with their prices. Out: `Reached`: a set, or a bound. The search is by implicit hitting
+sets. The cheapest set that meets all demands is judged. If it is not right, an execution shows it, and says a demand:
+whatever has as little as this set makes one of certain other changes as well. The first set that is right is the
+cheapest, since every cheaper one fails a demand.
+
+Settled here: what an execution demands. It is made to fit as few changes that wait or signal as it can, and as many
+other changes as it can. With any set in between it stays an execution that is bad: of order by `carry`, of what waits
+since a wait takes executions away and adds none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from memmodel.errors import BudgetSpent
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.glance import once_more
+from memmodel.repair.judge import Against, parse
+from memmodel.repair.searching.trials import Trials
+from memmodel.repair.searching.turns import Changes, in_order
+from memmodel.solve.cheapest import Cheapest
+from memmodel.solve.seek import OUTCOME
+
+EACH = 2
+"""So many executions of a set that does not suffice are learnt from."""
+
+WAIT = re.compile(r"wait\.parity[^;]*(\[[^]]*\]), (\S+);")
+"""A wait for a phase: a thread gets one for each object and parity."""
+
+KNOWN = 8
+"""So many answers to one execution are tried on another before its own are worked out."""
+
+
+OUT_OF_TIME = "the time for the search ran out"
+BROKEN = "the proof does not hold, since a set that it excludes is right (a fault of memmodel)"
+
+TINY = 1e-6
+"""Sums of costs differ by less than this if only the order of summing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The end of a search. `changes`: the cheapest set that is right as far as is known; None: none is known.
+
+    `bound`: no set that costs less is right. `stopped`: why the search stopped; empty if it was done.
+    """
+
+    changes: Changes | None
+    bound: float
+    stopped: str = ""
+
+
+class CheapestSearch:
+    """Sets of `offered` changes. `price`: of a change, as the difference that it makes to a program.
+
+    `demands`: how many were learnt.
+    """
+
+    def __init__(self, name: str, trials: Trials, offered: Sequence[Edit], price: Callable[[Edit], float]) -> None:
+        self.name = name
+        self.trials = trials
+        self.offered = list(dict.fromkeys(offered))
+        self.price = {edit: price(edit) for edit in self.offered}
+        self.demands = 0
+        self._number = {edit: number for number, edit in enumerate(self.offered)}
+        self._order = [edit for edit in self.offered if not trials.risky(edit)]
+        self._others = [edit for edit in self.offered if trials.risky(edit)]
+        self._answers: list[frozenset[Edit]] = []
+        self._stays: list[frozenset[Edit]] = []
+        self._read: dict[str, tuple[LoweredTest, ...] | None] = {}
+        self._master = Cheapest([self.price[edit] for edit in self.offered])
+        groups: dict[object, list[int]] = {}
+        for edit in self.offered:
+            groups.setdefault(edit.group, []).append(self._number[edit])
+            wait = WAIT.search(edit.text)
+            if wait is not None:
+                groups.setdefault((edit.group[0], *wait.groups()), []).append(self._number[edit])
+        for numbers in groups.values():
+            self._master.forbid_pairs(numbers)
+
+    def search(self, known: Changes | None = None, below: float | None = None) -> Reached:
+        """The cheapest set, as far as time allows. `known`: one that is right. `below`: dearer ones are not wanted."""
+        best = known
+        bound, stopped = 0.0, ""
+        try:
+            for against in {
+                against.flag: against for against in reversed(self.trials.speaking(self.trials.before))
+            }.values():
+                self._demand(against, frozenset())
+            while True:
+                self.trials.in_time()
+                numbers = self._master.choice(self.trials.until - monotonic())
+                if numbers is None:
+                    stopped = BROKEN if best is not None else ""
+                    break
+                chosen = frozenset(self.offered[number] for number in numbers)
+                bound = self.total(chosen)
+                if below is not None and bound >= below - TINY:
+                    return Reached(None, bound)
+                if best is not None and bound >= self.total(best) - TINY:
+                    stopped = BROKEN if bound > self.total(best) + TINY else ""
+                    break
+                best = self._grown_until_right(chosen, best)
+        except BudgetSpent as spent:
+            stopped = str(spent) or OUT_OF_TIME
+        return Reached(best, bound if stopped or best is None else min(bound, self.total(best)), stopped)
+
+    def total(self, edits: Iterable[Edit]) -> float:
+        """What changes cost together."""
+        return sum(self.price[edit] for edit in edits)
+
+    def _grown_until_right(self, chosen: frozenset[Edit], best: Changes | None) -> Changes | None:
+        """The best set that is known, once a set is made larger by what its executions demand, until it is right or no
+        cheaper than the best. What is learnt on the way speaks of other changes each time."""
+        while best is None or self.total(chosen) < self.total(best) - TINY:
+            if self.trials.is_right(chosen):
+                return in_order(chosen)
+            taken = {edit.group for edit in chosen}
+            wanted = [
+                min(more, key=lambda edit: (self.price[edit], edit.start, edit.what))
+                for among in self._learn(chosen)
+                if (more := [edit for edit in among if edit.group not in taken])
+            ]
+            if not wanted:
+                return best
+            chosen = chosen.union(wanted[:1])
+        return best
+
+    def _learn(self, chosen: frozenset[Edit]) -> list[set[Edit]]:
+        """Demands from the executions that speak against a set; without one, that another set is wanted."""
+        speaking = self.trials.speaking(self.trials.failed, new=True)[:EACH]
+        if speaking:
+            return [self._demand(against, chosen) for against in speaking]
+        self._require(set(self.offered) - chosen, [edit for edit in chosen if self.trials.risky(edit)])
+        return []
+
+    def _demand(self, against: Against, chosen: frozenset[Edit]) -> set[Edit]:
+        """The changes of which a right set makes one, if it makes those of the chosen ones that wait or signal and that
+        the execution needs."""
+        bare = self._in(against, [edit for edit in chosen if self.trials.risky(edit)])
+        if bare is not None:
+            against, chosen = bare, frozenset(edit for edit in chosen if self.trials.risky(edit))
+        against, made = self._with_fewer(against, chosen)
+        against, passed = self._with_more(against, made)
+        applied = in_order(made | passed)
+        offered = [edit for edit in self._order if edit not in made]
+        kept = self._as_before(against, applied, offered)
+        if kept is None:
+            kept = self._survived(against, applied, offered)
+            self._answers.insert(0, frozenset(offered).difference(kept))
+        among = set(self.offered).difference(made, passed, kept)
+        self._require(among, [edit for edit in made if self.trials.risky(edit)])
+        return among
+
+    def _require(self, among: Iterable[Edit], given: Iterable[Edit]) -> None:
+        self.demands += 1
+        self._master.require((self._number[edit] for edit in among), (self._number[edit] for edit in given))
+
+    # ---- what waits or signals -----------------------------------------------------------------------------------
+
+    def _with_fewer(self, against: Against, chosen: frozenset[Edit]) -> tuple[Against, frozenset[Edit]]:
+        """The execution where as few of the chosen changes that wait or signal are made as it allows."""
+        risky = [edit for edit in chosen if self.trials.risky(edit)]
+        for less in ([risky] if len(risky) > 1 else []) + [[edit] for edit in risky]:
+            rest = chosen.difference(less)
+            if len(rest) == len(chosen) - len(less):
+                same = self._in(against, rest)
+                if same is not None:
+                    against, chosen = same, rest
+        return against, chosen
+
+    def _with_more(self, against: Against, made: frozenset[Edit]) -> tuple[Against, frozenset[Edit]]:
+        """The execution where as many more changes that wait or signal are made as it stays bad with."""
+        taken = {edit.group for edit in made}
+        others = [edit for edit in self._others if edit not in made and edit.group not in taken]
+        for number, known in enumerate(self._stays[:KNOWN]):
+            more = [edit for edit in others if edit in known]
+            same = self._in(against, made.union(more)) if more else None
+            if same is not None:
+                self._stays.insert(0, self._stays.pop(number))
+                return same, frozenset(more)
+        applied = in_order(made)
+        aside = [edit for edit in others if self.trials.passed_by(against, edit, applied)]
+        passed: set[Edit] = set()
+        todo = [[edit for edit in others if edit not in aside], aside]
+        while todo:
+            chunk = todo.pop()
+            same = self._in(against, made.union(passed, chunk)) if chunk else None
+            if same is not None:
+                against = same
+                passed |= set(chunk)
+            elif len(chunk) > 1:
+                middle = len(chunk) // 2
+                todo += [chunk[middle:], chunk[:middle]]
+        self._stays.insert(0, frozenset(passed))
+        return against, frozenset(passed)
+
+    def _in(self, against: Against, edits: Iterable[Edit]) -> Against | None:
+        """The execution as one of the text with other changes, if it is one there and as bad."""
+        self.trials.in_time()
+        text = apply(self.trials.text, in_order(edits))
+        if text not in self._read:
+            self._read[text] = parse(self.name, text)
+        asked = self._read[text]
+        return None if asked is None else once_more(against, asked, [against.flag or OUTCOME])
+
+    # ---- what only adds order ------------------------------------------------------------------------------------
+
+    def _as_before(self, against: Against, applied: Changes, offered: list[Edit]) -> list[Edit] | None:
+        """All changes but those that end another execution, if this one survives them."""
+        for number, answers in enumerate(self._answers[:KNOWN]):
+            rest = [edit for edit in offered if edit not in answers]
+            if len(rest) < len(offered) and self.trials.survives(against, applied, rest):
+                self._answers.insert(0, self._answers.pop(number))
+                return rest
+        return None
+
+    def _survived(self, against: Against, applied: Changes, offered: list[Edit]) -> list[Edit]:
+        """As many changes as the execution survives together."""
+        parts = self._parted(against, applied, offered, together=False)
+        if self.trials.survives(against, applied, parts):
+            return parts
+        return self._parted(against, applied, parts, together=True)
+
+    def _parted(self, against: Against, applied: Changes, offered: list[Edit], *, together: bool) -> list[Edit]:
+        kept: list[Edit] = []
+        ending: set[tuple[object, ...]] = set()
+        todo = [offered]
+        while todo:
+            chunk = [edit for edit in todo.pop() if edit.group not in ending and not edit.implies & ending]
+            if not chunk:
+                continue
+            if self.trials.survives(against, applied, (*kept, *chunk) if together else chunk):
+                kept += chunk
+            elif len(chunk) > 1:
+                middle = len(chunk) // 2
+                todo += [chunk[middle:], chunk[:middle]]
+            else:
+                ending.add(chunk[0].group)
+        return kept

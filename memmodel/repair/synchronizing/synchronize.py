@@ -1,0 +1,261 @@
+"""The cheapest synchronization with which a test is right.
+
+In: a test that lacks synchronization, or one from which it is taken out first; models, a table of costs. Out:
+`Synchronized`: the program, what it costs, and whether that is proved to be the least. Settled here: what is right. No
+finding is left under any of the models, and what the test forbids never happens. What is returned was judged again, by
+both engines where they can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from memmodel import api
+from memmodel.base.oneline import shown
+from memmodel.cat.syntax import Model
+from memmodel.engine import Options
+from memmodel.errors import BudgetSpent
+from memmodel.limits import together
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.costs import DEFAULT, Costs
+from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.fix import FIRST_MET, first_question, is_bad, wrong_words
+from memmodel.repair.glance import Glance
+from memmodel.repair.hints import by_turns
+from memmodel.repair.insertion.meetings import meetings
+from memmodel.repair.judge import Standing, ended, judging, looking_for, newer_version, parse, undecided
+from memmodel.repair.layout import Laid, laid
+from memmodel.repair.searching.search import RepairSearch
+from memmodel.repair.searching.trials import Aim
+from memmodel.repair.searching.turns import Changes
+from memmodel.repair.synchronizing.prices import program_cost
+from memmodel.repair.synchronizing.search import OUT_OF_TIME, CheapestSearch, Reached
+from memmodel.repair.synchronizing.strip import Strip, Stripped, stripped
+from memmodel.repair.vocabulary import single_strengthenings
+from memmodel.repair.weakening.needed import wrong_under
+from memmodel.solve.kept_queries import KeptQueries
+from memmodel.source import Source
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Synchronized:
+    """The outcome of a search.
+
+    `old`: the text as it was given; `bare`: without what was taken out; `new`: with the synchronization that was found,
+    None if there is none. `changes`: of the bare text, in words. `cost`: of the new text, `given`: of the old one.
+    `bound`: no set of the changes costs less in all. `offered`: how many changes there were to choose from. `reason`:
+    why nothing was found, or it is not proved to be the cheapest. `judged`: by which engines, in words. `version`: of
+    PTX, where the new text needs a newer one than the old. `depends`: readings under which the new text is wrong.
+    `signals`: how each hand-over of a pipeline is signalled. `decided`: the search was done.
+    """
+
+    name: str
+    old: str
+    bare: str
+    new: str | None
+    changes: tuple[str, ...]
+    wrong: tuple[str, ...]
+    cost: float
+    given: float
+    bound: float
+    offered: int
+    tried: int
+    reason: str = ""
+    judged: str = ""
+    version: str = ""
+    depends: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    decided: bool = True
+
+    @property
+    def proved(self) -> bool:
+        """True if no cheaper set of the changes is right."""
+        return self.new is not None and self.decided
+
+    def __repr__(self) -> str:
+        end = "nothing found" if self.new is None else f"cost {self.cost:g}" + ("" if self.proved else " at most")
+        return shown("Synchronized", f"{self.name}: {end}", self.reason, *self.changes)
+
+    def diff(self) -> str:
+        """From the text as it was given to the new one, as a unified diff; empty if nothing was found."""
+        return "" if self.new is None else diff(self.name, self.old, self.new)
+
+
+def synchronize(
+    name: str,
+    text: str,
+    models: tuple[Model, ...],
+    options: Options,
+    *,
+    strip: Strip = Strip.NOTHING,
+    costs: Costs = DEFAULT,
+    seconds: float = 60.0,
+    below: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Synchronized:
+    """The cheapest synchronization of a test, in the layout that it has. `below`: only one that costs less is wanted.
+
+    Raises InputError for a text that is no test, and for a table that blocks cannot say.
+    """
+    layout = laid(Source(name, text))
+    lowered = api.lowered(Source(name, layout.blocks))
+    bare = stripped(lowered, strip, costs)
+    search = _Synchronizing(name, layout, lowered, bare, models, options, costs, below, progress)
+    try:
+        with together(options.budget):
+            return search.result(seconds)
+    except BudgetSpent as spent:  # before a search began that keeps what it finds
+        return search.nothing(str(spent) or OUT_OF_TIME)
+
+
+@dataclass(slots=True)
+class _Synchronizing:
+    name: str
+    layout: Laid
+    lowered: LoweredTest
+    bare: Stripped
+    models: tuple[Model, ...]
+    options: Options
+    costs: Costs
+    below: float | None
+    progress: Callable[[int], None] | None
+    wrong: tuple[str, ...] = ()
+    tried: int = 1
+
+    def result(self, seconds: float) -> Synchronized:
+        """All of it. Raises BudgetSpent."""
+        queries = KeptQueries()
+        judge = judging(self.name, self.models, self.options, queries=queries)
+        before = judge(self.bare.text)
+        if before is None or not before.complete:
+            return self.nothing(undecided("what the test does without synchronization", before))
+        self.wrong = wrong_words(before)
+        base = program_cost(parsed(self.name, self.bare.text), self.costs)
+        if not self.wrong:
+            return self._made((), Reached((), 0.0), base, 0)
+        trials = self._trials(before, seconds, queries)
+        trials.judge = judge
+        offered = [edit for edit in self._offered(before) if trials.carry.legal(edit)]
+        search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
+        known = self._known(trials, offered, seconds)
+        reached = search.search(known, None if self.below is None else self.below - base)
+        self.tried = trials.tried
+        if reached.changes is None:
+            none = self.nothing(reached.stopped or NONE, decided=not reached.stopped)
+            return replace(none, bound=base + reached.bound, offered=len(offered))
+        return self._made(reached.changes, reached, base, len(offered))
+
+    @staticmethod
+    def _known(trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
+        """What explanations lead to, as `fix` would: it is right, and seldom the cheapest."""
+        trials.until = monotonic() + seconds * FIRST_PART
+        try:
+            return trials.guided(offered, []) or None
+        except BudgetSpent:
+            return None
+        finally:
+            trials.until += seconds * (1 - FIRST_PART)
+
+    def _trials(self, before: Standing, seconds: float, queries: KeptQueries) -> RepairSearch:
+        name, models, options = self.name, self.models, self.options
+        trials = RepairSearch(
+            self.bare.text,
+            before,
+            self.progress,
+            lambda text: first_question(name, text, options),
+            lambda text: ended(name, text, models, options),
+        )
+        trials.small = before.engines == {"enumerate"}
+        trials.aim = Aim(_right, lambda flags, observed: bool(flags) or any(map(is_bad, observed)))
+        trials.look = looking_for(before.findings, name, models, options)
+        trials.glance = Glance(name, models, options, before.findings, outcomes=True, queries=queries)
+        trials.glance.begin(by_turns(trials.speaking(before)))
+        trials.until = monotonic() + seconds
+        return trials
+
+    def _offered(self, before: Standing) -> Iterator[Edit]:
+        """What may be added to the bare text."""
+        lowered = parsed(self.name, self.bare.text)
+        yield from single_strengthenings(lowered, exact=True)
+        yield from meetings(lowered, by_turns(before.against)[:FIRST_MET])
+
+    def _price(self, edit: Edit, base: float) -> float:
+        asked = parse(self.name, apply(self.bare.text, (edit,)))
+        return 0.0 if asked is None else program_cost(asked[0], self.costs) - base
+
+    def _made(self, changes: Sequence[Edit], reached: Reached, base: float, offered: int) -> Synchronized:
+        """What was found, once it is judged again by itself."""
+        text = apply(self.bare.text, changes)
+        clean = self.bare.clean(text)
+        cost = program_cost(parsed(self.name, clean), self.costs)
+        old, version = self.layout.text, newer_version(self.name, self.layout.blocks, clean)
+        return Synchronized(
+            self.name,
+            old,
+            self.bare.clean(self.bare.text),
+            self.layout.back(clean),
+            tuple(self.layout.in_written_lines(edit.what) for edit in changes),
+            self.wrong,
+            cost,
+            program_cost(self.lowered, self.costs),
+            base + reached.bound,
+            offered,
+            self.tried,
+            f"{reached.stopped}: there may be a cheaper one" if reached.stopped else "",
+            confirmed(self.name, clean, self.models, self.options),
+            version,
+            wrong_under(self.name, clean, self.models, self.options),
+            decided=not reached.stopped,
+        )
+
+    def nothing(self, reason: str, *, decided: bool = False) -> Synchronized:
+        """The result where nothing was found."""
+        given = program_cost(self.lowered, self.costs)
+        bare = self.bare.clean(self.bare.text)
+        return Synchronized(
+            self.name,
+            self.layout.text,
+            bare,
+            None,
+            (),
+            self.wrong,
+            0.0,
+            given,
+            0.0,
+            0,
+            self.tried,
+            reason,
+            decided=decided,
+        )
+
+
+FIRST_PART = 0.3
+"""The part of the time in which explanations are followed, for a first set that is right."""
+
+NONE = "no set of these changes makes it right"
+
+
+def parsed(name: str, text: str) -> LoweredTest:
+    """A text that is known to be a test, with the first of its questions."""
+    asked = parse(name, text)
+    assert asked is not None
+    return asked[0]
+
+
+def _right(now: Standing) -> bool:
+    return not now.findings and not any(map(is_bad, now.observations))
+
+
+def confirmed(name: str, text: str, models: Sequence[Model], options: Options) -> str:
+    """By which engines a text is right, judged anew. Raises InternalError if one of them says otherwise."""
+    engines: dict[str, None] = {}
+    for steps in parse(name, text) or ():
+        for model in models:
+            report = api.report_on(steps, model, options)
+            second = api.confirmed(report, steps, model, options).confirmation
+            engines[report.answer.engine] = None
+            if second is not None:
+                engines[second.engine if not second.reason else f"not by {second.engine}: {second.reason}"] = None
+    return " and ".join(sorted(engines, key=lambda words: words.startswith("not by")))

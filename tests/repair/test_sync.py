@@ -1,0 +1,137 @@
+"""sync finds what a test needs: it is right, costs no more than what the test has, and nothing cheaper is right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from helpers.corpus import ROOT as SUITE
+from helpers.examples import generator, share
+
+import memmodel
+from benchmarks.synchronize import TESTS
+from memmodel import Agent, Costs, DataAccess, HandOverPlan, SharedBuffer, WantedHandOver, api
+from memmodel.cli.app import app
+from memmodel.engine import Options
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.judge import judging
+from memmodel.repair.synchronizing import search, synchronize
+from memmodel.repair.synchronizing.strip import Strip
+from memmodel.repair.weaken import weaken
+
+QUICK = [file for file in TESTS if "pipelines" not in file]
+MODELS = (api.load(api.DEFAULT_MODEL),)
+
+
+@pytest.mark.parametrize("file", share(QUICK, 4))
+def test_what_is_found_costs_no_more_than_what_was_written(file: str) -> None:
+    found = memmodel.sync(SUITE / file, strip="order")
+    assert found.proved
+    assert found.cost <= found.given
+    assert found.judged == "enumerate and z3"
+    assert found.new is not None
+    assert not weaken(file, found.new, MODELS, Options()).changes
+
+
+@pytest.mark.parametrize("file", share(QUICK, 8))
+def test_cheaper_sets_are_not_right(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets that cost less than what was found, at random: some of its changes, and others."""
+    searches: list[search.CheapestSearch] = []
+    init = search.CheapestSearch.__init__
+
+    def kept(self: search.CheapestSearch, *arguments: object) -> None:
+        init(self, *arguments)  # type: ignore[arg-type]
+        searches.append(self)
+
+    monkeypatch.setattr(search.CheapestSearch, "__init__", kept)
+    text = (SUITE / file).read_text()
+    found = synchronize.synchronize(file, text, MODELS, Options(), strip=Strip.ORDER)
+    (made,) = searches
+    judge, random = judging(file, MODELS, Options()), generator(file)
+    mine = [edit for edit in made.offered if edit.what in found.changes]
+    room = made.total(mine)
+    for _ in range(12):
+        chosen: list[Edit] = random.sample(mine, random.randrange(len(mine)))
+        for edit in random.sample(made.offered, len(made.offered)):
+            if made.total((*chosen, edit)) < room - 0.01 and edit.group not in {other.group for other in chosen}:
+                chosen.append(edit)
+        now = judge(apply(made.trials.text, chosen))
+        assert now is None or not made.trials.aim.reached(now), [edit.what for edit in chosen]
+
+
+def test_forms_of_one_instruction_that_order_different_things_are_not_made_together() -> None:
+    """acquire.cta orders neither more nor less than relaxed.cluster; the cheapest set has the latter."""
+    found = memmodel.sync(SUITE / "async/mbarrier/G9.litmus", strip="order")
+    assert (found.cost, found.given) == (33.5, 41.0)
+
+
+def test_the_table_of_costs_decides() -> None:
+    """A wait that acquires is dear here, so a fence for shared memory does it; where fences are dear it is the wait."""
+    costs = Costs(scopes={"cta": 100.0, "cluster": 30.0})
+    found = memmodel.sync(SUITE / "async/mbarrier/G9.litmus", strip="order", costs=costs)
+    assert found.proved
+    assert not any("sync_restrict" in change for change in found.changes)
+
+
+def test_without_time_it_is_a_bound() -> None:
+    found = memmodel.sync(SUITE / "async/mbarrier/G9.litmus", strip="order", seconds=1e-9)
+    assert (found.proved, found.decided, found.new) == (False, False, None)
+    assert found.reason == "the time for the search ran out"
+
+
+def test_a_right_test_needs_nothing() -> None:
+    found = memmodel.sync(SUITE / "async/mbarrier/G9.litmus")
+    assert found.proved
+    assert (found.changes, found.wrong, found.diff()) == ((), (), "")
+
+
+WRITER = Agent("W", (DataAccess("fill", "write", "tile"),))
+BUFFER = SharedBuffer("tile", 16)
+COPIER = Agent("C", (DataAccess("flush", "copy-out", "tile", bytes=16),))
+
+
+def test_hand_overs_as_data() -> None:
+    """A store is handed to a bulk copy of another thread: what is cheapest is a barrier or an object, and a fence."""
+    found = memmodel.sync(HandOverPlan("tile", (BUFFER,), (WRITER, COPIER), (WantedHandOver("fill", "flush"),)))
+    assert found.proved
+    assert found.signals == ("fill to flush: mbarrier",)
+    assert found.new is not None
+    assert "fence.proxy.async.shared::cta;" in found.new
+    assert not memmodel.check(found.new).answer.flags
+    dear = Costs(semantics={"release": 9.0, "acquire": 9.0})
+    barrier = memmodel.sync(
+        HandOverPlan("tile", (BUFFER,), (WRITER, COPIER), (WantedHandOver("fill", "flush"),)), costs=dear
+    )
+    assert barrier.signals == ("fill to flush: bar.sync",)
+
+
+@pytest.mark.parametrize(
+    ("hand_overs", "message"),
+    [
+        ((), "touch the same bytes"),
+        ((WantedHandOver("fill", "flash"),), "names no access"),
+        ((WantedHandOver("fill", "flush"), WantedHandOver("flush", "fill")), "circle"),
+    ],
+)
+def test_hand_overs_that_cannot_be_meant(hand_overs: tuple[WantedHandOver, ...], message: str) -> None:
+    with pytest.raises(memmodel.InputError, match=message):
+        HandOverPlan("tile", (BUFFER,), (WRITER, COPIER), hand_overs)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file, costs = tmp_path / "tile.json", tmp_path / "costs.json"
+    access = {"name": "fill", "kind": "write", "buffer": "tile"}
+    other = {"name": "use", "kind": "read", "buffer": "tile"}
+    agents = [{"name": "W", "accesses": [access]}, {"name": "R", "accesses": [other]}]
+    wanted = [{"first": "fill", "then": "use"}]
+    values = {"name": "tile", "buffers": [{"name": "tile"}], "agents": agents, "hand_overs": wanted}
+    file.write_text(json.dumps(values))
+    done = CliRunner().invoke(app, ["sync", str(file)])
+    assert done.exit_code == 0, done.output
+    assert "the cheapest: cost 16" in done.output
+    costs.write_text('{"scopes": {"gpus": 3}}')
+    done = CliRunner().invoke(app, ["sync", str(file), "--costs", str(costs)])
+    assert done.exit_code == 2
+    assert "gpus" in done.output
