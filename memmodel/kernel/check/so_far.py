@@ -143,6 +143,9 @@ class VerdictSoFar:
                 self.assume(*zeros_assumption(variable.name))
         if WORKSPACE in read:
             self.assume("the workspace of the barrier of the grid holds zeros", "a cooperative launch")
+        self._loops_end(trace)
+
+    def _loops_end(self, trace: LaunchTrace) -> None:
         for branch in trace.endless.values():
             self.assume(f"the loop at line {branch.line}, which only computes, ends", "known data")
 
@@ -156,6 +159,7 @@ class VerdictSoFar:
     def add(self, judged: JudgedRun, chosen: frozenset[int]) -> None:
         """A run that was judged. `chosen`: the instructions on whose results runs depend."""
         self.add_findings(judged.run, judged.judgement.findings)
+        self._loops_end(judged.run.run)
         self.unjudged = None
         if self._case.options.first and self._readings.models:
             self._unread.append((judged, chosen))

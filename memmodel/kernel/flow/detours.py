@@ -8,11 +8,12 @@ that are written there are unknown afterwards, and the run continues. (The slow 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.graphs import has_cycle, reached
 from memmodel.isa.lowered import Body
+from memmodel.ptx.operands import Special
 
 MOST = 3_000
 """Instructions that are looked at behind a branch."""
@@ -41,11 +42,20 @@ def detour(body: Body, branch: int, computes: Callable[[int], bool]) -> Detour |
     inside = reached(follows[branch], lambda at: () if at == join else follows[at]) - {join}
     if not all(at == branch or computes(at) or body[at].target is not None for at in inside):
         return None
+    before: dict[int, list[int]] = {}
+    for at in inside:
+        for successor in follows[at]:
+            before.setdefault(successor, []).append(at)
+    if not inside <= reached([join], lambda at: before.get(at, ())):
+        return None  # a side stays in a loop for ever
     among = {at: [successor for successor in follows[at] if successor in inside] for at in inside}
+    loops = has_cycle(among)
+    if loops and not all(_may_end(body, follows, loop) for loop in _loops(among)):
+        return None
     slots = {slot for at in inside for slot in body[at].writes}
     calls = tuple(at for at in inside if body[at].calls)
     stores = bool(calls) or any(body[at].stores for at in inside)
-    return Detour(join, tuple(sorted(slots)), has_cycle(among), stores, calls, tuple(sorted(inside)))
+    return Detour(join, tuple(sorted(slots)), loops, stores, calls, tuple(sorted(inside)))
 
 
 def _reached(body: Body, branch: int, computes: Callable[[int], bool]) -> dict[int, list[int]]:
@@ -60,6 +70,47 @@ def _reached(body: Body, branch: int, computes: Callable[[int], bool]) -> dict[i
         follows[at] = [behind for behind in reversed(body[at].follows) if behind < len(body)] if goes_on else []
         waiting += follows[at]
     return follows
+
+
+def _loops(among: Mapping[int, Sequence[int]]) -> Iterator[set[int]]:
+    """Sets of instructions each of which leads to all others of its set."""
+    before: dict[int, list[int]] = {}
+    for at, successors in among.items():
+        for successor in successors:
+            before.setdefault(successor, []).append(at)
+    left = set(among)
+    while left:
+        at = left.pop()
+        later = reached(among[at], lambda place: among[place])
+        earlier = reached([at], lambda place: before.get(place, []))
+        loop = later & earlier
+        left -= loop
+        if loop:
+            yield loop
+
+
+def _may_end(body: Body, follows: Mapping[int, list[int]], loop: set[int]) -> bool:
+    """True if something that the rounds of a loop change decides whether it goes on."""
+    sources: dict[int, set[int]] = {}
+    changes: set[int] = set()
+    for at in loop:
+        does = body[at]
+        special = any(isinstance(operand, Special) for operand in does.instruction.operands)
+        if does.calls or does.loads or special:
+            changes.update(does.writes)
+        for slot in does.writes:
+            sources.setdefault(slot, set()).update(does.reads)
+    for slot in sources:
+        if slot in _behind(sources, sources[slot]):
+            changes.add(slot)
+    exits = [at for at in loop if any(successor not in loop for successor in follows[at])]
+    read = {slot for at in exits for slot in body[at].reads}
+    return not changes.isdisjoint(_behind(sources, read))
+
+
+def _behind(sources: Mapping[int, set[int]], slots: Iterable[int]) -> set[int]:
+    """Registers from which others are computed, these included."""
+    return reached(slots, lambda slot: sources.get(slot, set()))
 
 
 def _meeting(follows: dict[int, list[int]], branch: int) -> int | None:

@@ -176,6 +176,7 @@ def test_what_is_not_known_is_undecided() -> None:
         ("@%p3 bra X;\nmov.u32 %r3, %r2;\nX:", "undecided"),
         ("@%p3 bra X;\nld.shared.u32 %r9, [%r3];\nX:", "undecided"),
         ("@%p3 bra X;\nret;\nX:", "undecided"),
+        ("@%p3 bra X;\nM: bra M;\nX:", "undecided"),
     ],
 )
 def test_sides_that_only_compute(sides: str, word: str) -> None:
@@ -468,6 +469,36 @@ def test_polling_loops(body: str, wrong: str | None) -> None:
     tests = [one.number for one in found.body or () if one.words[0] == "mbarrier"]
     said = complaints(found, tests)
     assert (not said) if wrong is None else (len(said) == 1 and wrong in said[0][1]), said
+
+
+SIDE = """mov.u32 %r20, %ctaid.x;
+setp.eq.u32 %p1, %r20, 0;
+@%p1 st.release.gpu.global.u32 [%d0], 1;
+@%p1 bra E;
+ld.acquire.gpu.global.u32 %r21, [%d0];
+setp.eq.u32 %p6, %r21, 1;
+@%p6 bra E;
+{side}
+E:
+"""
+"""What a flag that another CTA sets decides."""
+
+
+@pytest.mark.parametrize(
+    ("side", "word", "assumed"),
+    [
+        ("M: bra M;", "findings", 0),
+        ("M: nanosleep.u32 100;\nbra M;", "findings", 0),
+        ("M: @!%p6 bra M;", "findings", 0),
+        ("M: setp.ne.u32 %p7, %r21, 1;\n@%p7 bra M;", "findings", 0),
+        ("M: add.u32 %r21, %r21, 1;\nsetp.ne.u32 %p7, %r21, 7;\n@%p7 bra M;", "clean", 1),
+    ],
+)
+def test_a_side_that_computes_comes_to_its_end(side: str, word: str, assumed: int) -> None:
+    """Nobody sees which side was taken, unless one stays in a loop: nothing changes from round to round."""
+    verdict = judged(SIDE.format(side=side), 32, ctas=2, init="zero")
+    assert verdict.word == word
+    assert sum("only computes, ends" in what for what in verdict.assumptions) == assumed
 
 
 # ---- the reduction and the evaluator ------------------------------------------------------------------------------
