@@ -74,6 +74,8 @@ def launched(module: EmittedModule, test: LitmusTest) -> tuple[PtxModule, Launch
     for number, one in enumerate(entry.params, 1):
         if one.name.endswith("_gpu"):
             raise InputError("it is for several devices")
+        if "_le_" in one.name:
+            raise InputError("no launch binds a logical endpoint to memory")
         if one.name.endswith("_zero"):
             params.append({"name": one.name, "type": "u64", "value": 0})
             continue
