@@ -262,3 +262,12 @@ def test_bad_files_are_counted_and_the_rest_still_runs(run, tmp_path) -> None:
     assert last.startswith(f"{2 + len(HOSTILE)} tests") and "2 as expected" in last
     bad = re.search(r"(\d+) bad, (\d+) undecided", last)
     assert bad is not None and int(bad[1]) + int(bad[2]) == len(HOSTILE)
+
+
+@pytest.mark.parametrize("option", ["--mutate", "--annotate"])
+@pytest.mark.parametrize(
+    "other", [("--cta", "0"), ("--readings",), ("--any-grid",), ("--sarif", "out"), ("--unwritten",)]
+)
+def test_an_option_that_a_question_about_mutants_does_not_hear_is_refused(option: str, other, run) -> None:
+    code, _, err = run("kernel", "k.ptx", option, *other)
+    assert code == 2 and "judged by one run of all CTAs" in err

@@ -122,6 +122,13 @@ class KernelRequest:
         about_the_launch = bool(self.readings or self.litmus or self.any_grid or self.any_trips)
         if (self.fix or self.of_mutants) and (self.short or self.write_baseline):
             raise InputError("--short and --write-baseline do not go with --fix, --mutate, --annotate and --report")
+        if self.of_mutants and (
+            about_the_launch or self.cta or self.assume_pure or self.sarif_out or self.unwritten
+        ):  # fmt: skip
+            raise InputError(
+                "--mutate, --annotate and --report go with --json, --jobs and options of the launch: each mutant is "
+                "judged by one run of all CTAs, and its readings are asked by themselves"
+            )
         if self.mutate and self.synchronization_report:
             raise InputError("--mutate does not go with --annotate and --report, which say what the mutants show")
         if self.what_if and (
