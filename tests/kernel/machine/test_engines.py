@@ -539,7 +539,7 @@ def test_what_makes_a_kernel_right_under_a_reading_alone_is_not_called_needless_
     launch = parse_launch({"grid": [1, 1, 1], "block": [32, 1, 1], "params": buffers})
     with pytest.MonkeyPatch.context() as patch:
         relaxed = [change for change in mutations(entry_of(read, "k")) if change.what == "with .relaxed"]
-        patch.setattr("memmodel.kernel.mutate.table.mutations", lambda _: relaxed)
+        patch.setattr("memmodel.kernel.mutate.table.mutations", lambda *_, **_options: relaxed)
         table = mutation_table(read, entry_of(read, "k"), launch, load_model("ptx-9.4"))
     assert table.base.word == "findings"
     assert [result.needing for result in table.results] == [("D4b acquire", "D4ab no-fences")]
