@@ -111,7 +111,16 @@ def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
 
 # ---- readings --------------------------------------------------------------------------------------------------------
 
-REMOVING = ("D5-fence", "D9-letter", "D10-dependent", "D11-unfinished", "D13-thread", "D15-fence", "D21-relaxed")
+REMOVING = (
+    "D5-fence",
+    "D9-letter",
+    "D10-dependent",
+    "D11-unfinished",
+    "D13-thread",
+    "D15-fence",
+    "D21-relaxed",
+    "D22-fence",
+)
 """The readings that only take order away."""
 
 OF_KERNELS = ("D19-together", "D20-all")
@@ -125,6 +134,8 @@ TELLING = (
         f"readings/{name}"
         for name in ("D3", "D7", "D10-one-shot", "D11", "D12", "D13", "D15", "D16", "D17", "D18", "D21")
     ),
+    "fabric/get-flag",
+    "fabric/put-own-read-relaxed",
     "proxy/relaxed-copy-as-flag",
     "patterns/threads-to-mma-pair.cluster-leader-fence",
 )
@@ -133,9 +144,9 @@ TELLING = (
 
 @cache
 def telling() -> tuple[tuple[LoweredTest, Execution], ...]:
-    """An execution of each of these tests."""
+    """An execution of each of these tests: the last one, since in the first a fabric operation fails."""
     tests = [api.lowered(suite_dir() / "async" / f"{name}.litmus") for name in TELLING]
-    return tuple((test, execution_of(candidates(test, load_model("ptx-9.4"))[0])) for test in tests)
+    return tuple((test, execution_of(candidates(test, load_model("ptx-9.4"))[-1])) for test in tests)
 
 
 def changes(name: str) -> set[str]:
