@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
 
 readings_option = click.option("--readings", is_flag=True, help="Under every reading of the documents as well.")
-in_place_option = click.option("--in-place", "-i", is_flag=True, help="Change the file.")
-
-
-@click.command()
-@file_argument
-@models_option
-@readings_option
-@click.option("--max", "most", type=click.IntRange(1, 50), default=3, show_default=True, help="Repairs to list.")
-@click.option(
+search_option = click.option(
     "--search",
     "seconds",
     type=Seconds(1, 1e6),
@@ -45,6 +37,15 @@ in_place_option = click.option("--in-place", "-i", is_flag=True, help="Change th
     show_default=True,
     help="Time for the search.",
 )
+in_place_option = click.option("--in-place", "-i", is_flag=True, help="Change the file.")
+
+
+@click.command()
+@file_argument
+@models_option
+@readings_option
+@click.option("--max", "most", type=click.IntRange(1, 50), default=3, show_default=True, help="Repairs to list.")
+@search_option
 @in_place_option
 @judging_options
 @json_option

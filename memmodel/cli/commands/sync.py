@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memmodel.cli.commands.repair import Counter, in_place_option, models_of, readings_option
+from memmodel.cli.commands.repair import Counter, in_place_option, models_of, readings_option, search_option
 from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import (
     Judging,
-    Seconds,
     file_argument,
     include_option,
     json_option,
@@ -42,15 +41,7 @@ STRIPS = ("nothing", "order", "waits")
     help="Take out first: fences and order, or waits for phases and barriers, too.",
 )
 @click.option("--costs", metavar="JSON", help="A table of costs, as docs/sync.md shows.")
-@click.option(
-    "--search",
-    "seconds",
-    type=Seconds(1, 1e6),
-    metavar="SECONDS",
-    default=60.0,
-    show_default=True,
-    help="Time for the search.",
-)
+@search_option
 @in_place_option
 @judging_options
 @json_option

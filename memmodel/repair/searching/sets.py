@@ -18,6 +18,7 @@ from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.hints import kind, reasons
 from memmodel.repair.judge import Against
 from memmodel.repair.searching.ideas import Idea, idea, stronger
+from memmodel.repair.searching.survivors import Survivors
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
 from memmodel.why.records import Reason
@@ -27,10 +28,6 @@ MOST_CHANGES = 8
 
 EACH = 2
 """So many executions of a set of changes that does not suffice are learnt from."""
-
-KNOWN = 6
-"""So many answers to one execution are tried on another before its own are worked out."""
-
 
 MOST_SEEN = 20_000
 """So many sets are gone through for the next one to be tried."""
@@ -116,7 +113,7 @@ class Sets:
         self.beyond: frozenset[Reason] = frozenset()
         self._explained = 0
         self._cut = False
-        self._answers = trials.answers
+        self._survivors = Survivors(trials, trials.answers)
         first = {against.flag: against for against in reversed(trials.speaking(trials.before))}
         self._masks = Masks(self.ordered)
         self._fit: dict[int, int] = {}
@@ -182,50 +179,14 @@ class Sets:
     def _among(self, against: Against, applied: Changes) -> int:
         """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
         predictable = [edit for edit in self.predictable if edit not in applied]
-        kept = self._as_before(against, applied, predictable)
+        kept = self._survivors.as_before(against, applied, predictable)
         if kept is None:
-            kept = self._survived(against, applied, predictable)
-            answers = frozenset(predictable) - frozenset(kept)
-            self._answers.insert(0, answers)
-            if not answers and not self.trials.best and self.beyond <= self.why < frozenset(Reason):
+            kept = self._survivors.worked_out(against, applied, predictable)
+            if set(kept) == set(predictable) and not self.trials.best and self.beyond <= self.why < frozenset(Reason):
                 self._explained += 1
                 self.beyond |= reasons([against]) if self._explained <= EXPLAINED else frozenset()
         past = {edit for edit in self.risky if edit not in applied and self.trials.passed_by(against, edit, applied)}
         return self._masks.all & ~self._masks.of({*kept, *applied, *past})
-
-    def _as_before(self, against: Against, applied: Changes, predictable: list[Edit]) -> list[Edit] | None:
-        """All changes but those that end another execution, if this one survives them."""
-        for number, answers in enumerate(self._answers[:KNOWN]):
-            rest = [edit for edit in predictable if edit not in answers]
-            if len(rest) < len(predictable) and self.trials.survives(against, applied, rest):
-                self._answers.insert(0, self._answers.pop(number))
-                return rest
-        return None
-
-    def _survived(self, against: Against, applied: Changes, predictable: list[Edit]) -> list[Edit]:
-        """As many changes as the execution survives together: all that it survives part by part, if it can."""
-        parts = self._parted(against, applied, predictable, together=False)
-        if self.trials.survives(against, applied, parts):
-            return parts
-        return self._parted(against, applied, parts, together=True)
-
-    def _parted(self, against: Against, applied: Changes, predictable: list[Edit], *, together: bool) -> list[Edit]:
-        """The changes that the execution survives; what is stronger than one that ends it is not tried."""
-        kept: list[Edit] = []
-        ending: set[tuple[object, ...]] = set()
-        todo = [predictable]
-        while todo:
-            chunk = [edit for edit in todo.pop() if edit.group not in ending and not edit.implies & ending]
-            if not chunk:
-                continue
-            if self.trials.survives(against, applied, (*kept, *chunk) if together else chunk):
-                kept += chunk
-            elif len(chunk) > 1:
-                middle = len(chunk) // 2
-                todo += [chunk[middle:], chunk[:middle]]
-            else:
-                ending.add(chunk[0].group)
-        return kept
 
     def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:
         """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""

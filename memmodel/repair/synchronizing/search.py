@@ -22,6 +22,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.glance import once_more
 from memmodel.repair.judge import Against, parse
+from memmodel.repair.searching.survivors import KNOWN, Survivors
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes, in_order
 from memmodel.solve.cheapest import Cheapest
@@ -32,10 +33,6 @@ EACH = 2
 
 WAIT = re.compile(r"wait\.parity[^;]*(\[[^]]*\]), (\S+);")
 """A wait for a phase: a thread gets one for each object and parity."""
-
-KNOWN = 8
-"""So many answers to one execution are tried on another before its own are worked out."""
-
 
 OUT_OF_TIME = "the time for the search ran out"
 BROKEN = "the proof does not hold, since a set that it excludes is right (a fault of memmodel)"
@@ -71,7 +68,7 @@ class CheapestSearch:
         self._number = {edit: number for number, edit in enumerate(self.offered)}
         self._order = [edit for edit in self.offered if not trials.risky(edit)]
         self._others = [edit for edit in self.offered if trials.risky(edit)]
-        self._answers: list[frozenset[Edit]] = []
+        self._survivors = Survivors(trials, [])
         self._stays: list[frozenset[Edit]] = []
         self._read: dict[str, tuple[LoweredTest, ...] | None] = {}
         self._master = Cheapest([self.price[edit] for edit in self.offered])
@@ -150,10 +147,9 @@ class CheapestSearch:
         against, passed = self._with_more(against, made)
         applied = in_order(made | passed)
         offered = [edit for edit in self._order if edit not in made]
-        kept = self._as_before(against, applied, offered)
+        kept = self._survivors.as_before(against, applied, offered)
         if kept is None:
-            kept = self._survived(against, applied, offered)
-            self._answers.insert(0, frozenset(offered).difference(kept))
+            kept = self._survivors.worked_out(against, applied, offered)
         among = set(self.offered).difference(made, passed, kept)
         self._require(among, [edit for edit in made if self.trials.risky(edit)])
         return among
@@ -209,38 +205,3 @@ class CheapestSearch:
             self._read[text] = parse(self.name, text)
         asked = self._read[text]
         return None if asked is None else once_more(against, asked, [against.flag or OUTCOME])
-
-    # ---- what only adds order ------------------------------------------------------------------------------------
-
-    def _as_before(self, against: Against, applied: Changes, offered: list[Edit]) -> list[Edit] | None:
-        """All changes but those that end another execution, if this one survives them."""
-        for number, answers in enumerate(self._answers[:KNOWN]):
-            rest = [edit for edit in offered if edit not in answers]
-            if len(rest) < len(offered) and self.trials.survives(against, applied, rest):
-                self._answers.insert(0, self._answers.pop(number))
-                return rest
-        return None
-
-    def _survived(self, against: Against, applied: Changes, offered: list[Edit]) -> list[Edit]:
-        """As many changes as the execution survives together."""
-        parts = self._parted(against, applied, offered, together=False)
-        if self.trials.survives(against, applied, parts):
-            return parts
-        return self._parted(against, applied, parts, together=True)
-
-    def _parted(self, against: Against, applied: Changes, offered: list[Edit], *, together: bool) -> list[Edit]:
-        kept: list[Edit] = []
-        ending: set[tuple[object, ...]] = set()
-        todo = [offered]
-        while todo:
-            chunk = [edit for edit in todo.pop() if edit.group not in ending and not edit.implies & ending]
-            if not chunk:
-                continue
-            if self.trials.survives(against, applied, (*kept, *chunk) if together else chunk):
-                kept += chunk
-            elif len(chunk) > 1:
-                middle = len(chunk) // 2
-                todo += [chunk[middle:], chunk[:middle]]
-            else:
-                ending.add(chunk[0].group)
-        return kept
