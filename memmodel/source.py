@@ -88,11 +88,12 @@ class Source:
     def decode(name: str, data: bytes) -> Source:
         """Bytes to Source. Raises InputError on more than MAX_BYTES, on NUL bytes or bytes that are not UTF-8."""
         if len(data) > MAX_BYTES:
-            raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes")
+            raise at_byte(f"larger than {MAX_BYTES:,} bytes", name, data, MAX_BYTES)
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise InputError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
+            message = f"not a text file (byte {error.start} is not UTF-8)"
+            raise at_byte(message, name, data, error.start) from error
         source = Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
         bad = _CONTROL.search(source.text)
         if bad is not None:
@@ -102,6 +103,12 @@ class Source:
     def span(self, start: int, end: int) -> Span:
         """The characters start..end of this text (offsets into `text`)."""
         return Span(self, start, end)
+
+
+def at_byte(message: str, name: str, data: bytes, number: int) -> InputError:
+    """An error that points at one byte of a file that is not read as text."""
+    before = data[:number].decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return InputError(message, Span(Source(name, before), len(before), len(before)), show_line=False)
 
 
 def line_end(text: str) -> str:

@@ -143,6 +143,14 @@ def test_what_is_no_test_is_refused(name: str, command: str, run, tmp_path) -> N
     assert "error" in err or code == 3
 
 
+@pytest.mark.parametrize(("name", "place"), [("2 MB", "9:"), ("latin", "1:8: ")])
+def test_what_is_not_read_as_text_is_pointed_at(name: str, place: str, run, tmp_path) -> None:
+    """Where the file has all the bytes that are read, and the first one that is not UTF-8."""
+    path = tmp_path / "hostile.litmus"
+    path.write_bytes(HOSTILE[name])
+    assert f"{path}:{place}" in run("check", path)[2]
+
+
 def test_a_directory_is_no_file(run, tmp_path) -> None:
     code, _, err = run("check", tmp_path)
     assert code == 2

@@ -16,7 +16,7 @@ from memmodel.ptx.module.body import BodyReader, Locations
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
 from memmodel.ptx.module.variables import PARENTHESIS, SPACES, declarations, space_of
-from memmodel.source import STANDARD_INPUT, Source, Span, read_bytes
+from memmodel.source import STANDARD_INPUT, Source, Span, at_byte, read_bytes
 
 MAX_BYTES = 64_000_000
 _LINKING = (".visible", ".extern", ".weak", ".common")
@@ -42,11 +42,11 @@ def read_source(path: str | os.PathLike[str]) -> Source:
 def decoded(name: str, data: bytes) -> Source:
     """Bytes as the text of a module. Raises InputError."""
     if len(data) > MAX_BYTES:
-        raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes")
+        raise at_byte(f"larger than {MAX_BYTES:,} bytes", name, data, MAX_BYTES)
     try:
         text = data.rstrip(b"\0").decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
+        raise at_byte(f"not a text file (byte {error.start} is not UTF-8)", name, data, error.start) from error
     return Source(name, text.replace("\r\n", "\n"))
 
 
