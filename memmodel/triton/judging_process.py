@@ -41,7 +41,7 @@ class JudgingProcess:
         files = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
         try:
             shell = os.posix_spawn(command[0], command, environment, file_actions=files, setsid=True)
-        except NotImplementedError:
+        except NotImplementedError:  # a system that starts no process in a session of its own
             shell = os.posix_spawn(command[0], command, environment, file_actions=files)
         with suppress(ChildProcessError):
             os.waitpid(shell, 0)
