@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.examples import SEED, TIMES
+from helpers.examples import SEED, TIMES, keep_shares
 
 os.environ["MEMMODEL_CACHE"] = "off"
 
@@ -47,6 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before the plugin of Hypothesis looks for its option."""
     if SEED and config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
+    config.hook.pytest_deselected(items=keep_shares(items, named))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

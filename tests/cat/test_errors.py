@@ -188,7 +188,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", share(HOSTILE, 2))
+@pytest.mark.parametrize("name", share(HOSTILE, 3))
 def test_hostile_text_is_refused_in_bounded_time(name: str) -> None:
     with processor_seconds(5):
         message = refusal(HOSTILE[name])

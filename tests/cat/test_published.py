@@ -239,6 +239,7 @@ def test_engines_agree_on_chosen_orders(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", FORBIDDEN)
 @examples(4)
 @given(program=strategies_programs.programs(most=6))

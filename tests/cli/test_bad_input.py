@@ -223,6 +223,7 @@ def test_a_cyclic_include(run, tmp_path, mp) -> None:
     assert "includes itself" in err and "b.cat:2:" in err
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -59,7 +59,7 @@ def timeless(text: str) -> str:
     return re.sub(r"\d+(\.\d+)? (m?s)\b", r"N \2", text)
 
 
-@pytest.mark.parametrize("page", share(PAGES, 1 if REWRITE else 2), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", share(PAGES, 1 if REWRITE else 3), ids=lambda page: page.name)
 def test_console_blocks_show_real_output(page: Path, place: Path) -> None:
     text = page.read_text()
     if REWRITE:

@@ -32,6 +32,7 @@ def loaded() -> ModuleType:
 CASES = loaded()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", CASES.CASES, ids=lambda case: case.name)
 def test_the_fault_is_found_at_its_line_and_mended(case) -> None:  # type: ignore[no-untyped-def]
     verdict = case.verdict()

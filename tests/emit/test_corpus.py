@@ -48,7 +48,7 @@ def test_every_block_of_ptx_assembles(folder: str) -> None:
         assembler = Assembler.find()
     except InputError:
         pytest.skip("no ptxas: pip install 'memmodel[ptx]'")
-    paths = share(sorted((CORPUS / folder).glob("*.litmus")), 4)
+    paths = share(sorted((CORPUS / folder).glob("*.litmus")), 8)
     with ThreadPoolExecutor(4) as pool:
         results = pool.map(lambda path: outcome(path, assembler), paths)
     found = {path.relative_to(CORPUS).as_posix(): result for path, result in zip(paths, results, strict=True)}

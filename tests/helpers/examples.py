@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date
+from pathlib import Path
 from secrets import randbelow
 from typing import Any, TypeVar
 
@@ -58,6 +59,22 @@ def share(cases: Iterable[T], of: int) -> list[T]:
         return every
     chosen = sorted(random.Random(SAMPLE).sample(range(len(every)), -(-len(every) // of)))
     return [every[number] for number in chosen]
+
+
+def keep_shares(items: list[pytest.Item], named: Collection[Path]) -> list[pytest.Item]:
+    """Take out of `items` what `@pytest.mark.share(of)` leaves for other days: of the cases of such a test function, one
+    in `of` stays. Of a file that the command line names, all stay. Returns what was taken out.
+    """
+    shared: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("share") is not None and item.path not in named:
+            shared.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
+    left = set()
+    for cases in shared.values():
+        (mark,) = cases[0].iter_markers("share")
+        left |= set(cases) - set(share(cases, *mark.args))
+    items[:] = [item for item in items if item not in left]
+    return list(left)
 
 
 def each_seed(count: int) -> Any:

@@ -83,7 +83,7 @@ def ask(test: LitmusTest) -> Answer:
 # ---- whole files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", share(files(SUITE, Layout.COLUMNS), 4), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", share(files(SUITE, Layout.COLUMNS), 8), ids=lambda path: path.stem)
 def test_a_table_answers_alike_in_blocks(path: Path) -> None:
     test = parse_litmus(Source.read(path))
     try:

@@ -290,7 +290,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", share(HOSTILE, 2))
+@pytest.mark.parametrize("name", share(HOSTILE, 3))
 def test_hostile_input_is_refused_at_once(name: str) -> None:
     text = HOSTILE[name]
     with processor_seconds(5):

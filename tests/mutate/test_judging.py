@@ -40,6 +40,7 @@ def chosen(count: int, what: str) -> list[str]:
     return random.Random(f"{SAMPLE} {what}").sample(small, count * TIMES if count * TIMES < len(small) else len(small))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("path", chosen(8, "engines"))
 def test_candidates_and_engines_give_an_edit_the_same_verdict(path: str) -> None:
     pick = random.Random(f"{SAMPLE} {path}")

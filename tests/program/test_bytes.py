@@ -41,7 +41,7 @@ ROWS = {
 
 
 @ENGINES
-@pytest.mark.parametrize("row", share(ROWS, 2))
+@pytest.mark.parametrize("row", share(ROWS, 4))
 def test_rows(row: str, engine: str) -> None:
     answer = check(suite_dir() / "bytes" / f"{row}.litmus", engine=engine).answer
     assert (answer.observation.value, set(answer.flags), answer.unsearched) == (*ROWS[row], "")

@@ -156,6 +156,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Fixed]:
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -183,6 +184,7 @@ def test_what_is_missing_is_found(name: str, change: str) -> None:
     assert [change] in changes_of(name)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "change"),
     [

@@ -76,6 +76,7 @@ def test_worlds_are_numbered() -> None:
 # ---- all spellings at once -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("few", "names", "size", "first", "second"),
     [

@@ -131,6 +131,7 @@ def test_the_axioms_are_minimal_and_the_edges_of_each_cycle_are_there(name: str)
         ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", REASONS)
 def test_the_reason_that_is_named_first(name: str) -> None:
     found = told(name)

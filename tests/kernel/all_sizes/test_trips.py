@@ -47,6 +47,7 @@ def rounds(slot: str = "and.b32 %r10, %r9, 1;", meet: str = "bar.sync 0;", more:
 NEXT = "add.u32 %r21, %r21, 1;\nsetp.eq.u32 %p9, %r21, 3;\nselp.u32 %r21, 0, %r21, %p9;"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("source", "length"),
     [
@@ -87,6 +88,7 @@ LATER = """setp.eq.u32 %p7, %r9, 0;
 LAST = "setp.ne.u32 %p8, %r9, 20;"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -147,6 +149,7 @@ NOT_14 = "setp.ne.u32 %p7, %r30, 14;\n@%p7 st.shared.u32 [s+4008], %r0;\n"
 COPIED = "@%p0 st.global.u32 [%d0], %r9;\nbar.sync 0;\n@%p0 cp.async.ca.shared.global [s+4000], [%d0], 4;\n"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -226,6 +229,7 @@ def test_too_few_rounds() -> None:
     assert "no state comes back twice in 5 rounds" in said(rounds(), 5)
 
 
+@pytest.mark.share(3)
 @each_seed(3)
 @pytest.mark.parametrize(("made", "trips"), [(random_loop, 14), (random_ring, 20), (random_copies, 14)])
 def test_random_loops(seed: int, made: Callable[[int], str], trips: int) -> None:
@@ -275,6 +279,7 @@ FIFTY = "setp.gt.u32 %p7, {}, 50;\n"
 MINUS_FIFTY = "0xFFFFFFCE"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "behind",
     [
@@ -381,6 +386,7 @@ st.global.u32 [%d1], %r0;
 AT_R31 = "shl.b32 %r31, %r31, 2;\nadd.u32 %r31, %r31, %r2;\nst.shared.u32 [%r31], %r0;\n"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("body", "by"),
     [

@@ -77,6 +77,7 @@ def test_a_race_of_ctas_that_the_part_has_not() -> None:
     ]  # type: ignore[operator]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("fence", "word"), [("", "findings"), ("membar.gl;", "explored")])
 def test_the_last_block_of_a_large_grid(fence: str, word: str) -> None:
     assert judged(LAST_BLOCK.format(fence=fence), 6).word == word

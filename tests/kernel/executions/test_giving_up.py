@@ -77,6 +77,7 @@ def lock(name: str, tries: int, given_up: str, threads: int = 1) -> str:
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", FLAGS)
 def test_a_flag(name: str) -> None:
     assert [finding.rule for finding in judged(flag(name, 30, READ), 32, 2, "zero").findings] == ["data-race"]

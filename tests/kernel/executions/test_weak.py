@@ -275,6 +275,7 @@ def test_a_grid_barrier_with_generations(acquire: str, release: str, found: set[
     assert rules(body, 3) == found
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("load", ["add.u32 %r20, [{}], 0", "or.b32 %r20, [{}], 0", "cas.b32 %r20, [{}], 0, 0"])
 @pytest.mark.parametrize(("sem", "fence", "found"), [
     ("relaxed", "", RACE), ("acquire", "", RACE), ("acq_rel", "", set()), ("relaxed", SC, set()),

@@ -10,6 +10,7 @@ from helpers.kernel import exact
 from helpers.kernel.random_mutants import unwritten
 
 
+@pytest.mark.share(2)
 @pytest.mark.generated
 @pytest.mark.parametrize(
     "kind, count", [("mutant", 12), ("lock", 4), ("loop", 4), ("more", 4), ("seldom", 4), ("cluster", 3)]

@@ -46,6 +46,7 @@ def test_what_differs_is_explained() -> None:
     assert all(row[2] for row in ROWS)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", dict.fromkeys([*FIXED, *CHOSEN]))
 def test_no_row_of_the_table_gets_worse(name: str) -> None:
     """Both roads find the same, or they differ as the table says and explains."""

@@ -43,6 +43,7 @@ def word(change: dict[str, str], threads: int = 1, ctas: int = 3) -> str:
     return verdict.word
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -128,6 +129,7 @@ M2: bar.sync 0;"""
 GRID = {"count": "3", "arrive": ARRIVE, "test": "setp.lt.u32 %p5, %r7, %r22;", "second": SECOND, "rounds": "3"}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("change", "threads", "expected"),
     [
@@ -241,6 +243,7 @@ COOPERATIVE = {
 }  # fmt: skip
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

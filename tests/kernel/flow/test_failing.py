@@ -56,6 +56,7 @@ USUAL = {
 }  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

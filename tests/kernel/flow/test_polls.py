@@ -101,6 +101,7 @@ LOOPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("parts", "word"), [one[1:] for one in LOOPS], ids=[one[0] for one in LOOPS])
 def test_what_ends_a_loop(parts: dict[str, str], word: str) -> None:
     assert judged(KERNEL.format(**{**PARTS, **parts}), 1, 3, "zero").word == word

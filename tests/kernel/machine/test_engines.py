@@ -327,6 +327,7 @@ FILLS, FILLED = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r23], {%r0};\n", "tcgen
 READS, READ = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r11}, [%r23];\n", "tcgen05.wait::ld.sync.aligned;\n"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("use", "threads", "found"),
     [

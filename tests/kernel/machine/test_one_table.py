@@ -102,6 +102,7 @@ GROUPS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("sample", [*COPIES, *BOXES, *MAPS])
 def test_copies(sample: str) -> None:
     read = [line for line in spellings(sample) if readable(line, AWAY + NUMBERS)]

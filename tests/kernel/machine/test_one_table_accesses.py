@@ -221,6 +221,7 @@ def test_semantics_of_atomic_operations(head: str) -> None:
         operate(spelling, 5)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("head", ["atom", "red"])
 @pytest.mark.parametrize("given", [0, 3, 0x80000005])
 def test_atomic_operations(head: str, given: int) -> None:

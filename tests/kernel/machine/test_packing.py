@@ -20,6 +20,7 @@ SMALL = {"shl": 1, "shr": 1, "prmt": 2, "bfe": 1}
 """From which operand on the operands are known: amounts, controls."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.generated
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_what_is_said_of_single_bits_holds_for_every_number(opcode: str) -> None:
@@ -101,6 +102,7 @@ PARTIAL = "and.b64 %d8, %d7, 4294967296;\nsetp.eq.s64 %p4, %d8, 0;\n@!%p4 ld.glo
 WHOLE = PARTIAL.replace("@!%p4", "@%p4")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("change", "found"),
     [

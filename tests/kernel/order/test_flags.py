@@ -100,6 +100,7 @@ def test_flags_and_relations_are_the_referees(
         assert flags.relation(name) == expected.relation(name), name
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("large", [0, 6_000])
 @each_seed(4)
 def test_other_executions_of_the_same_events_take_over_what_is_the_same(
