@@ -62,7 +62,7 @@ def share(cases: Iterable[T], of: int) -> list[T]:
 
 
 def keep_shares(items: list[pytest.Item], named: Collection[Path]) -> list[pytest.Item]:
-    """Take out of `items` what `@pytest.mark.share(of)` leaves for other days: of the cases of such a test function, one
+    """Take out of `items` what `@pytest.mark.share(of)` leaves for other days: of the cases of such a function, one
     in `of` stays. Of a file that the command line names, all stay. Returns what was taken out.
     """
     shared: dict[tuple[Path, str], list[pytest.Item]] = {}
