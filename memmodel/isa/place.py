@@ -39,12 +39,14 @@ Base = tuple[Expr, Variable | None, Sym | None]
 def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Base:
     """A memory operand taken apart.
 
-    Raises InputError if it is not a memory operand, or names a variable of another state space than `space`.
+    A register of a module has a generic address if the instruction may name a state space and does not. Raises
+    InputError if it is not a memory operand, or names a variable of another state space than `space`.
     """
     if not isinstance(operand, Mem):
         call.no_memory(operand)
     if call.module:
-        return call.in_space(call.location_of(operand), None if space is None else space.value), None, None
+        generic = not isinstance(operand.base, Sym) and _names_no_space(call)
+        return call.in_space(call.location_of(operand), None if generic or space is None else space.value), None, None
     if not isinstance(operand.base, Sym):
         return shifted(call.value(operand.base), operand.offset), None, None
     variable = call.variable(operand.base)
@@ -72,21 +74,14 @@ def shifted(address: Expr, offset: int) -> Expr:
     return Apply("add", (address, Const(offset)), ADDRESS)
 
 
-def shared_address(call: Call, operand: Operand) -> Expr:
-    """The address at a memory operand in shared memory.
-
-    A register of a module has a generic address if the instruction may name a state space and does not.
-    """
-    named = call.word("space") or not any(slot.name == "space" for slot in call.reading.row.slots)
-    if call.module and not named and isinstance(operand, Mem) and not isinstance(operand.base, Sym):
-        return call.location_of(operand)
-    return address_in(call, operand, Space.SHARED)
+def _names_no_space(call: Call) -> bool:
+    return call.word("space") is None and any(slot.name == "space" for slot in call.reading.row.slots)
 
 
 def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
     """The mbarrier object at a memory operand, which has to lie in that window."""
     if call.module:
-        return Object(shared_address(call, operand), window)
+        return Object(address_in(call, operand, Space.SHARED), window)
     address, variable, _ = memory_base(call, operand, Space.SHARED)
     if variable is not None and call.root(variable).maps:
         call.fail(f"'{variable.name}' is a tensor map, not an mbarrier object", operand)

@@ -132,7 +132,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     "discard.L2 [%d0], 128;": [
         Write(
             (Apply("opaque.discard", (), DataType("b", 1024)),),
-            Chunk(within("global"), Window.GLOBAL, Const(128), align=128),
+            Chunk(AMOUNT, Window.GLOBAL, Const(128), align=128),
             WRITE,
         )
     ],

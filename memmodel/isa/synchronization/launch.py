@@ -13,7 +13,7 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import signal
-from memmodel.isa.place import cluster_ranks, in_cta, in_shared, mbarrier, shared_address
+from memmodel.isa.place import address_in, cluster_ranks, in_cta, in_shared, mbarrier
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import needed, optional
@@ -24,7 +24,7 @@ from memmodel.program.regions import Chunk, Object
 from memmodel.program.warp_ops import Forget, SeeRefusal, WarpOp
 from memmodel.ptx.operands import Vector
 from memmodel.ptx.targets import FAMILIES
-from memmodel.ptx.vocabulary import DataType, Proxy, Window
+from memmodel.ptx.vocabulary import DataType, Proxy, Space, Window
 
 FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
 RESPONSE_BYTES = 16
@@ -39,7 +39,7 @@ def try_cancel(call: Call) -> tuple[Op, ...]:
 
     In every receiver a complete-tx follows the write there.
     """
-    address = shared_address(call, call.operands[0])
+    address = address_in(call, call.operands[0], Space.SHARED)
     barrier = mbarrier(call, call.operands[1], Window.SHARED_CTA)
     label = Access(Side.WRITE, proxy=Proxy.ASYNC, family=Family.TRY_CANCEL, asynchronous=True)
     size, success = Const(RESPONSE_BYTES), 1 if call.module else _number(call) + 1

@@ -42,7 +42,10 @@ PLACES = (
 of shared memory and %rd.. as generic addresses.
 """
 
-ROWS = "mov.u32 %r30, %laneid; shl.b32 %r30, %r30, 4; add.u32 %r22, %r22, %r30; "
+ROWS = (
+    "mov.u32 %r30, %laneid; shl.b32 %r30, %r30, 4; add.u32 %r22, %r22, %r30; "
+    "cvt.u64.u32 %rd30, %r30; add.u64 %rd22, %rd22, %rd30; "
+)
 """In a module each lane names a row of a matrix, which follow one another in a litmus test."""
 
 LOAD, STORE = (
@@ -138,6 +141,7 @@ st.release.sys.global.u32 [@+32], %v;
 st.mmio.relaxed.sys.global.u32 [@+32], %t1;
 st.global.L2::cache_hint.u32 [@+32], %t1, %rd3;
 st.bulk.weak.shared::cta [tile+8], 64, 0;
+st.bulk.shared::cta [%a22], 64, 0;
 atom.relaxed.gpu.global.add.u32 %t0, [@+16], %t1;
 atom.global.exch.b32 _, [@+16], %t1;
 atom.acq_rel.cluster.global.cas.b32 %t0, [@+16], %t1, %t2;
@@ -246,8 +250,8 @@ st.async.mmio.release.sys.u32 [%rd20], %t1;
 red.async.relaxed.cluster.{REMOTE}.min.u32 [%a24], %t1, [%a25];
 red.async.relaxed.cluster.{REMOTE}.add.u32 [%r22], %t1, [%a23];
 red.async.release.gpu.global.add.u32 [dst], %t1;
-ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {{%r1, %r2}}, [%r22];
-stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r22], {{%r1}};
+ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {{%r1, %r2}}, [%a22];
+stmatrix.sync.aligned.m8n8.x1.shared.b16 [%a22], {{%r1}};
 wgmma.fence.sync.aligned;
 wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%r0, %r1, %r2, %r3}}, %rd1, %rd2, %p1, 1, 1, 0, 0;
 wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {{%r0, %r1, %r2, %r3}}, %rd1, %rd2, %r8, 1, %p1, 1, 1, 0, 0;
@@ -263,6 +267,7 @@ tcgen05.ld.sync.aligned.32x32b.x2.b32 {{%r0, %r1}}, [%r2];
 tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {{%r0, %r1}}, %r2, [%r3];
 tcgen05.st.sync.aligned.16x64b.x1.b32 [%r2], {{%r0}};
 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%a22], 32;
 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
@@ -272,6 +277,7 @@ tcgen05.wait::st.sync.aligned;
 tcgen05.fence::before_thread_sync;
 tcgen05.fence::after_thread_sync;
 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar];
+clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%a22], [%a23];
 clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p0, %q1;
 clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {{%r0, _, _, _}}, %q1;
 clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r0, %q1;
