@@ -85,8 +85,13 @@ class Vocabulary:
 
     def text(self) -> str:
         """What was searched, in words."""
+        return f"{', '.join(self.words)}; {self.room}"
+
+    @property
+    def room(self) -> str:
+        """How large programs are and where they run, in words."""
         room = f"up to {_few(self.threads, 'thread')} and {_few(self.locations, 'place')} of a kind"
-        return f"{', '.join(self.words)}; {room}, placed by {', '.join(self.spread)}"
+        return f"{room}, placed by {', '.join(self.spread)}"
 
 
 def _few(number: int, what: str) -> str:

@@ -26,7 +26,7 @@ from memmodel.search.edits.tasks import sides_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
 from memmodel.search.edits.words import reached, spelt_out, word_labels
-from memmodel.search.vocabulary import every_word
+from memmodel.search.vocabulary import SCOPES, every_word
 from memmodel.search.work import HereAndNow
 
 EDITS = {edit["name"]: edit for edit in edits()}
@@ -92,15 +92,35 @@ def test_a_test_that_is_undecided_is_run_again_with_more_effort(monkeypatch, mod
         ("release-write", {"st.release", "ld.acquire", "st.weak", "ld.weak"}),
         ("reduction-acquires", {"red.relaxed"}),
         ("named-barrier-orders-nothing", {"bar"}),
-        ("fenced-arrive", {"fence.release", "cluster.arrive.relaxed", "cluster.wait"}),
-        ("commit-without-copies", {"tcgen05.cp.4x256b", "tcgen05.commit", "wait.acquire", "tcgen05.ld"}),
+        ("fenced-arrive", {"fence.acq_rel", "cluster.arrive.relaxed", "cluster.wait"}),
+        ("commit-without-copies", {"tcgen05.cp.128x256b", "tcgen05.commit", "wait.acquire", "tcgen05.ld"}),
         ("proxy-fence-of-any-space", {"fence.proxy.async", "copy.in", "st.shared.weak"}),
+        ("fence-sc-synchronizes-nothing", {"fence.sc"}),
+        ("atomicity-among-atomics", {"atom.relaxed"}),
+        ("thin-air-by-data", {"st.data.weak"}),
+        ("mma-after-mma", {"tcgen05.mma"}),
+        ("tensor-read-of-the-past", {"tcgen05.st", "tcgen05.ld", "tcgen05.wait::st"}),
+        ("barriers-are-no-execution-order", {"tcgen05.fence::before", "tcgen05.fence::after", "bar"}),
     ],
 )
 def test_the_edit_chooses_the_words(model, name, words):
-    chosen = sides_of("ptx-9.4", model(name)).vocabularies()
-    assert words <= {*chosen[0]} and len(chosen[0]) <= len(words) + 7
-    assert {*chosen[0]} <= {*chosen[-1]} < {*every_word()}
+    chosen = [{*words.words} for words in sides_of("ptx-9.4", model(name)).vocabularies()]
+    assert words <= chosen[0] and len(chosen[0]) <= len(words) + 8
+    assert chosen[0] <= chosen[-1] < {*every_word()}
+
+
+@pytest.mark.parametrize(
+    ("name", "scopes", "spread"),
+    [
+        ("scope-of-another-cluster", {"cta", "cluster", "gpu"}, {"cta", "cluster", "gpu"}),
+        ("scope-ends-with-the-cluster", {"cta", "gpu"}, {"cta", "cluster"}),
+        ("release-write", {"cta", "gpu"}, {"cta"}),
+    ],
+)
+def test_the_edit_chooses_scopes_and_placements(model, name, scopes, spread):
+    words = sides_of("ptx-9.4", model(name)).vocabularies()[-1]
+    forms = {word for ingredient in words.ingredients for form in ingredient.forms for word in form.words}
+    assert forms & {*SCOPES} == scopes and {*words.spread} == spread
 
 
 def test_every_word_is_in_a_vocabulary_in_which_it_can_do_something():

@@ -59,7 +59,7 @@ class ComparedModels:
             for m in models
         ]
         self._grounded = [grounds_values(model) for model in models]
-        self._alike: dict[frozenset[Label], bool] = {}
+        self._alike: dict[tuple[frozenset[Label], frozenset[str]], bool] = {}
 
     def differ(self, lowered: LoweredTest, effort: int = EFFORT) -> tuple[Behaviour, Behaviour] | None:
         """What the models make of a program, if it is not the same. Raises BudgetSpent, TooLarge."""
@@ -73,11 +73,23 @@ class ComparedModels:
         )
         return None if behaviours[0] == behaviours[1] else (behaviours[0], behaviours[1])
 
-    def agree_on(self, labels: frozenset[Label]) -> bool:
-        """True if the models agree on every program whose events have such labels."""
-        if labels not in self._alike:
-            self._alike[labels] = alike(self._formulas, self.models, self.flags, tuple(labels))
-        return self._alike[labels]
+    def agree_on(self, labels: frozenset[Label], absent: frozenset[str] = frozenset()) -> bool:
+        """True if the models agree on every program whose events have such labels. `absent`: relations that are empty
+        in all of them."""
+        key = labels, absent
+        if key not in self._alike:
+            self._alike[key] = alike(self._formulas, self.models, self.flags, tuple(labels), absent)
+        return self._alike[key]
+
+    def named_by_the_change(self) -> frozenset[str]:
+        """The base names beside which the models differ: in the smallest expressions that only one of them has."""
+        nodes = self._formulas.graph.nodes
+        names: set[str] = set()
+        for number in self._formulas.only_in_one():
+            near = [nodes[at] for at in (number, *nodes[number].operands)]
+            names.update(node.name for node in near)
+            names.update(nodes[at].name for node in near if len(node.operands) == 1 for at in node.operands)
+        return frozenset(names - {""})
 
     def _problems(self, lowered: LoweredTest, budget: Budget) -> dict[bool, Problem]:
         """The runs of the threads, by whether values may support themselves."""

@@ -18,10 +18,9 @@ from memmodel.batch import plan
 from memmodel.errors import BudgetSpent
 from memmodel.search.edits.comparing import MORE_EFFORT
 from memmodel.search.edits.tasks import SearchedPair, ShrinkTask, SuiteTask, VariantTask
-from memmodel.search.edits.words import spelt_out
 from memmodel.search.solving.task import SolvingTask
 from memmodel.search.tasks import DifferenceTask
-from memmodel.search.vocabulary import PRESETS, vocabulary
+from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.search.work import Record, SearchWorkers, run
 
 _CHUNK = 8
@@ -44,7 +43,7 @@ _LARGEST, _LARGEST_SOLVED = 5, 7
 class WhatDiffers:
     """`differ`: the shipped tests on which the models differ. `covered`: what was tried to its end, in words.
 
-    `left`: what was not tried to its end. `bounds`: for words, the size up to which all their programs were tried.
+    `left`: what was not tried to its end. `bounds`: the size up to which all programs of a vocabulary were tried.
     `identical`: the models were proved equal, so that nothing was tried.
     """
 
@@ -52,18 +51,20 @@ class WhatDiffers:
     differ: list[str] = field(default_factory=list)
     covered: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    bounds: dict[tuple[str, ...], int] = field(default_factory=dict)
+    bounds: dict[Vocabulary, int] = field(default_factory=dict)
     identical: bool = False
     signal: KeyboardInterrupt | None = None
 
     def reach(self) -> str:
         """What was covered, in one line."""
-        sizes = sorted({*self.bounds.values()}, reverse=True)
-        programs = [
-            f"every program up to {size} instructions among {names(w for w, s in self.bounds.items() if s == size)}"
-            for size in sizes
+        programs: dict[tuple[int, str], list[Vocabulary]] = {}
+        for words, size in self.bounds.items():
+            programs.setdefault((-size, words.room), []).append(words)
+        every = [
+            f"every program up to {-size} instructions among {names(words.words for words in same)} ({room})"
+            for (size, room), same in sorted(programs.items(), key=lambda item: item[0])
         ]
-        return "; ".join([*self.covered, *programs])
+        return "; ".join([*self.covered, *every])
 
     @property
     def size(self) -> int | None:
@@ -118,8 +119,8 @@ def chosen_programs(
         most, left = (differences.size or _LARGEST_SOLVED + 1) - 1, until - monotonic()
         if most < 2 or left < 1:
             return
-        report(f"programs of {', '.join(words)}")
-        task = SolvingTask(sides.first, sides.second, spelt_out(words), most, sides.outcomes, sides.old)
+        report(f"programs of {', '.join(words.words)}")
+        task = SolvingTask(sides.first, sides.second, words, most, sides.outcomes, sides.old)
         progress = run(task, where, seconds=left, open_after=True)
         differences.results += progress.results
         if progress.signal is not None:
@@ -142,7 +143,7 @@ def small_programs(
     presets = sides.presets()
     for size in range(2, most + 1):
         for preset in presets:
-            words = PRESETS[preset]
+            words = vocabulary([preset])
             if size >= (found.size or most + 1) or found.bounds.get(words, 0) >= size:
                 continue
             left = until - monotonic()
@@ -150,9 +151,7 @@ def small_programs(
                 found.left.append(f"larger programs, and those of {size} instructions of {preset}")
                 return
             report(f"programs of {size} instructions ({preset})")
-            task = DifferenceTask(
-                sides.first, sides.second, vocabulary([preset]), size, sides.outcomes, sides.old, sides.digest
-            )
+            task = DifferenceTask(sides.first, sides.second, words, size, sides.outcomes, sides.old, sides.digest)
             progress = run(task, where, seconds=left, open_after=True)
             found.results += progress.results
             if progress.signal is not None:

@@ -23,6 +23,7 @@ from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
 from memmodel.search.edits.words import program_labels, vocabularies
 from memmodel.search.tasks import models_key
+from memmodel.search.vocabulary import Vocabulary
 from memmodel.search.work import Record
 
 _NEARBY = 6
@@ -64,9 +65,10 @@ class SearchedPair:
         comparison = self.comparison()
         return [name for name in _PRESETS if not comparison.agree_on(program_labels((name,)))]
 
-    def vocabularies(self) -> list[tuple[str, ...]]:
+    def vocabularies(self) -> list[Vocabulary]:
         """The words that the difference is about, the fewest first."""
-        return vocabularies(self.comparison().agree_on)
+        comparison = self.comparison()
+        return vocabularies(comparison.agree_on, comparison.named_by_the_change())
 
 
 def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> SearchedPair:

@@ -1,6 +1,6 @@
 """The words that an edit is about: vocabularies for the search of the smallest program, the smallest first.
 
-In: ComparedModels. Out: tuples of words for `vocabulary`. Settled here: which words. The labels of events say on which
+In: ComparedModels. Out: `Vocabulary`s. Settled here: which words. The labels of events say on which
 words two models can disagree (`search.judging.alike`). A word without which they still can is left out; what is left is
 what the changed definitions speak of. A program of these words also has to load and store at their places, and to
 signal and wait for what goes on by itself.
@@ -8,17 +8,20 @@ signal and wait for what goes on by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undefined
 from memmodel.search.judging.alike import labels_of
+from memmodel.search.judging.frames import Readied
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import (
     GLOBAL,
     OBJECT,
     PLACED,
+    SCOPES,
     SHARED,
     TENSOR,
     TILE,
@@ -42,47 +45,83 @@ _ACCESSES = {
 
 _HANDED_OVER = {
     GLOBAL: ("st.release", "ld.acquire"),
-    TILE: ("st.tile.release", "ld.tile.acquire"),
     SHARED: ("arrive.release", "wait.acquire"),
     TENSOR: ("arrive.release", "wait.acquire", "tcgen05.wait::st", "tcgen05.fence::before", "tcgen05.fence::after"),
 }
-"""What hands a place of a class over to another thread."""
+"""What hands a place of a class over to another thread. A tile goes with the shared memory that it is copied to."""
+
+_SCOPES = ("cta", "gpu")
+"""The scopes that programs have if the difference does not ask for others."""
+
+_SPREADS = {"scluster": "cluster", "CLUSTER": "cluster", "sgpu": "gpu", "SYS": "gpu", "swarpgroup": "warpgroup"}
+"""How threads are placed where a difference names such a relation or set."""
+
+_DEPENDENCIES = ("addr", "data", "ctrl")
+"""Relations that few instructions have, and that no label shows."""
 
 Disagree = Callable[[Sequence[str]], bool]
 """Whether two models can disagree on programs of these words."""
 
 
-def vocabularies(agree_on: Callable[[frozenset[Label]], bool]) -> list[tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The scopes and the placements of programs."""
+
+    scopes: tuple[str, ...] = _SCOPES
+    spread: tuple[str, ...] = ("cta",)
+
+
+def vocabularies(
+    agree_on: Callable[[frozenset[Label], frozenset[str]], bool], named: Collection[str]
+) -> list[Vocabulary]:
     """The words that the difference of two models is about, then these with what hands places over; none if no word
-    shows the difference. `agree_on`: true if the models agree on every program whose events have such labels.
+    shows the difference.
+
+    `agree_on`: true if the models agree on every program whose events have such labels and in which such relations are
+    empty; `named`: the base names beside which the models differ.
     """
+    room = _room(named)
 
     def disagree(words: Sequence[str]) -> bool:
-        return not agree_on(_ALWAYS.union(*(word_labels(word) for word in words)))
+        bring = set().union(*(brought(word) for word in words))
+        labels = _ALWAYS.union(*(word_labels(word, room.scopes) for word in words))
+        return not agree_on(labels, frozenset(_DEPENDENCIES) - bring)
 
-    least = least_words(every_word(), disagree)
+    least = least_words(every_word(room.scopes), disagree)
     if least is None:
         return []
     near = reached(least)
     handed = [word for kind in _kinds(near) for word in _HANDED_OVER.get(kind, ())]
-    return list(dict.fromkeys((near, reached((*near, *handed)))))
+    return [spelt_out(words, room) for words in dict.fromkeys((near, reached((*near, *handed))))]
+
+
+def _room(named: Collection[str]) -> Room:
+    """The scopes that a difference names, beside the usual ones, and the placements that tell them apart."""
+    asked = {scope for scope in SCOPES if scope.upper() in named}
+    if "sgpu" in named and not asked:
+        asked.add("sys")
+    scopes = tuple(scope for scope in SCOPES if scope in {*_SCOPES, *asked})
+    return Room(scopes, tuple(dict.fromkeys(("cta", *(_SPREADS[name] for name in _SPREADS if name in named)))))
 
 
 def least_words(words: Sequence[str], disagree: Disagree) -> tuple[str, ...] | None:
     """Words none of which can be left out if models are to disagree; None if all words do not do. Later words are left
-    out first."""
-    kept = list(words)
-    if not disagree(kept):
+    out first. More words never make models agree."""
+    if not disagree(words):
         return None
-    step = len(kept)
-    while step:
-        end = len(kept)
-        while end > 0:
-            rest = kept[: max(0, end - step)] + kept[end:]
-            if disagree(rest):
-                kept = rest
-            end -= step
-        step //= 2
+    kept: list[str] = []
+    open_words = list(words)
+    while not disagree(kept):
+        # The last word that is needed, of those before which all later ones can be left out.
+        few, many = 0, len(open_words)
+        while few < many:
+            middle = (few + many) // 2
+            if disagree([*open_words[:middle], *kept]):
+                many = middle
+            else:
+                few = middle + 1
+        kept.insert(0, open_words[few - 1])
+        del open_words[few - 1 :]
     return tuple(kept)
 
 
@@ -100,13 +139,13 @@ def reached(words: Iterable[str]) -> tuple[str, ...]:
         wanted += [word for word in more if word not in wanted]
 
 
-def spelt_out(words: Sequence[str]) -> Vocabulary:
+def spelt_out(words: Sequence[str], room: Room = Room()) -> Vocabulary:
     """The vocabulary of words. With places that are in some CTA, programs are small: two threads, one place of a kind.
     CTAs are in clusters where a word is about these."""
     placed = any(kind in PLACED for word in words for kind in _ingredient(word).places)
     threads, places = (2, 1) if placed else (3, 2)
-    spread = ("cta", "cluster") if any(word.startswith("cluster.") for word in words) else ("cta",)
-    return vocabulary(with_access(words), threads=threads, locations=places, spread=spread)
+    spread = dict.fromkeys((*room.spread, *(("cluster",) if any(w.startswith("cluster.") for w in words) else ())))
+    return vocabulary(with_access(words), room.scopes, threads, places, tuple(spread))
 
 
 def with_access(words: Sequence[str]) -> tuple[str, ...]:
@@ -123,24 +162,39 @@ def _kinds(words: Iterable[str]) -> dict[str, None]:
 
 @cache
 def _ingredient(word: str) -> Ingredient:
-    return vocabulary((word, "st.weak")).named(word)
+    return vocabulary((word, "st.weak"), SCOPES).named(word)
 
 
 @cache
-def word_labels(word: str) -> frozenset[Label]:
+def word_labels(word: str, scopes: tuple[str, ...] = _SCOPES) -> frozenset[Label]:
     """The labels that events of an instruction may have."""
     if _ingredient(word).fence:
-        return program_labels(("st.weak", word)) - program_labels(("st.weak",))
-    return program_labels((word,))
+        return program_labels(("st.weak", word), scopes) - program_labels(("st.weak",), scopes)
+    return program_labels((word,), scopes)
 
 
 @cache
-def program_labels(names: tuple[str, ...]) -> frozenset[Label]:
+def brought(word: str) -> frozenset[str]:
+    """The dependencies that an instruction may have: on a load before it, and within itself."""
+    own = {"data"} if any(form.data for form in _ingredient(word).forms) else set()
+    if _ingredient(word).fence:
+        return frozenset(own)
+    frames = [frame for ready in _programs((word,), _SCOPES) for frame in Readied(ready).frames()]
+    return frozenset(own) | {name for name in _DEPENDENCIES if any(any(frame.fixed.relation(name)) for frame in frames)}
+
+
+@cache
+def program_labels(names: tuple[str, ...], scopes: tuple[str, ...] = _SCOPES) -> frozenset[Label]:
     """The labels that events of programs of a vocabulary may have."""
-    words, labels = vocabulary(names), set[Label]()
+    labels = (label for ready in _programs(names, scopes) for label in labels_of(ready))
+    return frozenset(labels) | _ALWAYS
+
+
+def _programs(names: Sequence[str], scopes: Sequence[str]) -> Iterator[Ready]:
+    """For each access of a vocabulary a thread that does it twice."""
+    words = vocabulary(names, scopes)
     for number, ingredient in enumerate(words.accesses):
         use = (number, (0,) * len(ingredient.places))
         homes = tuple((place, 0) for place in dict.fromkeys((kind, 0) for kind in ingredient.places if kind in PLACED))
         sketch = Sketch(((use, use),), ((0, 0, 0),), homes)
-        labels.update(labels_of(Ready(sketch, words, sketch.size + words.gap)))
-    return frozenset(labels) | _ALWAYS
+        yield Ready(sketch, words, sketch.size + words.gap)

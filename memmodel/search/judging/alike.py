@@ -9,8 +9,9 @@ alike, they disagree only by what their parts disagree on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from memmodel.base.label_bounds import may_relate
 from memmodel.base.labels import Label
 from memmodel.base.rows import Rows
 from memmodel.base.sets import SET_ROWS
@@ -24,9 +25,16 @@ from memmodel.search.judging.slices import ModelSlices
 from memmodel.search.programs import Ready
 
 
-def alike(formulas: ModelSlices, models: Sequence[Model], flags: Iterable[str], labels: Sequence[Label]) -> bool:
-    """True if two models agree on each axiom and on each of these flags, in every execution with such events."""
-    most = upper_bounds(formulas.graph, labels)
+def alike(
+    formulas: ModelSlices,
+    models: Sequence[Model],
+    flags: Iterable[str],
+    labels: Sequence[Label],
+    absent: Collection[str] = (),
+) -> bool:
+    """True if two models agree on each axiom and on each of these flags, in every execution with such events in which
+    the relations `absent` are empty."""
+    most = upper_bounds(formulas.graph, labels, absent)
     bounds = Differences(most, most)
     matter = [{check.name: check for check in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
@@ -63,15 +71,22 @@ class LabelFilter:
 class MostLabels(RowAlgebra):
     """The labels that a set may have or a relation relate, in some execution; a relation may relate all or none."""
 
-    def __init__(self, labels: Sequence[Label]) -> None:
+    def __init__(self, labels: Sequence[Label], absent: Collection[str] = ()) -> None:
         super().__init__(len(labels))
-        self._labels = labels
+        self._labels, self._absent = labels, absent
 
     def base(self, node: Node) -> Value:
         if not node.is_set:
-            return [1 << at if node.name == "id" else self.running for at in range(self.count)]
+            return self._relation(node.name)
         holds = SET_ROWS[node.name].holds
         return self.running if holds is None else sum(1 << at for at, label in enumerate(self._labels) if holds(label))
+
+    def _relation(self, name: str) -> Rows:
+        if name in self._absent:
+            return [0] * self.count
+        if name == "id":
+            return [1 << at for at in range(self.count)]
+        return may_relate(name, self._labels)
 
     def order(self, node: Node, over: Value, extends: Value) -> Value:
         raise InternalError("the search follows no choice of an order")
@@ -100,9 +115,9 @@ class LeastLabels(MostLabels):
         return rows_of(relation)
 
 
-def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label]) -> Evaluator[Value]:
+def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label], absent: Collection[str] = ()) -> Evaluator[Value]:
     """What each node may have, whatever the execution."""
-    most, least = Evaluator(graph, MostLabels(labels)), Evaluator(graph, LeastLabels(labels))
+    most, least = Evaluator(graph, MostLabels(labels, absent)), Evaluator(graph, LeastLabels(labels, absent))
     most.opposite, least.opposite = least, most
     return most
 

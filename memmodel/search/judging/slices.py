@@ -13,6 +13,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from memmodel.base.graphs import reached
 from memmodel.cat.analysis import CHOICE
 from memmodel.cat.evaluate.algebra import Algebra
 from memmodel.cat.evaluate.evaluator import Evaluator
@@ -133,6 +134,15 @@ class ModelSlices:
             return self._evaluators[earlier].value(number) if earlier < stage else None
 
         return Evaluator(self.graph, self._algebra, known)
+
+    def only_in_one(self) -> list[int]:
+        """The smallest expressions that one of two models has and the other has not."""
+        graph = self.graph.nodes
+        models: list[set[int]] = [set(), set()]
+        for (number, _), (node, _) in self._checks.items():
+            models[number] |= reached([node], lambda at: graph[at].operands)
+        apart = models[0] ^ models[1]
+        return [node for node in sorted(apart) if apart.isdisjoint(graph[node].operands)]
 
     def stage(self, number: int, name: str) -> int:
         """When a check of a model is settled."""
