@@ -64,7 +64,7 @@ Disagree = Callable[[Sequence[str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Placing:
     """The scopes and the placements of programs."""
 
     scopes: tuple[str, ...] = _SCOPES
@@ -80,28 +80,28 @@ def vocabularies(
     `agree_on`: true if the models agree on every program whose events have such labels and in which such relations are
     empty; `named`: the base names beside which the models differ.
     """
-    room = _room(named)
+    placing = _placing(named)
 
     def disagree(words: Sequence[str]) -> bool:
         bring = set().union(*(brought(word) for word in words))
-        labels = _ALWAYS.union(*(word_labels(word, room.scopes) for word in words))
+        labels = _ALWAYS.union(*(word_labels(word, placing.scopes) for word in words))
         return not agree_on(labels, frozenset(_DEPENDENCIES) - bring)
 
-    least = least_words(every_word(room.scopes), disagree)
+    least = least_words(every_word(placing.scopes), disagree)
     if least is None:
         return []
     near = reached(least)
     handed = [word for kind in _kinds(near) for word in _HANDED_OVER.get(kind, ())]
-    return [spelt_out(words, room) for words in dict.fromkeys((near, reached((*near, *handed))))]
+    return [spelt_out(words, placing) for words in dict.fromkeys((near, reached((*near, *handed))))]
 
 
-def _room(named: Collection[str]) -> Room:
+def _placing(named: Collection[str]) -> Placing:
     """The scopes that a difference names, beside the usual ones, and the placements that tell them apart."""
     asked = {scope for scope in SCOPES if scope.upper() in named}
     if "sgpu" in named and not asked:
         asked.add("sys")
     scopes = tuple(scope for scope in SCOPES if scope in {*_SCOPES, *asked})
-    return Room(scopes, tuple(dict.fromkeys(("cta", *(_SPREADS[name] for name in _SPREADS if name in named)))))
+    return Placing(scopes, tuple(dict.fromkeys(("cta", *(_SPREADS[name] for name in _SPREADS if name in named)))))
 
 
 def least_words(words: Sequence[str], disagree: Disagree) -> tuple[str, ...] | None:
@@ -139,13 +139,13 @@ def reached(words: Iterable[str]) -> tuple[str, ...]:
         wanted += [word for word in more if word not in wanted]
 
 
-def spelt_out(words: Sequence[str], room: Room = Room()) -> Vocabulary:
+def spelt_out(words: Sequence[str], placing: Placing = Placing()) -> Vocabulary:
     """The vocabulary of words. With places that are in some CTA, programs are small: two threads, one place of a kind.
     CTAs are in clusters where a word is about these."""
     placed = any(kind in PLACED for word in words for kind in _ingredient(word).places)
     threads, places = (2, 1) if placed else (3, 2)
-    spread = dict.fromkeys((*room.spread, *(("cluster",) if any(w.startswith("cluster.") for w in words) else ())))
-    return vocabulary(with_access(words), room.scopes, threads, places, tuple(spread))
+    spread = dict.fromkeys((*placing.spread, *(("cluster",) if any(w.startswith("cluster.") for w in words) else ())))
+    return vocabulary(with_access(words), placing.scopes, threads, places, tuple(spread))
 
 
 def with_access(words: Sequence[str]) -> tuple[str, ...]:
