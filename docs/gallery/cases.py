@@ -6,6 +6,7 @@ No launch is written down: the arguments are arrays that exist nowhere, and numb
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Case:
     """A kernel, what is wrong with it, and where that was reported. `rules`: what is found in it.
 
     `relied`: it is clean as it is under the model of what compilers rely on. `words`: what the fixed form may be.
+    `languages`: the folders where it stands in another language, that of the report.
     """
 
     name: str
@@ -45,27 +47,30 @@ class Case:
     grid: int = 1
     relied: bool = False
     words: tuple[str, ...] = ("clean",)
+    languages: tuple[str, ...] = ()
 
-    def verdict(self, *, fixed: bool = False, model: str = "ptx-9.4") -> Any:
-        """What becomes of the kernel, or of its fixed form."""
-        path = HERE / f"{self.name}{'-fixed' if fixed else ''}.ptx"
+    def verdict(self, language: str = "", *, fixed: bool = False, model: str = "ptx-9.4") -> Any:
+        """What becomes of the kernel, or of its fixed form; in another language the launch stands in the PTX."""
+        path = HERE / language / f"{self.name}{'-fixed' if fixed else ''}.ptx"
+        if language:
+            return memmodel.check_kernel(path, model=model)
         return memmodel.check_ptx(path, grid=self.grid, block=self.block, args=self.args, model=model)
 
-    @property
-    def text(self) -> str:
-        """The source."""
-        return (HERE / f"{self.name}.cu").read_text(encoding="utf-8")
+    def source(self, language: str = "") -> Path:
+        """The file of the source."""
+        return HERE / language / f"{self.name}{'.py' if language else '.cu'}"
 
     @property
     def title(self) -> str:
         """What is wrong: the comment above the kernel."""
-        lines = itertools.takewhile(lambda line: line.startswith("//"), self.text.splitlines())
-        return " ".join(line.removeprefix("//").strip() for line in lines)
+        lines = self.source().read_text(encoding="utf-8").splitlines()
+        comment = itertools.takewhile(lambda line: line.startswith("//"), lines)
+        return " ".join(line.removeprefix("//").strip() for line in comment)
 
-    @property
-    def line(self) -> int:
+    def line(self, language: str = "") -> int:
         """The line of the bug in the source, as its comment says."""
-        return next(number for number, line in enumerate(self.text.splitlines(), 1) if "// the bug" in line)
+        lines = self.source(language).read_text(encoding="utf-8").splitlines()
+        return next(number for number, line in enumerate(lines, 1) if re.search(r"(//|#) the bug", line))
 
     @property
     def links(self) -> list[str]:
@@ -76,23 +81,27 @@ class Case:
 
 
 RACE = ("data-race",)
+LANGUAGES = {"cute": "CuTe DSL", "gluon": "Gluon"}
+CUTE, GLUON = ((name,) for name in LANGUAGES)
 CASES = (
     Case("tmem-freed-early", ("undefined-tensor-memory",), 32, [ints(32)],
-         ("NVIDIA/cutlass PR 3652", "flashinfer-ai/flashinfer issue 5334")),
+         ("NVIDIA/cutlass PR 3652", "flashinfer-ai/flashinfer issue 5334"), languages=CUTE),
     Case("remote-arrive-scope", RACE, 32, [ints(64)],
-         ("NVIDIA/cutlass issue 3643",), grid=2),
+         ("NVIDIA/cutlass issue 3643",), grid=2, languages=CUTE),
     Case("tmem-fences", ("tensor-memory-hazard",), 160, [ints(32)],
-         ("NVIDIA/cutlass issue 2974",), relied=True),
+         ("NVIDIA/cutlass issue 2974",), relied=True, languages=CUTE),
     Case("epilogue-without-fence", RACE, 128, [floats(128), 2.0],
-         ("NVIDIA/cutlass issue 2960", "NVIDIA/cudnn-frontend PR 784")),
+         ("NVIDIA/cutlass issue 2960", "NVIDIA/cudnn-frontend PR 784"), languages=CUTE),
     Case("tmem-address-too-early", RACE, 128, [ints(128), 0],
          ("NVIDIA/cutlass PR 2835",)),
     Case("barrier-counts-two-warps", ("hang",), 96, [ints(96)],
-         ("Dao-AILab/quack PR 146",)),
+         ("Dao-AILab/quack PR 146",), languages=CUTE),
     Case("reload-without-fence", RACE, 64, [floats(128), floats(32), 3],
-         ("deepseek-ai/DeepEP PR 642", "deepseek-ai/DeepGEMM PR 389")),
+         ("deepseek-ai/DeepEP PR 642", "deepseek-ai/DeepGEMM PR 389", "triton-lang/triton PR 10668"),
+         languages=GLUON),
     Case("fence-too-wide", RACE, 128, [floats(128)],
-         ("deepseek-ai/DeepEP PR 632", "NVIDIA/Fuser PR 4804", "Dao-AILab/flash-attention issue 2718")),
+         ("deepseek-ai/DeepEP PR 632", "NVIDIA/Fuser PR 4804", "Dao-AILab/flash-attention issue 2718"),
+         languages=CUTE),
     Case("ring-waits-too-little", RACE, 32, [ints(256), 4],
          ("deepseek-ai/DeepEP issue 657",)),
     Case("registers-before-wait", ("undefined-instruction",), 128, [floats(128), 1],
@@ -102,7 +111,7 @@ CASES = (
     Case("fence-in-a-loop", RACE, 128, [floats(128), floats(512), 0],
          ("MoonshotAI/FlashKDA issue 24",)),
     Case("exit-while-signalled", ("undefined-after-exit",), 32, [ints(64)],
-         ("sgl-project/sglang PR 32954",), grid=2),
+         ("sgl-project/sglang PR 32954",), grid=2, languages=CUTE),
     Case("arrives-and-does-not-wait", ("hang",), 64, [ints(32), 0],
          ("vllm-project/vllm PR 26026",)),
     Case("released-before-wait", RACE, 160, [ints(128), floats(128), 1],
@@ -116,7 +125,7 @@ CASES = (
     Case("read-and-read", RACE, 32, [floats(32), floats(32), floats(32)],
          ("triton-lang/triton PR 10668",)),
     Case("waits-for-the-wrong-phase", ("hang",), 32, [floats(64), floats(32)],
-         ("facebookexperimental/triton issue 1121", "facebookexperimental/triton PR 1157")),
+         ("facebookexperimental/triton issue 1121", "facebookexperimental/triton PR 1157"), languages=GLUON),
     Case("multicast-arrive", ("hang",), 32, [ints(64)],
          ("facebookexperimental/triton PR 2823",), grid=2),
     Case("atomic-of-the-cta", RACE, 32, [ints(2), ints(1, "zero"), ints(1)],
@@ -144,26 +153,26 @@ def table() -> str:
         verdict, mended = case.verdict(), case.verdict(fixed=True)
         seconds = perf_counter() - started
         rules = ", ".join(dict.fromkeys(finding.rule for finding in verdict.serious))
-        link = f"[{case.name}]({case.name}.cu)"
-        found = f"{rules}, line {case.line}; fixed: {mended.word}"
-        rows.append(f"| {link} | {case.title} | {found} | {', '.join(case.links)} | {seconds:.1f} s |")
+        links = [f"[{case.name}]({case.name}.cu)"]
+        links += [f"in [{LANGUAGES[name]}]({name}/{case.name}.py)" for name in case.languages]
+        lines = ", ".join(str(case.line(name)) for name in ("", *case.languages))
+        found = f"{rules}, line {lines}; fixed: {mended.word}"
+        rows.append(f"| {', '.join(links)} | {case.title} | {found} | {', '.join(case.links)} | {seconds:.1f} s |")
     return "\n".join(rows) + "\n"
 
 
 def main(names: list[str]) -> None:
     """Print a line for each kernel, and what was found where names are given."""
-    for case in CASES:
-        if names and case.name not in names:
-            continue
-        for fixed in (False, True):
-            started = perf_counter()
-            verdict = case.verdict(fixed=fixed)
-            rules = ", ".join(dict.fromkeys(finding.rule for finding in verdict.serious))
-            print(
-                f"{perf_counter() - started:5.1f} s  {verdict.word:9} {case.name}{'-fixed' if fixed else ''}  {rules}"
-            )
-            if names:
-                print(memmodel.explain_kernel(verdict))
+    cases = [case for case in CASES if not names or case.name in names]
+    forms = [(case, language) for case in cases for language in ("", *case.languages)]
+    for (case, language), fixed in itertools.product(forms, (False, True)):
+        started = perf_counter()
+        verdict = case.verdict(language, fixed=fixed)
+        rules = ", ".join(dict.fromkeys(finding.rule for finding in verdict.serious))
+        name = f"{Path(language, case.name)}{'-fixed' if fixed else ''}"
+        print(f"{perf_counter() - started:5.1f} s  {verdict.word:9} {name}  {rules}")
+        if names:
+            print(memmodel.explain_kernel(verdict))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def cleaned(text: str) -> str:
     """Without paths of the machine and without debugging data."""
     text = re.sub(r'(\.file\s+\d+ ")[^"]*/([^"/]+")', r"\1\2", text)
     text = re.sub(r"\n\s*\.section\s+\.debug[^{]*\{[^}]*\}", "", text)
-    return re.sub(r"^//.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^//(?! memmodel:).*\n", "", text.replace("\0", ""), flags=re.MULTILINE).lstrip()
 
 
 def main(names: list[str]) -> None:

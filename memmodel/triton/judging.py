@@ -27,6 +27,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif
+from memmodel.kernel.question.comments import as_comment
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.source import Source
@@ -38,6 +39,8 @@ RELIED = "as-compilers-rely"
 
 GOOD = ("clean", "explored", "partial")
 FOLDER = "triton"
+KEPT = ("name", "label", "word", "text", "record", "seconds", "sarif", "ptx")
+"""What is written down of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,8 @@ class TritonResult:
     """What became of one launch. `word`: that of its verdict; `refused` where it cannot be judged, with the reason.
 
     `text`: the findings with the lines of the source; `record`: its JSON; `sarif`: its SARIF log; `verdict`: the
-    verdict itself, where it was judged in this process. `seconds`: how long that took; 0 where it was known.
+    verdict itself, where it was judged in this process. `seconds`: how long that took; 0 where it was known. `ptx`: the
+    file with its PTX and its launch, which `memmodel kernel` reads as it is; empty where nothing is kept.
     """
 
     name: str
@@ -56,6 +60,7 @@ class TritonResult:
     seconds: float = 0.0
     verdict: KernelVerdict | None = field(default=None, repr=False, compare=False)
     sarif: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    ptx: str = ""
 
     @property
     def clean(self) -> bool:
@@ -78,8 +83,7 @@ class TritonResult:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        names = ("name", "label", "word", "text", "record", "seconds", "sarif")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in KEPT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +154,9 @@ class TritonJudge:
         started = perf_counter()
         folder = cache_dir() if self.kept else None
         text = call.ptx.rstrip("\0").replace("\r\n", "\n")
-        name = f"<ptx of {call.name}>"
+        name, path = f"<ptx of {call.name}>", None
         if folder is not None:
-            path = folder / FOLDER / f"{keys.digest(text)}.ptx"
+            path = folder / FOLDER / f"{keys.digest(text, call.text)}.ptx"
             name = str(path) if path.is_file() or _write(path, text) else name
         module = parse_module(Source(name, text))
         entry = entry_of(module, call.name if call.name in module.functions else None)
@@ -161,6 +165,8 @@ class TritonJudge:
             entry, (x * call.num_ctas, y, z), call.values, cluster=(call.num_ctas, 1, 1),
             dynamic_shared=call.dynamic_shared, names=[name for name, _ in call.args],
         )  # fmt: skip
+        if path is not None:
+            _write(path, f"{text.rstrip()}\n{as_comment(launch)}\n")
         models = (DEFAULT_MODEL, RELIED) if self.model is None else (self.model,)
         texts = [keys.of_model(load_model(model)) for model in models]
         key = keys.digest(keys.program(), *texts, text, launch.model_dump_json(), call.label)
@@ -171,6 +177,7 @@ class TritonJudge:
         result = TritonResult(
             call.name, call.label, verdict.word, explain_triton(verdict), record(verdict),
             round(perf_counter() - started, 3), verdict, sarif([verdict], by_source=True),
+            name if path is not None and name == str(path) else "",
         )  # fmt: skip
         if folder is not None and not verdict.spent:
             _write(folder / FOLDER / f"{key}.json", json.dumps(result.to_json()))
@@ -194,8 +201,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    names = {"name", "label", "word", "text", "record", "seconds", "sarif"}
-    return data if isinstance(data, dict) and data.keys() == names else None
+    return data if isinstance(data, dict) and data.keys() == set(KEPT) else None
 
 
 def _write(path: Path, text: str) -> bool:

@@ -22,6 +22,12 @@ try: results.assert_clean()
 except AssertionError as error: assert "data-race" in str(error)
 else: raise SystemExit("a race is asserted to be clean")
 
+# Its PTX is kept with its launch, so that the command line asks more of it.
+from memmodel.kernel.check.conductor import check_kernel
+asked = check_kernel(result.ptx)
+assert f"PTX: {result.ptx}" in result.text and asked.launch.params == result.verdict.launch.params
+assert [finding.key for finding in asked.serious] == [finding.key for finding in result.verdict.serious]
+
 # Its verdict is kept; another target is another kernel, whose PTX is the same here.
 (again,) = check(racy, a, b, 64, BLOCK=64, num_warps=2, grid=lambda meta: (meta["BLOCK"] // 64,))
 assert again.seconds == 0 and again.text == result.text

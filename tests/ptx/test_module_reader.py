@@ -72,10 +72,21 @@ mov.u32 %r2, 1;
 mov.u32 %r3, 1;
 // end inline asm
 .loc 1 15 19
-mov.u32 %r4, 1;"""
+mov.u32 %r4, 1;
+// begin inline asm
+
+.loc 1 17 19
+mov.u32 %r5, 1;
+.loc 1 18 19
+mov.u32 %r6, 1;
+// end inline asm
+// begin inline asm
+.loc 1 25 19
+mov.u32 %r7, 1;
+// end inline asm"""
     read = parse_module(Source("k.ptx", module(text).source.text + '\n.file 1 "a.py"\n'))
-    assert [str(step.location) for step in (read.functions["k"].body or ())[-5:-1]] == [
-        "a.py:14:19", "a.py:14:19", "a.py:2:3", "a.py:15:19",
+    assert [str(step.location) for step in (read.functions["k"].body or ())[-8:-1]] == [
+        "a.py:14:19", "a.py:14:19", "a.py:2:3", "a.py:15:19", "a.py:15:19", "a.py:15:19", "a.py:25:19",
     ]  # fmt: skip
 
 

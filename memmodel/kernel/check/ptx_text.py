@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memmodel.errors import InputError
 from memmodel.kernel.arguments.launches import Extents, launch_of
 from memmodel.kernel.check.conductor import check_kernel
 from memmodel.kernel.check.inputs import entry_of
@@ -43,6 +44,8 @@ def check_ptx(
     if isinstance(text, os.PathLike):
         module = read_module(text)
     else:
+        if isinstance(text, str) and text.endswith(".ptx") and "\n" not in text:
+            raise InputError(f"{text} is no PTX; it reads like the path of a file", hint="pathlib.Path(…) is a path")
         source = Source.decode(name, text.rstrip(b"\0")) if isinstance(text, bytes) else Source(name, text)
         module = parse_module(Source(source.name, source.text.replace("\r\n", "\n")))
     launch = launch_of(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memmodel.errors import InputError
+from memmodel.kernel.launch import Launch
 from memmodel.source import Source, Span
 
 _BEGIN = re.compile(r"(?P<mark>//|/\*|#)[ \t]*memmodel:[ \t]*launch\b[ \t]*")
@@ -29,6 +30,11 @@ class LaunchComment:
 def launch_comments(source: Source) -> list[LaunchComment]:
     """The launches in a text. Raises InputError for one that is no JSON object."""
     return list(_comments(source))
+
+
+def as_comment(launch: Launch) -> str:
+    """A complete launch as a comment, which `launch_comments` reads."""
+    return f"// memmodel: launch {launch.model_dump_json(exclude_defaults=True)}"
 
 
 def _comments(source: Source) -> Iterator[LaunchComment]:

@@ -365,14 +365,16 @@ class Locations:
     """What .loc directives say. Files are named at the end of a module, so that a file is its number until then.
 
     Within inline assembly LLVM counts the line up at each line of the assembly, as if these were lines of the source:
-    there, a place with the column of the first one is the first one.
+    there, a place with the column of the first one is the first one. The first one may stand in front of the assembly.
     """
 
     def __init__(self, files: dict[int, str], text: str = "") -> None:
         self._files = files
         self._strings = dict(_STRING.findall(text))
+        self._text = text
         self._inline = [found.span() for found in _INLINE.finditer(text)]
         self._first: tuple[int, Location] | None = None
+        self._outside: Location | None = None
         self._last: dict[tuple[int, int, int], Location] = {}
 
     def read(self, cursor: ModuleCursor) -> Location:
@@ -381,12 +383,14 @@ class Locations:
         location = self._read(cursor)
         block = bisect_right(self._inline, at, key=lambda span: span[0]) - 1
         if block < 0 or at >= self._inline[block][1]:
+            self._outside = location
             return location
         if self._first is None or self._first[0] != block:
-            self._first = block, location
+            lines = self._text.count("\n", self._inline[block][0], at)
+            before = self._outside if self._outside and _counted_up(self._outside, location, lines) else location
+            self._first = block, before
         first = self._first[1]
-        same = (first.file, first.column, first.caller) == (location.file, location.column, location.caller)
-        return first if same and location.line > first.line else location
+        return first if _counted_up(first, location) else location
 
     def _read(self, cursor: ModuleCursor) -> Location:
         file = cursor.integer("the number of a file")
@@ -418,6 +422,12 @@ class Locations:
 
     def _name(self, number: int) -> str:
         return self._files.get(number, f"file {number}")
+
+
+def _counted_up(first: Location, location: Location, most: int = 1 << 30) -> bool:
+    """True if a place is another one with a higher line, by so many lines at most."""
+    same = (first.file, first.column, first.caller) == (location.file, location.column, location.caller)
+    return same and first.line < location.line <= first.line + most
 
 
 def _depth(location: Location | None) -> int:

@@ -259,6 +259,12 @@ def test_contents_are_taken_only_where_they_are_given() -> None:
 # ---- from arguments to a verdict -----------------------------------------------------------------------------------
 
 
+def test_a_path_as_text_is_refused_with_what_to_write() -> None:
+    with pytest.raises(InputError, match="reads like the path of a file") as refused:
+        memmodel.check_ptx("docs/gallery/drop.ptx", grid=1)
+    assert "pathlib.Path" in refused.value.render()
+
+
 def test_a_race_is_found_from_the_arguments_alone() -> None:
     args = [F((64,), "int32"), F((64,), "int32")]
     verdict = memmodel.check_ptx(FIRST / "reverse.ptx", grid=1, block=64, args=args)
