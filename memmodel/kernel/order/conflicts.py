@@ -182,32 +182,46 @@ class Conflicts:
             # A place with the same accesses adds nothing, if its stores leave equal and unknown values as before.
             ordered = sorted(active, key=self._keys.__getitem__)
             pattern = self._pattern(block, ordered)
-            left = self._stored_alike([uses[member] for member in ordered if writing[member]], first, size)
+            values = {member: uses[member].stored(first, size) for member in writers}
+            left = _alike([(uses[member].at, values[member]) for member in ordered if writing[member]])
             known_left = self._patterns.setdefault(pattern, set())
             if left in known_left:
                 return
-            others = active if not known_left else writers
+            others = self._enough_of_warps(active if not known_left else writers, values)
             known_left.add(left)
             for number, member in enumerate(others):
                 for other in others[number + 1 :]:
-                    self._pair(block, first, size, member, other)
+                    self._pair(block, first, member, other, values)
             return
         active.sort(key=self._idents.__getitem__)
         meeting = tuple(self._idents[member] for member in active)
         known = self._meetings.get(meeting)
         stored = None
         if known is None or known[0].comparable:
-            stored = self._stored_alike([uses[member] for member in active if writing[member]], first, size)
+            stores = (uses[member] for member in active if writing[member])
+            stored = _alike([(store.at, store.stored(first, size)) for store in stores])
         if known is None or not (stored is None or stored in known[1]):
             place = self._place(block, first, size, active)
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
 
-    @staticmethod
-    def _stored_alike(stores: list[Use], first: int, size: int) -> tuple[int, ...]:
-        """A number for what each store leaves, equal for equal values; a number of its own where that is not known."""
-        values: dict[int, int] = {}
-        left = [(store.at, store.stored(first, size)) for store in stores]
-        return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
+    def _enough_of_warps(self, members: list[int], stored: dict[int, int | None]) -> list[int]:
+        """Of the accesses that meet, those of two lanes for all lanes of a warp that do the same and leave the same:
+        their pairs are all pairs of classes, values, and nearness of the threads.
+        """
+        threads, uses = self._run.threads, self._uses
+        by_thread: dict[int, list[int]] = {}
+        for member in members:
+            by_thread.setdefault(uses[member].thread, []).append(member)
+        counts: dict[object, int] = {}
+        enough = set[int]()
+        for number, done in by_thread.items():
+            thread = threads[number]
+            what = [(self._classes[member], uses[member].at, stored.get(member)) for member in done]
+            key = thread.cta, thread.warp, *what
+            counts[key] = counts.get(key, 0) + 1
+            if counts[key] <= 2:
+                enough.update(done)
+        return [member for member in members if member in enough]
 
     def _pattern(self, block: Block, active: list[int]) -> object:
         """The classes of accesses that meet, sorted by them, and which of these share a CTA, a warp, a lane."""
@@ -226,8 +240,10 @@ class Conflicts:
             ))  # fmt: skip
         return block.instance.space, tuple(classes)
 
-    def _pair(self, block: Block, first: int, size: int, a: int, b: int) -> None:
-        """Two accesses of which one writes; two strong ones meet at their own events."""
+    def _pair(self, block: Block, first: int, a: int, b: int, stored: dict[int, int | None]) -> None:
+        """Two accesses of which one writes; two strong ones meet at their own events. `stored`: what each write leaves,
+        if it is known.
+        """
         if not (self._writing[a] or self._writing[b]) or a == b:
             return
         first_use, second_use = self._uses[a], self._uses[b]
@@ -242,7 +258,7 @@ class Conflicts:
             self._seen |= {first_class, second_class}
             known = self.pairs[names] = ConflictPair(block, first_use, second_use, first)
         if self._writing[a] and self._writing[b]:
-            known.compare(first_use, second_use, first_use.stored(first, size), second_use.stored(first, size))
+            known.compare(first_use, second_use, stored[a], stored[b])
 
     def _away(self, block: Block, use: Use) -> bool:
         """True if the memory belongs to another CTA than the thread's."""
@@ -383,6 +399,12 @@ Name = tuple[int, int, int, int, int, int, int]
 """An access within its thread."""
 Done = tuple[Name, Use, bool]
 """An access of a thread at a place: its name, itself, and whether it writes."""
+
+
+def _alike(left: list[tuple[int, int | None]]) -> tuple[int, ...]:
+    """A number for what each store leaves, equal for equal values; of the instruction where that is not known."""
+    values: dict[int, int] = {}
+    return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
 
 
 def _name_of(done: Done) -> Name:

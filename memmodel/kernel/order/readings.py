@@ -36,6 +36,8 @@ class OtherReadings:
 
     def look(self, run: RunJudge, chosen: frozenset[int], judged: Judgement) -> None:
         """Judge a run under the readings."""
+        if not self.models:
+            return
         defaults = {identity(finding): finding for finding in judged.findings}
         different = _different(run, chosen, judged)
         self._default = defaults | self._default
