@@ -39,6 +39,20 @@ LAUNCH = {
     "params": [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}],
 }
 
+HAND_OVER = json.dumps(
+    {
+        "name": "tile",
+        "buffers": [{"name": "tile", "bytes": 16}],
+        "agents": [
+            {"name": "A", "accesses": [{"name": "fill", "kind": "copy-in", "buffer": "tile", "bytes": 16}]},
+            {"name": "B", "accesses": [{"name": "use", "kind": "read", "buffer": "tile"}]},
+        ],
+        "hand_overs": [{"first": "fill", "then": "use"}],
+    },
+    indent=1,
+)
+"""Accesses and a hand-over as `sync` takes them."""
+
 
 def _list(text: str) -> list[str]:
     return text.split()
@@ -212,14 +226,18 @@ class Corpus:
     def _commands(self, roll: random.Random) -> Input:
         """Every command that judges, on distorted and mutated inputs."""
         texts = {"t.litmus": roll.choice(self.litmus), "m.cat": roll.choice(self.cat), "k.ptx": KERNEL}
-        texts["l.json"] = json.dumps(LAUNCH, indent=1)
+        texts |= {"l.json": json.dumps(LAUNCH, indent=1), "p.json": HAND_OVER}
         command = roll.choice(COMMANDS)
         named = [name for name in texts if name in command.split()] or ["t.litmus"]
         files: dict[str, str | bytes] = {**texts}
         spoilt = roll.choice(named)
         words = {"t.litmus": self.litmus_words, "m.cat": self.cat_words}.get(spoilt, self.ptx_words)
         files[spoilt] = distorted(texts[spoilt], roll) if roll.random() < 0.6 else mutated(texts[spoilt], words, roll)
-        budget = BUDGET if "--size" not in command else ("--timeout", str(SECONDS), "--memory", "500M")
+        budget = BUDGET
+        if "--size" in command:
+            budget = ("--timeout", str(SECONDS), "--memory", "500M")
+        elif command.startswith("mutate-model"):
+            budget = BUDGET[:2]
         return Input("commands", files, (*command.split(), *budget))
 
     def _requests(self, roll: random.Random) -> Input:
@@ -255,10 +273,13 @@ COMMANDS = (
     "check t.litmus", "check t.litmus --confirm", "check t.litmus --model m.cat", "check t.litmus --json -",
     "explain t.litmus", "explain t.litmus --model m.cat", "outcomes t.litmus", "draw t.litmus -o x.svg",
     "draw t.litmus --model m.cat -o x.dot", "fix t.litmus --search 1", "weaken t.litmus",
-    "weaken t.litmus --model m.cat",
+    "weaken t.litmus --model m.cat", "sync t.litmus --search 1", "sync t.litmus --strip order --search 1",
+    "sync t.litmus --model m.cat --search 1", "sync p.json --search 1", "mutate-model m.cat t.litmus --each 0.5 -j 1",
     "suite t.litmus --no-expect --no-cache", "kernel k.ptx --launch l.json", "kernel k.ptx --launch l.json --fix",
     "kernel k.ptx --launch l.json --mutate", "kernel k.ptx --launch l.json --any-grid --any-trips",
-    "kernel k.ptx --launch l.json --sweep grid.x=0..2",
+    "kernel k.ptx --launch l.json --sweep grid.x=0..2", "kernel k.ptx --launch l.json --annotate",
+    "kernel k.ptx --launch l.json --report x.html", "kernel k.ptx --launch l.json --unwritten --litmus tests",
+    "kernel k.ptx --launch l.json --what-if 31:drop", "kernel k.ptx --launch l.json --what-if 24:relaxed",
     "kernel k.ptx --launch l.json --readings", "kernel k.ptx --launch l.json --json -",
     "diff ptx-9.4 m.cat t.litmus --no-cache", "diff m.cat sc t.litmus --outcomes --format json --no-cache",
     "report t.litmus -o x.html", "report t.litmus --model m.cat --fix --search 1 -o -",

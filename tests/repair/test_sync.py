@@ -87,6 +87,14 @@ def test_a_right_test_needs_nothing() -> None:
     assert (found.changes, found.wrong, found.diff()) == ((), (), "")
 
 
+def test_a_wait_that_only_explanations_lead_to() -> None:
+    """The first executions do not show what there is to wait for."""
+    found = memmodel.sync(SUITE / "isa/MP.litmus")
+    assert found.proved
+    assert found.wrong == ("data-race",)
+    assert len(found.changes) == 1 and "repeat ld.global.relaxed.sys.u32" in found.changes[0]
+
+
 WRITER = Agent("W", (DataAccess("fill", "write", "tile"),))
 BUFFER = SharedBuffer("tile", 16)
 COPIER = Agent("C", (DataAccess("flush", "copy-out", "tile", bytes=16),))

@@ -138,8 +138,10 @@ class _Synchronizing:
         trials = self._trials(before, seconds, queries)
         trials.judge = judge
         offered = [edit for edit in self._offered(before) if trials.carry.legal(edit)]
-        search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
         known = self._known(trials, offered, seconds)
+        # Explanations lead to waits for what later executions show, too.
+        offered = list(dict.fromkeys((*offered, *(known or ()))))
+        search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
         reached = search.search(known, None if self.below is None else self.below - base)
         self.tried = trials.tried
         if reached.changes is None:
