@@ -128,6 +128,33 @@ def test_hand_overs_that_cannot_be_meant(hand_overs: tuple[WantedHandOver, ...],
         HandOverPlan("tile", (BUFFER,), (WRITER, COPIER), hand_overs)
 
 
+@pytest.mark.parametrize(
+    ("buffer", "message"),
+    [
+        ({"bytes": 1e9}, "tile: bytes is 1000000000.0"),
+        ({"bytes": True}, "tile: bytes is True"),
+        ({"bytes": 1 << 40}, "tile: bytes is"),
+        ({"cta": -1}, "tile: cta is -1"),
+    ],
+)
+def test_numbers_that_are_none(buffer: dict[str, object], message: str) -> None:
+    agents = [{"name": "W", "accesses": [{"name": "fill", "kind": "write", "buffer": "tile"}]}]
+    values = {"name": "tile", "buffers": [{"name": "tile", **buffer}], "agents": agents, "hand_overs": []}
+    with pytest.raises(memmodel.InputError, match=message):
+        HandOverPlan.of(values)
+
+
+def test_a_name_that_the_test_has_already() -> None:
+    plan = HandOverPlan(
+        "tile",
+        (SharedBuffer("sync0", 16),),
+        (Agent("W", (DataAccess("fill", "write", "sync0"),)), Agent("C", (DataAccess("flush", "read", "sync0"),))),
+        (WantedHandOver("fill", "flush"),),
+    )
+    with pytest.raises(memmodel.InputError, match="sync0"):
+        memmodel.sync(plan)
+
+
 def test_the_command(tmp_path: Path) -> None:
     file, costs = tmp_path / "tile.json", tmp_path / "costs.json"
     access = {"name": "fill", "kind": "write", "buffer": "tile"}

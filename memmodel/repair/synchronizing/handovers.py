@@ -12,6 +12,7 @@ conflict have to be ordered by program order and hand-overs, so that there is su
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -26,6 +27,7 @@ Space = Literal["shared", "global"]
 
 WORD = 4
 COPY = 16
+MOST_NUMBER = (1 << 31) - 1
 MOST_WAYS = 64
 """So many ways to signal are tried at most."""
 
@@ -116,6 +118,11 @@ class HandOverPlan:
 def _check(pipeline: HandOverPlan) -> None:
     buffers = {buffer.name: buffer for buffer in pipeline.buffers}
     accesses = [access for agent in pipeline.agents for access in agent.accesses]
+    if not re.fullmatch(r"[\w.+-]{1,80}", pipeline.name, re.ASCII):
+        raise InputError(f"{pipeline.name[:40]!r} is no name of a pipeline", hint="letters, digits and _.+-")
+    parts: list[SharedBuffer | Agent | DataAccess] = [*pipeline.buffers, *pipeline.agents, *accesses]
+    for part in parts:
+        _check_numbers(part)
     for names in (
         [buffer.name for buffer in pipeline.buffers],
         [agent.name for agent in pipeline.agents],
@@ -148,6 +155,17 @@ def _check(pipeline: HandOverPlan) -> None:
                     f"a hand-over names no access: {name}", hint=suggestion(name, pipeline.accesses) or None
                 )
     _order(pipeline)
+
+
+def _check_numbers(part: SharedBuffer | Agent | DataAccess) -> None:
+    for name in ("bytes", "offset", "cta", "gpu", "cluster"):
+        number = getattr(part, name, 0)
+        if name == "cluster" and number is None:
+            continue
+        if type(number) is not int or not 0 <= number <= MOST_NUMBER:
+            raise InputError(
+                f"{str(part.name)[:40]}: {name} is {str(number)[:40]}", hint=f"a whole number from 0 to {MOST_NUMBER:,}"
+            )
 
 
 def _check_access(agent: Agent, access: DataAccess, buffer: SharedBuffer, pipeline: HandOverPlan) -> None:

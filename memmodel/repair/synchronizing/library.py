@@ -20,7 +20,8 @@ from memmodel.repair.costs import DEFAULT, Costs
 from memmodel.repair.synchronizing.handovers import HandOverPlan, skeletons
 from memmodel.repair.synchronizing.prices import program_cost
 from memmodel.repair.synchronizing.strip import Strip
-from memmodel.repair.synchronizing.synchronize import Synchronized, parsed, synchronize
+from memmodel.repair.synchronizing.synchronize import Synchronized, synchronize
+from memmodel.source import Source
 
 
 def sync(
@@ -63,7 +64,8 @@ def sync_pipeline(
 ) -> Synchronized:
     """The cheapest way to signal the hand-overs of a pipeline, with what it needs to be right."""
     until = monotonic() + seconds
-    ways = sorted(skeletons(pipeline), key=lambda way: program_cost(parsed(pipeline.name, way[1]), costs))
+    # A name that is a word of PTX, and the like, is pointed at in the text.
+    ways = sorted(skeletons(pipeline), key=lambda way: program_cost(api.lowered(Source(pipeline.name, way[1])), costs))
     best: Synchronized | None = None
     first: Synchronized | None = None
     bound, tried, reasons = float("inf"), 0, dict[str, None]()
