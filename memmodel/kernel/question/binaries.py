@@ -1,6 +1,7 @@
 """PTX in cubins, fatbins, objects and executables.
 
-In: a path. Out: the text of the PTX, as cuobjdump finds it. Machine code alone has none, and is refused.
+In: a path. Out: the text of the PTX, from the container that nvcc writes, or as cuobjdump finds it where that is not
+known here. Machine code alone has none, and is refused.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import re
 from itertools import pairwise
 
 from memmodel.errors import InputError
-from memmodel.kernel.question.toolkit import output_of
+from memmodel.kernel.question import fatbins
+from memmodel.kernel.question.toolkit import output_of, program
 from memmodel.ptx.module.reader import decoded
 from memmodel.source import Source, read_bytes
 
 ELF, FATBIN, ARCHIVE, PORTABLE = b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ"
 BEGINNINGS = (ELF, FATBIN, ARCHIVE, PORTABLE)
+MOST_BYTES = 1 << 30
+"""A larger file is left to cuobjdump."""
 LONGEST = max(map(len, BEGINNINGS))
 SUFFIXES = (".cubin", ".fatbin")
 _VERSION = re.compile(r"^[ \t]*\.version[ \t]+\d", re.MULTILINE)
@@ -36,7 +40,7 @@ def ptx_inside(path: str | os.PathLike[str], entry: str | None) -> tuple[Source,
     that for the newest. That target, if it was chosen so; else nothing. Raises InputError.
     """
     name = os.fspath(path)
-    modules = _modules(output_of("cuobjdump", ["-ptx", name], name))
+    modules = _modules(path)
     if not modules:
         hint = "compile with -arch=sm_90a or -gencode …,code=compute_90a, which keeps PTX, or give the PTX (nvcc -ptx)"
         raise InputError(f"{name}: there is machine code only, and no PTX", hint=hint)
@@ -60,7 +64,23 @@ def _target(module: str) -> int:
     return int(named[1]) if named else 0
 
 
-def _modules(text: str) -> list[str]:
+def _modules(path: str | os.PathLike[str]) -> list[str]:
+    """The modules in a file. Raises InputError."""
+    name, data = os.fspath(path), read_bytes(path, MOST_BYTES)
+    no_program = program("cuobjdump") is None
+    if len(data) <= MOST_BYTES:
+        try:
+            if (modules := fatbins.texts(data)) or no_program:
+                return modules
+        except fatbins.UnreadableError:  # said by cuobjdump, or that it is needed
+            pass
+        except InputError as error:
+            if no_program:
+                raise InputError(f"{name}: {error.message}", hint=error.hint) from error
+    return _printed(output_of("cuobjdump", ["-ptx", name], name))
+
+
+def _printed(text: str) -> list[str]:
     """The modules in what cuobjdump prints, each from its .version to the next report."""
     starts = [found.start() for found in _VERSION.finditer(text)]
     modules = []

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from memmodel.errors import InputError
 
+TRITONS = "backends/nvidia/bin"
+"""Where the package of Triton has its programs: ptxas and cuobjdump."""
 HOMES = ("/usr/local/cuda/bin",)
 PACKAGES = {
     "nvcc": "nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl",
@@ -31,8 +33,10 @@ def program(name: str) -> str | None:
     spec = find_spec("nvidia")
     places = spec.submodule_search_locations or () if spec else ()
     packaged = (file for place in places for file in sorted(Path(place).glob(f"*/bin/{name}"), reverse=True))
+    triton = find_spec("triton")
+    brought = (Path(place, TRITONS, name) for place in (triton.submodule_search_locations or () if triton else ()))
     homes = (Path(home, name) for home in HOMES)
-    return next((str(file) for file in (*packaged, *homes) if file.is_file()), None)
+    return next((str(file) for file in (*packaged, *brought, *homes) if file.is_file()), None)
 
 
 def output_of(name: str, arguments: Sequence[str], about: str) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from memmodel.cli.app import app
 from memmodel.kernel.output.places import called, cuda_word, is_library, places
 from memmodel.kernel.output.sarif import sarif
 from memmodel.kernel.output.source_names import SourceNames
+from memmodel.kernel.question import fatbins
 from memmodel.kernel.question.cuda_sources import parameter_names
 from memmodel.kernel.question.toolkit import program
 from memmodel.ptx.module.names import base_name, without_parameters
@@ -117,10 +120,13 @@ def test_what_the_compiler_says_is_bad_input(tmp_path: Path, tools: Path) -> Non
 
 def test_without_the_toolkit_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memmodel.kernel.question.toolkit.program", lambda name: None)
+    monkeypatch.setattr("memmodel.kernel.question.binaries.program", lambda name: None)
     (tmp_path / "k.cubin").write_bytes(b"\x7fELF")
+    (tmp_path / "k.fatbin").write_bytes(fatbins.BEGINNING + bytes(12))
     for file, package in (
         (RACY, "pip install nvidia-cuda-nvcc"),
-        (tmp_path / "k.cubin", "pip install nvidia-cuda-cuob"),
+        (tmp_path / "k.cubin", "machine code only"),
+        (tmp_path / "k.fatbin", "pip install nvidia-cuda-cuob"),
     ):
         code, output = run(file)
         assert code == 2 and package in output
@@ -149,6 +155,58 @@ def test_ptx_inside_binaries(tmp_path: Path, tools: Path) -> None:
     play(tools, "cuobjdump", f"cat {tmp_path}/none")
     code, output = run(tmp_path / "app")
     assert code == 2 and "machine code only" in output and "-arch" in output
+
+
+FATBINS = {
+    "lz4": (
+        "UO1VugEAEADwAQAAAAAAAAEAAQFQAAAAoAEAAAAAAACfAQAAQAAAAAUACQBaAAAAAAAAAAAAAAARIAAAAAAAAAAAAAAAAAAAVAIAAAAAAABIAA"
+        "AAAAAAAAAAAAAAAAAAEwoBAPMcLnZlcnNpb24gOS41Ci50YXJnZXQgc21fOTAKLmFkZHJlc3Nfc2l6ZSA2NDAA8RBpc2libGUgLmVudHJ5IHR1"
+        "cm4oCi5wYXJhbSAudTY0EgARXxAA9AlfMAopCnsKLnJlZyAuYjMyICVyPDExPjsSAPAWNjQgJXJkPDU+OwoKLnNoYXJlZCAuYWxpZ24gNCAuYj"
+        "ggX1paNE8A0kUxdFsyNTZdOwoKbGRsACIudT4ASDEsIFtyAPQCXTsKY3Z0YS50by5nbG9iYWwpACEyLC8AEDtCAAQaAAGTAABCAAAgAGNdOwpt"
+        "b3YVAAAuAKN0aWQueDsKc2hsvQAiMywaABgyKgAoNCynAHE7CmFkZC5zGgAiNSwfAHMlcjM7CnN04gABNwBQWyVyNV0aABgxSwBANiwgNisAI3"
+        "ViQgAiNywWADglcjKIACI4LBwAGDJuABU5bgAROOQAB24AQSVyMTDlABA55ABzdWwud2lkZRoAFGTVABM0TQACLgEmNCw0AQK+AAc0AQAvARI0"
+        "vwDQMDsKcmV0OwoKfQoKAAA="
+    ),
+    "zstandard": (
+        "UO1VugEAEACQAQAAAAAAAAEAAQFQAAAAQAEAAAAAAAA6AQAAQAAAAAUACQBaAAAAAAAAAAAAAAARgAAAAAAAAAAAAAAAAAAAVAIAAAAAAABIAA"
+        "AAAAAAAAAAAAAAAAAAKLUv/WBUAYUJAOKOLhlQeQN6cosvDfjKJA9MWY1vXlhsw8YMjqEOgPvp7myc3SnqrfXiq4m/gU3BNAfBKIsFKpRQDGra"
+        "RKL/XusOUQ8C2TLtzvhX26HHOcSxWcvbsPf22x1eEyUM8O/m7lBKckzbiKokVZSxnlbaYdpmn16cbabfk+dWxYEM48kBPRDrKYbzu+mDF1VVFf"
+        "ApZ7P93oUug5uSeXf4Kd4sTWtVobjUdKU1zvfa96KpOE03xrLd78k3tPM0nXH4HjqogVVpJi0pSd2MAWBGVNR5QI6RTnVC5FgFiTd5oMYESCxW"
+        "sX4gQDOk90xHGkP+qsUkxwMLCt3RkTQp5DVVbiabx4s6OVeV3Ba0mcA7tsOdPsYJoYW/qwJa/iW7HW/URMGTfNErSd9HgA31seE1dbNWXRIAAA"
+        "AAAAA="
+    ),
+}
+"""Fatbins of one kernel, as nvcc 13.5 writes them with -compress-mode=speed and size."""
+
+
+@pytest.mark.parametrize("method", FATBINS)
+def test_ptx_in_a_fatbin_needs_no_program(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if method == "zstandard" and sys.version_info < (3, 14):
+        pytest.importorskip("zstandard")
+    monkeypatch.setattr("memmodel.kernel.question.binaries.program", lambda name: None)
+    packed = b64decode(FATBINS[method])
+    # An executable has its code around it, in which the first word of a container may stand, too.
+    (tmp_path / "app").write_bytes(b"\x7fELF" + fatbins.BEGINNING + b"code" + packed + b"more code")
+    code, output = run(tmp_path / "app", "--grid", 1, "--block", 64, "--set", "0=256")
+    assert code == 1 and "findings: turn" in output
+    [text] = fatbins.texts(packed)
+    for cut in (17, 60, len(packed) - 1):  # none of these are read as something else
+        with pytest.raises(fatbins.UnreadableError):
+            fatbins.texts(packed[:cut])
+    plain = bytearray(packed[:96])
+    plain[24:32], plain[32:36] = (len(text) - 3).to_bytes(8, "little"), bytes(4)
+    plain[8:16], plain[56:58] = (len(text) + 77).to_bytes(8, "little"), bytes(2)
+    assert fatbins.texts(bytes(plain) + text.encode()) == [text[:-3]]
+
+
+def test_without_zstandard_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memmodel.kernel.question.toolkit.program", lambda name: None)
+    monkeypatch.setattr("memmodel.kernel.question.binaries.program", lambda name: None)
+    for module in ("compression.zstd", "backports.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / "k.fatbin").write_bytes(b64decode(FATBINS["zstandard"]))
+    code, output = run(tmp_path / "k.fatbin")
+    assert code == 2 and "compressed with Zstandard" in output and "pip install zstandard" in output
 
 
 SOURCE = """
