@@ -68,7 +68,7 @@ def _text(data: bytes, flags: int, whole: int) -> str:
         data = _zstandard()(data, whole)
     elif flags & LZ4:
         data = lz4_block(data, whole)
-    text = data.rstrip(b"\0").decode("utf-8", "replace").lstrip("\n")
+    text = data.rstrip(b"\0").decode("utf-8", "backslashreplace").lstrip("\n")
     if ".version" not in text:
         raise UnreadableError("an entry whose text is no PTX")
     return text
