@@ -20,6 +20,7 @@ from memmodel.kernel.arguments.arrays import ArrayFacts, array_facts
 from memmodel.kernel.arguments.kinds import Known
 from memmodel.triton.calls import TritonCall, call_of
 from memmodel.triton.judging import TritonJudge, TritonResult, TritonResults
+from memmodel.triton.options import SECONDS
 
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Any]
 
@@ -33,7 +34,7 @@ def check(
     grid: Grid,
     target: tuple[str, int] = ("cuda", 100),
     model: str | None = None,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
     kept: bool = True,
     **kwargs: object,
 ) -> TritonResults:
@@ -42,8 +43,8 @@ def check(
     `args`, `kwargs`: what the kernel is called with, its constants and options such as `num_warps` included. Tensors
     may be `memmodel.FakeArray(shape, dtype, strides)`, or anything else that `check_ptx` takes. `grid`: as between the
     brackets of a launch. `target`: the backend and the compute capability, such as 90 or 100. Of an autotuned kernel,
-    every configuration is judged. `model` None: the default, and
-    where something is found under it, `as-compilers-rely`. `seconds`: for each verdict. `kept`: verdicts
+    every configuration is judged. `model` None: the default, and where something is found
+    under it, `as-compilers-rely`. `seconds`: of the processor, for each verdict. `kept`: verdicts
     are looked up and kept on disk. Raises InputError for what cannot be compiled.
     """
     judge = TritonJudge(model, seconds, kept)

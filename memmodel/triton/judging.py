@@ -28,10 +28,12 @@ from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif
 from memmodel.kernel.question.comments import as_comment
+from memmodel.limits.usage import STEPS_A_SECOND
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.source import Source
 from memmodel.triton.calls import TritonCall
+from memmodel.triton.options import SECONDS
 from memmodel.triton.report import explain_triton
 
 RELIED = "as-compilers-rely"
@@ -39,6 +41,9 @@ RELIED = "as-compilers-rely"
 
 GOOD = ("clean", "explored", "partial")
 FOLDER = "triton"
+PATIENCE = 5
+"""On a busy machine, and at low priority, a second of the processor may take that many of the clock."""
+
 KEPT = ("name", "label", "word", "text", "record", "seconds", "sarif", "ptx")
 """What is written down of a result."""
 
@@ -134,11 +139,12 @@ class TritonResults(Sequence[TritonResult]):
 @dataclass(frozen=True, slots=True)
 class TritonJudge:
     """How launches are judged. `model` None: the default; where something is found under it, what compilers rely on,
-    and the verdict lists that as assumptions. `kept`: verdicts are looked up and kept on disk.
+    and the verdict lists that as assumptions. `seconds`: of the processor, under each model. `kept`: verdicts are
+    looked up and kept on disk.
     """
 
     model: str | None = None
-    seconds: float = 60.0
+    seconds: float = SECONDS
     kept: bool = True
 
     def result(self, call: TritonCall) -> TritonResult:
@@ -187,7 +193,7 @@ class TritonJudge:
         """The verdict under the first model; under the next one, if that has other findings."""
         verdicts = []
         for model in models:
-            budget = Budget(seconds=self.seconds)
+            budget = Budget(round(self.seconds * STEPS_A_SECOND), self.seconds * PATIENCE)
             verdicts.append(check_kernel(module, launch, entry=entry, model=model, budget=budget))
             if not verdicts[-1].serious:
                 break

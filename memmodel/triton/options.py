@@ -12,17 +12,20 @@ from typing import Any
 from memmodel.errors import InputError
 from memmodel.triton import VARIABLE
 
+SECONDS = 120.0
+"""Seconds of the processor for a verdict, if nobody says otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
     """`model`: as in `check`. `launches`: how many different launches of one specialization are judged.
-    `seconds`: for each verdict. `wait`: for how long verdicts are awaited at the end of the program. `quiet`: nothing
-    is printed. `only`: names of kernels; none: all.
+    `seconds`: of the processor, for each verdict. `wait`: for how long verdicts are awaited at the end of the program.
+    `quiet`: nothing is printed. `only`: names of kernels; none: all.
     """
 
     model: str | None = None
     launches: int = 1
-    seconds: float = 60.0
+    seconds: float = SECONDS
     wait: float = 60.0
     quiet: bool = False
     only: tuple[str, ...] = ()

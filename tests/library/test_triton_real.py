@@ -25,6 +25,7 @@ from memmodel.triton.compiling import _target  # noqa: E402
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton-cache"))  # its key leaves out where a kernel stands
 
 
 @triton.jit

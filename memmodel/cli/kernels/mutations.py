@@ -6,6 +6,7 @@ In: `KernelRequest`. Out: lines, JSON, a page; an exit code.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from memmodel.cli.kernels.request import KernelRequest
     from memmodel.kernel.mutate.table import MutationTable
     from memmodel.kernel.output.source_names import SourceNames
+    from memmodel.ptx.module.syntax import PtxInstruction
 
 
 def judge_mutants(asked: KernelRequest) -> Exit:
@@ -56,7 +58,7 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
     from memmodel.cat.load import load_model
     from memmodel.kernel.check.ignoring import ignored
     from memmodel.kernel.check.inputs import chosen_ctas
-    from memmodel.kernel.mutate.mutations import mutations
+    from memmodel.kernel.mutate.mutations import copies_together, mutations
     from memmodel.kernel.mutate.table import mutation_table
     from memmodel.kernel.question import kernel_text, question
     from memmodel.limits import whole
@@ -66,7 +68,8 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
         text = kernel_text(asked.file, asked.behind, asked.entry)
         kernel = question(text, asked.launch, words, asked.entry, partial(chosen_ctas, wanted=()))
         model = load_model(asked.whole_model)
-        with ticker(len(mutations(kernel.entry, miscounts=not asked.synchronization_report))) as tick:
+        changes = mutations(kernel.entry, miscounts=not asked.synchronization_report)
+        with ticker(len(changes if asked.synchronization_report else copies_together(changes))) as tick:
             return mutation_table(
                 kernel.module, kernel.entry, kernel.launch, model,
                 jobs=asked.jobs, budget=budget, progress=tick.done,
@@ -83,9 +86,19 @@ def _code(table: MutationTable) -> Exit:
 def show_table(record: dict[str, Any], names: SourceNames) -> None:
     """The table as text. `names`: those of the source."""
     keys = ("place", "instruction", "change", "outcome", "how")
-    rows = [tuple(names.sentence(str(mutant[key])) for key in keys) for mutant in record["mutants"]]
+    rows = []
+    for mutant in record["mutants"]:
+        texts = {key: names.sentence(str(mutant[key])) for key in keys}
+        if (copies := len(mutant["lines"])) > 1:
+            texts["instruction"] += f" in {copies} copies"
+            texts["how"] = "; ".join(dict.fromkeys(texts["how"].split("; ")))  # each copy has the same places
+        rows.append(tuple(texts.values()))
     for line in lines(TextTable("", keys, rows)):
         say(line)
+    if together := record["together"]:
+        say(f"can go together: {', '.join(together['dropped']) or 'none'}")
+        if together["kept"]:
+            say(f"needless alone, but not beside these: {', '.join(together['kept'])}")
     counts = ", ".join(f"{number} {word}" for word, number in record["counts"].items() if number)
     share = f"{record['share']:.0%} of {record['judged']} changes noticed"
     say(f"{record['entry']} ({record['verdict']}): {share}; {counts}")
@@ -94,8 +107,15 @@ def show_table(record: dict[str, Any], names: SourceNames) -> None:
 def record(table: MutationTable) -> dict[str, Any]:
     """The table as JSON values."""
     from memmodel.kernel.mutate.table import Noticed
-    from memmodel.kernel.synchronization.report import place
+    from memmodel.kernel.output.places import places
+    from memmodel.kernel.synchronization.report import named, place
 
+    def listed(instructions: Iterable[PtxInstruction]) -> list[str]:
+        return list(dict.fromkeys(named(instruction) for instruction in instructions))
+
+    minimum = (
+        table.minimum if table.minimum is not None and len(table.minimum.dropped + table.minimum.kept) > 1 else None
+    )
     return {
         "entry": table.base.entry,
         "verdict": table.base.word,
@@ -110,7 +130,18 @@ def record(table: MutationTable) -> dict[str, Any]:
                 "change": mutant.mutation.what,
                 "outcome": mutant.noticed.value,
                 "how": mutant.how,
+                "lines": [instruction.line for instruction in mutant.mutation.instructions],
+                "source": next(
+                    (f"{own.file}:{own.line}" for own in places(mutant.mutation.instruction.location)), None
+                ),
             }
             for mutant in table.results
         ],
+        "together": None
+        if minimum is None
+        else {
+            "dropped": listed(minimum.dropped),
+            "kept": listed(minimum.kept),
+            "lines": [instruction.line for instruction in minimum.dropped],
+        },
     }

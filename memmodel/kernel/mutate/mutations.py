@@ -6,7 +6,7 @@ by one that does nothing, so that labels and numbers stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memmodel.isa.synchronization.fence_async import READS
@@ -34,17 +34,26 @@ TENSOR = ("commit", "wait", "fence")
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change of one instruction. `what`: in words. `miscounts`: a number is wrong then, and nothing is weaker."""
+    """One change of one instruction. `what`: in words. `miscounts`: a number is wrong then, and nothing is weaker.
+    `copies`: the same change of the other copies of its place in the source, which is made together with it.
+    """
 
     instruction: PtxInstruction
     what: str
     becomes: PtxInstruction
     miscounts: bool = False
+    copies: tuple[Mutation, ...] = ()
+
+    @property
+    def instructions(self) -> tuple[PtxInstruction, ...]:
+        """All that it changes, in the order of the text."""
+        return (self.instruction, *(copy.instruction for copy in self.copies))
 
     def of(self, entry: PtxFunction) -> PtxFunction:
         """The function with this change."""
         body = list(entry.body or ())
-        body[self.instruction.number] = self.becomes
+        for change in (self, *self.copies):
+            body[change.instruction.number] = change.becomes
         return replace(entry, body=tuple(body))
 
 
@@ -52,6 +61,18 @@ def mutations(entry: PtxFunction, *, miscounts: bool = True) -> list[Mutation]:
     """All changes, in the order of the text. `miscounts`: with those that make a number wrong."""
     changes = (change for instruction in entry.body or () for change in _of(instruction))
     return [change for change in changes if miscounts or not change.miscounts]
+
+
+def copies_together(changes: Sequence[Mutation]) -> list[Mutation]:
+    """The same changes, but those of copies of one place in the source are one: a compiler writes a line several times,
+    where it unrolls a loop. Calls that are inlined have different places, by their callers.
+    """
+    groups: dict[object, list[Mutation]] = {}
+    for change in changes:
+        place = change.instruction.location
+        alone = change.instruction.number if place is None else None
+        groups.setdefault((place, alone, change.instruction.words, change.what), []).append(change)
+    return [replace(first, copies=tuple(others)) for first, *others in groups.values()]
 
 
 def _of(instruction: PtxInstruction) -> Iterator[Mutation]:

@@ -82,11 +82,13 @@ class LaunchOrder:
         logs = [log for log in self.graph.run.objects.values() if any(step.event.at == number for step in log)]
         return bool(logs) and all(step.update for log in logs for step in log)
 
-    def across(self, instruction: PtxInstruction) -> list[Pair]:
-        """The pairs on both sides of an instruction; of a proxy fence, those that it may serve."""
-        behind = enumerate(self.graph.behind)
-        mine = sum(1 << event for event, origin in behind if origin.at == instruction.number)
-        pairs = self.pairs(proxies="proxy" in instruction.words)
+    def across(self, *instructions: PtxInstruction) -> list[Pair]:
+        """The pairs on both sides of an instruction, or of one of its copies; of a proxy fence, those that it may
+        serve.
+        """
+        numbers = {instruction.number for instruction in instructions}
+        mine = sum(1 << event for event, origin in enumerate(self.graph.behind) if origin.at in numbers)
+        pairs = self.pairs(proxies="proxy" in instructions[0].words)
         return [(first, second) for first, second in pairs if self.after[first] & self.before[second] & mine]
 
     def places(self, pair: Pair) -> Pair:
@@ -140,9 +142,9 @@ def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:
         return "the memory of its object has no other use afterwards"
     if "commit_group" in words:
         return "its group is empty, or over with the next one"
-    if base.idle(change.instruction.number):
+    if all(base.idle(instruction.number) for instruction in change.instructions):
         return "nothing waits for a phase of its mbarrier object"
-    across = base.across(change.instruction)
+    across = base.across(*change.instructions)
     if not across:
         which = "accesses through different proxies" if "proxy" in words else "accesses"
         return f"no {which} that conflict lie on both sides of it"
@@ -154,7 +156,7 @@ def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:
     steps = mutant.way((first, second), alone=base.alone(chosen))
     if steps is None:
         return f"{lines}{more}, on both sides of it, do not meet then"
-    if change.instruction.number in steps:
+    if any(instruction.number in steps for instruction in change.instructions):
         return f"what is left of it orders {lines}{more}"
     named = ", ".join(f"{base.body[at].opcode} at line {base.body[at].line}" for at in steps[:SHOWN])
     named += ", …" if len(steps) > SHOWN else ""

@@ -23,7 +23,7 @@ from memmodel.kernel.check.ignoring import Ignored
 from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, copies_together, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.judging import RunJudge
@@ -165,8 +165,9 @@ def mutation_table(
     together: bool = False,
     ignoring: Ignored | None = None,
 ) -> MutationTable:
-    """Judge every mutant. `together`: ask which removals can be made together, and make no number wrong. `ignoring`:
-    what is to be ignored of the kernel.
+    """Judge every mutant. Copies of one place in the source are changed together. `together`: ask which removals can be
+    made together of all instructions, make no number wrong, and change each copy alone. `ignoring`: what is to be
+    ignored of the kernel.
 
     `on_verdict`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is
     listed as not judged.
@@ -182,7 +183,7 @@ def mutation_table(
     if on_verdict is not None:
         on_verdict(base)
     each = replace(shared(budget, jobs), seconds=max(LEAST, budget.seconds / 4))
-    changes = tuple(mutations(entry, miscounts=not together))
+    changes = tuple(mutations(entry, miscounts=False) if together else copies_together(mutations(entry)))
     table = MutationTable(base, runs=kernel.runs)
     results: dict[int, MutantResult] = {}
     try:
@@ -192,12 +193,12 @@ def mutation_table(
             results[number] = result
             if progress is not None:
                 progress(f"line {result.mutation.instruction.line}")
-        if together and len(results) == len(changes):
+        if len(results) == len(changes):
             removed = [results[number] for number, change in enumerate(changes) if change.what == REMOVED]
             removed = [result for result in removed if result.noticed is not Noticed.UNREACHED]
             table.minimum = minimum_set(
                 entry,
-                [result.mutation for result in removed],
+                [result.mutation for result in removed] if together else None,
                 [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
                 work.unnoticed,
             )
@@ -221,7 +222,7 @@ def _judged(work: _Work, jobs: int) -> Iterator[tuple[int, MutantResult]]:
 def _fate(work: _Work, number: int) -> tuple[Noticed, str, tuple[str, ...]]:
     """What becomes of one mutant, as in `MutantResult`."""
     change = work.changes[number]
-    if not _reached(work, change.instruction):
+    if not any(_reached(work, instruction) for instruction in change.instructions):
         return Noticed.UNREACHED, "", ()
     try:
         mutant = work.judge(change.of(work.entry))

@@ -24,38 +24,42 @@ MOST = 16
 @dataclass(frozen=True, slots=True)
 class MinimumSet:
     """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those.
-    `exact`: no set of more instructions can go; if not, what is left is an upper bound.
+    `exact`: no set of more instructions can go; if not, what is left is an upper bound. `only_needless`: nothing else
+    was tried beside the dropped ones.
     """
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
     exact: bool = False
+    only_needless: bool = False
 
 
 def minimum_set(
     entry: PtxFunction,
-    removals: Sequence[Mutation],
+    removals: Sequence[Mutation] | None,
     needless: Sequence[Mutation],
     unnoticed: Callable[[PtxFunction], bool],
 ) -> MinimumSet:
-    """Which of the removals can be made together. `needless`: those that are not noticed alone. `unnoticed`: judges a
-    changed kernel; True if it shows nothing new.
+    """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
+    noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
     Raises what `unnoticed` raises, such as BudgetSpent.
     """
     dropped: list[Mutation] = []
-    if needless and unnoticed(_without(entry, needless)):
+    if len(needless) == 1 or (needless and unnoticed(_without(entry, needless))):
         dropped += needless
     else:
         _drop(entry, needless, dropped, unnoticed)
-    while dropped and _drop(entry, removals, dropped, unnoticed):
-        pass
-    larger = _larger(entry, removals, len(dropped), unnoticed)
+    larger: list[Mutation] | None = None
+    if removals is not None:
+        while dropped and _drop(entry, removals, dropped, unnoticed):
+            pass
+        larger = _larger(entry, removals, len(dropped), unnoticed)
     if larger:
         dropped = larger
-    gone = sorted((change.instruction for change in dropped), key=lambda instruction: instruction.number)
-    kept = tuple(change.instruction for change in needless if change not in dropped)
-    return MinimumSet(tuple(gone), kept, larger is not None)
+    gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
+    kept = tuple(it for change in needless if change not in dropped for it in change.instructions)
+    return MinimumSet(tuple(gone), kept, larger is not None, removals is None)
 
 
 def _larger(

@@ -16,6 +16,7 @@ from helpers.places import ROOT
 from memmodel.answer import Budget
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
+from memmodel.cli.kernels import mutations as mutants
 from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import check_kernel, judge
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
@@ -277,6 +278,22 @@ def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
     assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
     late = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), budget=Budget(seconds=-1))
     assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
+
+
+def test_copies_of_one_place_in_the_source_are_changed_together() -> None:
+    """An unrolled loop: the barrier of line 8 stands twice. Alone, the second copy is needless; the line is not."""
+    once = ".loc 1 8 3\nbar.sync 0;\n.loc 1 9 3"
+    again = f".loc 1 11 3\nbar.sync 0;\n{once}"
+    rounds = [NEIGHBOUR.format(sync=once), ".loc 1 10 3\nbar.sync 0;\n.loc 1 7 3", NEIGHBOUR.format(sync=again)]
+    read = module("\n".join(rounds))
+    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"))
+    fates = {result.mutation.instruction.location.line: result.noticed for result in table.results}  # type: ignore[union-attr]
+    assert fates == {8: Noticed.FINDING, 10: Noticed.FINDING, 11: Noticed.UNNOTICED}
+    first = mutants.record(table)["mutants"][0]
+    assert len(first["lines"]) == 2 and first["source"].endswith(":8") and first["line"] == first["lines"][0]
+    both = module(NEIGHBOUR.format(sync="bar.sync 0;\n.loc 1 2 3\nbar.sync 0;\n.loc 1 3 3\nbar.sync 0;"))
+    together = mutants.record(mutation_table(both, entry(both), launch(), load_model("ptx-9.4")))["together"]
+    assert (len(together["dropped"]), len(together["kept"])) == (2, 1)
 
 
 def test_a_fence_that_another_reading_needs_is_not_called_needless_without_a_word() -> None:
