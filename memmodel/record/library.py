@@ -68,11 +68,11 @@ def _build(command: list[str], library: Path) -> bool:
     try:
         done = _run([*command, *OPTIONS, "-o", str(part), str(SOURCE), *LIBRARIES])
         if done.returncode:
-            raise InputError(f"{command[0]} cannot build the library of record:\n{_said(done)}")
+            raise InputError(f"{command[0]} cannot build the library of record:\n{_message(done)}")
         tried = _run(["/bin/sh", "-c", "exit 7"], {**os.environ, "LD_PRELOAD": str(part)})
         if tried.returncode != 7 or tried.stderr:
             hint = "glibc is needed, and a compiler for the same machine as the programs"
-            raise InputError(f"the loader does not take the library of record:\n{_said(tried)}", hint=hint)
+            raise InputError(f"the loader does not take the library of record:\n{_message(tried)}", hint=hint)
         part.replace(library)
     finally:
         part.unlink(missing_ok=True)
@@ -83,5 +83,5 @@ def _run(command: list[str], environment: Mapping[str, str] | None = None) -> su
     return subprocess.run(command, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL)
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+def _message(done: subprocess.CompletedProcess[bytes]) -> str:
     return (done.stderr or done.stdout).decode("utf-8", "replace").strip()[:MOST]

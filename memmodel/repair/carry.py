@@ -37,7 +37,7 @@ from memmodel.program.uses import is_hidden
 from memmodel.ptx.vocabulary import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
-from memmodel.repair.judge import Against
+from memmodel.repair.judge import TextCounterexample
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
 from memmodel.why.values import Values
@@ -358,11 +358,12 @@ def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
     )
 
 
-def survives(against: Against, execution: Execution) -> bool:
+def survives(counterexample: TextCounterexample, execution: Execution) -> bool:
     """True if the execution, carried into a changed text, is consistent and still shows the finding."""
-    ground = against.witness.ground
+    ground = counterexample.witness.ground
     return ground is not None and any(
-        _still_bad(against, Values(against.model, ordered, ground.ranks)) for ordered in _ordered(execution)
+        _still_bad(counterexample, Values(counterexample.model, ordered, ground.ranks))
+        for ordered in _ordered(execution)
     )
 
 
@@ -396,8 +397,8 @@ def _times(execution: Execution) -> list[int]:
     return times
 
 
-def _still_bad(against: Against, values: Values) -> bool:
-    flag = against.flag
+def _still_bad(counterexample: TextCounterexample, values: Values) -> bool:
+    flag = counterexample.flag
     if values.violated() is not None:
         return False
     if flag is None:

@@ -165,31 +165,31 @@ def _fixed(
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     first, ends = (lambda text: first_question(name, text, options)), (lambda text: ended(name, text, models, options))
     search = RepairSearch(text, before, progress, first, ends)
-    search.small = before.engines == {"enumerate"}
+    search.enumerates = before.engines == {"enumerate"}
     started = monotonic()
     known: list[Changes] = []
     reason, stopped = "", False
     stronger, others = strengthenings(asked[0]), _others(asked[0], before)
     aims = list(_aims(before))
     search.accesses = moved_accesses(asked[0])
-    search.judge, search.look = judge, looking_for(before.findings, name, models, options)
+    search.judge, search.quick_judge = judge, looking_for(before.findings, name, models, options)
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
             lost = search.aim.lost
             search.judge = judging(name, models, options, lost=lost, queries=queries)
-            search.look = looking_for(before.findings, name, models, options, lost)
+            search.quick_judge = looking_for(before.findings, name, models, options, lost)
         wrong_flags = before.findings if search.aim.findings else frozenset[str]()
         search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes, queries=queries)
-        search.glance.begin(by_turns(search.speaking(before)))
+        search.glance.begin(by_turns(search.counterexamples(before)))
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
             known = search.repairs(stronger, others, most)
             known += with_halves(search, asked[0], known)
-            if known and search.untried:
+            if known and search.cheaper_untried:
                 reason = "; ".join(part for part in (reason, "not every cheaper change was tried") if part)
         except BudgetSpent as spent:
-            known, stopped = search.best, True
+            known, stopped = search.known_repairs, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
             reason += "; there may be cheaper repairs" if known else ""
         if known:
@@ -198,7 +198,9 @@ def _fixed(
             reason = "; ".join(part for part in (note, reason, partly) if part)
             break
     if not known:
-        reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
+        reason = (
+            f"{reason}; no repair was found by then{_rules_after_hang(search)}" if stopped else _none(before, search)
+        )
     repairs = tuple(_made(name, text, edits, others) for edits, others in by_idea(known, most, text))
     if not stopped:
         repairs = tuple(replace(repair, depends=wrong_under(name, repair.new, models, options)) for repair in repairs)
@@ -214,7 +216,7 @@ def _made(name: str, text: str, edits: Changes, others: list[Changes]) -> Repair
 def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str:
     """Where accesses are made strong or a flag is waited for, so that nothing races in executions without the outcome:
     what takes the outcome away without that. `aims`: the one that was reached, and those after it."""
-    repair = min(search.best, key=cost, default=())
+    repair = min(search.known_repairs, key=cost, default=())
     rest = tuple(edit for edit in repair if not (makes_strong(edit) or repeats(edit)))
     if len(aims) < 2 or aims[1].findings or not 0 < len(rest) < len(repair):
         return ""
@@ -230,36 +232,36 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
 
 def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:
     """The changes that do not only add order."""
-    edits = [*replacements(lowered), *meetings(lowered, by_turns(before.against)[:FIRST_MET])]
-    return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.against) else edits
+    edits = [*replacements(lowered), *meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])]
+    return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.counterexamples) else edits
 
 
 def _none(before: Standing, search: RepairSearch) -> str:
     """Why there is no repair."""
-    rules = alone(before.against)
+    rules = alone(before.counterexamples)
     if rules:
         return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
     if not before.findings and all(
         observed[2] is Observation.ALWAYS for observed in before.observations if is_bad(observed)
     ):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
-    missing = _beyond(search) or _missing(before)
-    if search.left_out:
+    missing = _rules_after_hang(search) or _missing(before)
+    if search.gave_up:
         return f"no such change among the {search.tried} programs judged, the cheapest changes first{missing}"
     return f"no such change within these bounds{missing}"
 
 
-def _beyond(search: RepairSearch) -> str:
+def _rules_after_hang(search: RepairSearch) -> str:
     """What stands in the way once a hang is gone."""
-    if search.beyond is None:
+    if search.rules_after_hang is None:
         return ""
-    edits, rules = search.beyond
+    edits, rules = search.rules_after_hang
     return f"; with {' and '.join(edit.what for edit in edits)} nothing hangs, and a rule is broken: {'; '.join(rules)}"
 
 
 def _missing(before: Standing) -> str:
     """What the explanation of an execution that is left says would do."""
-    hints = list(dict.fromkeys(would_do(before.against)))
+    hints = list(dict.fromkeys(would_do(before.counterexamples)))
     return f"; {'; '.join(hints[:MOST_TOLD])}" if hints else ""
 
 

@@ -1,6 +1,6 @@
 """The changes of a text that an explanation asks for.
 
-In: an execution that speaks against a text, with some changes made, and the changes that may be made. Out: those that
+In: a counterexample of a text with some changes made, and the changes that may be made. Out: those that
 do to the execution what the explanation says is missing from it. Settled here: of several that do, the cheapest.
 """
 
@@ -20,7 +20,7 @@ from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE, THREADS
 from memmodel.repair.hints import answers, kind
 from memmodel.repair.insertion.rereads import repeated
-from memmodel.repair.judge import Against
+from memmodel.repair.judge import TextCounterexample
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
@@ -40,10 +40,14 @@ PRICE = attrgetter("cost")
 
 
 def asked_for(
-    against: Against, carry: Carry, applied: Sequence[Edit], stronger: Sequence[Edit], others: Sequence[Edit]
+    counterexample: TextCounterexample,
+    carry: Carry,
+    applied: Sequence[Edit],
+    stronger: Sequence[Edit],
+    others: Sequence[Edit],
 ) -> list[frozenset[Edit]]:
     """Sets of changes that answer the explanation of an execution, the cheapest first; none if a part has no answer."""
-    execution, explained = execution_of(against.witness), diagnosis(against)
+    execution, explained = execution_of(counterexample.witness), diagnosis(counterexample)
     if execution is None or explained is None:
         return []
     groups = {edit.group for edit in applied}
@@ -62,7 +66,7 @@ def asked_for(
     answers: list[list[frozenset[Edit]]] = []
     for change in explained.changes:
         direct = does(change)
-        strong = _strong(execution, against, change, does) if against.finding is not None else None
+        strong = _strong(execution, counterexample, change, does) if counterexample.finding is not None else None
         some = [frozenset({direct})] if direct is not None else near.answers(change)
         loop = _loop(execution, change, carry, applied)
         answers.append([frozenset({loop})] if loop else some[:ANSWERS] + ([strong] if strong else []))
@@ -71,10 +75,10 @@ def asked_for(
 
 
 def _strong(
-    execution: Execution, against: Against, change: Change, does: Callable[[Change], Edit | None]
+    execution: Execution, counterexample: TextCounterexample, change: Change, does: Callable[[Change], Edit | None]
 ) -> frozenset[Edit] | None:
     """Two accesses that nothing orders, made strong: then they do not race, whatever their order."""
-    pair = _pair(against)
+    pair = _pair(counterexample)
     if change.reason not in (Reason.NO_SYNCHRONIZATION, Reason.NOT_SEEN) or pair is None:
         return None
     ends = [execution.events[event] for event in pair]
@@ -242,23 +246,23 @@ def _object(edit: Edit) -> str | None:
     return None if match is None else match[1]
 
 
-def diagnosis(against: Against) -> Diagnosis | None:
+def diagnosis(counterexample: TextCounterexample) -> Diagnosis | None:
     """What the explanation of an execution says is missing from it; None if it does not know."""
-    execution, ground = execution_of(against.witness), against.witness.ground
+    execution, ground = execution_of(counterexample.witness), counterexample.witness.ground
     if execution is None or ground is None:
         return None
-    flag = next((check for check in against.model.flags if check.name == against.flag), None)
-    pair = _pair(against)
-    if against.finding is not None and (pair is None or flag is None):
+    flag = next((check for check in counterexample.model.flags if check.name == counterexample.flag), None)
+    pair = _pair(counterexample)
+    if counterexample.finding is not None and (pair is None or flag is None):
         return None
-    return Diagnosing(against.model, execution, ground.ranks, flag, pair, ground.known).diagnosis()
+    return Diagnosing(counterexample.model, execution, ground.ranks, flag, pair, ground.known).diagnosis()
 
 
-def _pair(against: Against) -> tuple[int, int] | None:
+def _pair(counterexample: TextCounterexample) -> tuple[int, int] | None:
     """The two accesses of a finding; None where no finding relates two."""
-    if against.finding is None:
+    if counterexample.finding is None:
         return None
-    first, second = against.finding.first, against.finding.second
+    first, second = counterexample.finding.first, counterexample.finding.second
     return None if first is None or second is None or first.uid == second.uid else (first.uid, second.uid)
 
 

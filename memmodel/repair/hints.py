@@ -1,6 +1,6 @@
 """What the reasons of an explanation say about the changes worth trying first.
 
-In: executions that speak against a test, changes. Out: the reasons; which changes may answer one of them.
+In: counterexamples of a test, changes. Out: the reasons; which changes may answer one of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import lru_cache
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.insertion.arrivals import ARRIVALS
-from memmodel.repair.judge import Against
+from memmodel.repair.judge import TextCounterexample
 from memmodel.why.records import Obstacle, Reason
 from memmodel.why.story import finding_story, outcome_story
 from memmodel.why.stuck import stuck
@@ -73,80 +73,82 @@ BY_ITSELF = frozenset(
 """Findings about what instructions say, not about the order of what they do."""
 
 
-def reasons(known: Sequence[Against]) -> frozenset[Reason]:
+def reasons(known: Sequence[TextCounterexample]) -> frozenset[Reason]:
     """Why the executions can be, by the explanations of all of them."""
     return frozenset(reason for reason, _ in _reasons(known))
 
 
-def lines(known: Sequence[Against]) -> frozenset[int]:
+def lines(known: Sequence[TextCounterexample]) -> frozenset[int]:
     """The lines that the explanations and the findings name."""
-    findings = [against.finding for against in known if against.finding is not None]
+    findings = [counterexample.finding for counterexample in known if counterexample.finding is not None]
     ends = [end for finding in findings for end in (finding.first, finding.second) if end is not None]
     named = {line for _, line in _reasons(known)} | {end.span.line for end in ends if end.span is not None}
     return frozenset(line for line in named if line is not None)
 
 
-def _reasons(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
+def _reasons(known: Sequence[TextCounterexample]) -> Iterator[tuple[Reason, int | None]]:
     """The reasons of the explanations, each with the lines that it is about."""
-    return (reason for against in by_turns(known)[:MOST_EXPLAINED] for reason in _of(against))
+    return (reason for counterexample in by_turns(known)[:MOST_EXPLAINED] for reason in _of(counterexample))
 
 
 @lru_cache(maxsize=4 * MOST_EXPLAINED)
-def _of(against: Against) -> tuple[tuple[Reason, int | None], ...]:
-    if against.flag == HANG:
-        waiting = stuck(against.witness).waiting
+def _of(counterexample: TextCounterexample) -> tuple[tuple[Reason, int | None], ...]:
+    if counterexample.flag == HANG:
+        waiting = stuck(counterexample.witness).waiting
         return tuple((each.reason, None if each.span is None else each.span.line) for each in waiting)
-    by = (
-        finding_story(against.model, against.finding, "")
-        if against.finding
-        else outcome_story(against.model, against.witness)
+    return tuple(
+        (obstacle.reason, line) for obstacle in _obstacles(counterexample) for line in (None, *_lines_of(obstacle))
     )
-    found_reasons = [(each.reason, line) for each in (by.obstacles if by else ()) for line in (None, *_lines_of(each))]
-    return tuple(found_reasons)
+
+
+def _obstacles(counterexample: TextCounterexample) -> tuple[Obstacle, ...]:
+    """What stops the order that would rule the counterexample out."""
+    model, finding = counterexample.model, counterexample.finding
+    story = finding_story(model, finding, "") if finding else outcome_story(model, counterexample.witness)
+    return () if story is None else story.obstacles
 
 
 def _lines_of(obstacle: Obstacle) -> list[int | None]:
     return [place.line for place in obstacle.events]
 
 
-def by_turns(known: Sequence[Against]) -> list[Against]:
+def by_turns(known: Sequence[TextCounterexample]) -> list[TextCounterexample]:
     """The executions, the first of each flag before the second of any."""
     turns: dict[str | None, int] = {}
     numbered = []
-    for against in known:
-        turns[against.flag] = turns.get(against.flag, 0) + 1
-        numbered.append((turns[against.flag], against))
-    return [against for _, against in sorted(numbered, key=lambda turn: turn[0])]
+    for counterexample in known:
+        turns[counterexample.flag] = turns.get(counterexample.flag, 0) + 1
+        numbered.append((turns[counterexample.flag], counterexample))
+    return [counterexample for _, counterexample in sorted(numbered, key=lambda turn: turn[0])]
 
 
-def would_do(known: Sequence[Against]) -> Iterator[str]:
+def would_do(known: Sequence[TextCounterexample]) -> Iterator[str]:
     """What is missing, in the words of the explanations."""
-    for against in known:
-        if against.flag == HANG:
-            for waiting in stuck(against.witness).waiting:
+    for counterexample in known:
+        if counterexample.flag == HANG:
+            for waiting in stuck(counterexample.witness).waiting:
                 what = waiting.text.partition(": ")[2]
                 yield f"{waiting.thread} waits for {what}, and would go on with {waiting.goes_on}"
             continue
-        by = (
-            finding_story(against.model, against.finding, "")
-            if against.finding
-            else outcome_story(against.model, against.witness)
-        )
-        for obstacle in by.obstacles if by is not None else ():
+        for obstacle in _obstacles(counterexample):
             yield f"{obstacle.text}" + (f" (would do: {obstacle.repair})" if obstacle.repair else "")
 
 
-def alone(known: Sequence[Against]) -> tuple[str, ...]:
+def alone(known: Sequence[TextCounterexample]) -> tuple[str, ...]:
     """The rules that single instructions break, whatever the others do."""
-    by_itself = (against for against in known if against.finding is not None and against.flag in BY_ITSELF)
-    return tuple(dict.fromkeys(_rule(against).rstrip(".") for against in by_itself))
+    by_itself = (
+        counterexample
+        for counterexample in known
+        if counterexample.finding is not None and counterexample.flag in BY_ITSELF
+    )
+    return tuple(dict.fromkeys(_rule(counterexample).rstrip(".") for counterexample in by_itself))
 
 
-def _rule(against: Against) -> str:
+def _rule(counterexample: TextCounterexample) -> str:
     """The rule that a finding is about."""
-    assert against.finding is not None and against.flag is not None
-    doc = next((check.doc for check in against.model.flags if check.name == against.flag), "")
-    return against.finding.rule or doc or against.flag
+    assert counterexample.finding is not None and counterexample.flag is not None
+    doc = next((check.doc for check in counterexample.model.flags if check.name == counterexample.flag), "")
+    return counterexample.finding.rule or doc or counterexample.flag
 
 
 def meets(edit: Edit) -> bool:

@@ -1,6 +1,6 @@
-"""What a changed test says, as far as a change may not alter it.
+"""What a changed test is judged by: its answers and findings.
 
-In: text, model, options. Out: `Standing`, which can be compared. A test that cannot be judged stands for nothing good.
+In: text, model, options. Out: `Standing`, which can be compared with that of the text before the change.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ from memmodel.source import Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Against:
-    """An execution that speaks against a test. `flag`: what is found in it; None: the outcome. Equal only to itself."""
+class TextCounterexample:
+    """An execution that shows what is wrong with a test. `flag`: the finding in it; None: the outcome.
+
+    Equal only to itself.
+    """
 
     model: Model
     flag: str | None
@@ -44,7 +47,7 @@ Observed = tuple[Quantifier, str | None, Observation]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong.
+    """The answers to a test's questions, and what its flags report.
 
     `shown`: executions in which every thread ends. `engines`: that gave the answers. `reason`: why it is not complete.
     """
@@ -52,7 +55,7 @@ class Standing:
     observations: tuple[Observed, ...]
     findings: frozenset[str]
     complete: bool
-    against: tuple[Against, ...] = field(default=(), compare=False)
+    counterexamples: tuple[TextCounterexample, ...] = field(default=(), compare=False)
     shown: tuple[Witness, ...] = field(default=(), compare=False)
     engines: frozenset[str] = field(default=frozenset(), compare=False)
     reason: str = field(default="", compare=False)
@@ -91,7 +94,7 @@ def newer_version(name: str, text: str, new: str) -> str:
 
 
 Lost = Callable[[frozenset[str], list[Observed]], bool]
-"""Findings and answers under some models -> whether no other model can make up for them."""
+"""Findings and answers under some models -> True if the change is refuted, whatever the other models say."""
 
 
 def standing(
@@ -106,13 +109,14 @@ def standing(
 ) -> Standing:
     """What the test says under all the models together.
 
-    `order`: in which they are asked. The first under which all is `lost` is the last, and comes first the next time.
+    `order`: the order in which models are asked. Asking stops at the first under which all is `lost`; that model is
+    asked first the next time.
     """
     observed: dict[tuple[int, int], Observed] = {}
     flags: set[str] = set()
     engines: set[str] = set()
     complete, reason = True, ""
-    against: list[Against] = []
+    counterexamples: list[TextCounterexample] = []
     ends: list[Witness] = []
     order = list(range(len(models))) if order is None else order
     first: Answer | None = None
@@ -123,12 +127,12 @@ def standing(
             first = first if place else answer
             engines.add(answer.engine)
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
-            flags |= {flag for flag in answer.flags if flag == HANG or is_told(flag)}
+            flags |= {flag for flag in answer.flags if flag == HANG or is_fault(flag)}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
-                against.append(Against(model, None, shown))
-            against += [
-                Against(model, finding.flag, finding.witness, finding)
+                counterexamples.append(TextCounterexample(model, None, shown))
+            counterexamples += [
+                TextCounterexample(model, finding.flag, finding.witness, finding)
                 for finding in answer.findings
                 if finding.flag in flags
             ]
@@ -144,7 +148,9 @@ def standing(
         for place, steps in enumerate(asked)
         for number in range(len(models))
     )
-    return Standing(observations, frozenset(flags), complete, tuple(against), tuple(ends), frozenset(engines), reason)
+    return Standing(
+        observations, frozenset(flags), complete, tuple(counterexamples), tuple(ends), frozenset(engines), reason
+    )
 
 
 def _judged(
@@ -164,7 +170,7 @@ def _judged(
     return api.judge(steps, model, options, findings=False, queries=queries)
 
 
-def is_told(flag: str) -> bool:
+def is_fault(flag: str) -> bool:
     """True if a flag reports a fault of a test."""
     return kind_of(flag) is not FindingKind.OTHER
 
@@ -188,9 +194,9 @@ def ended(name: str, text: str, models: tuple[Model, ...], options: Options) -> 
 def looking_for(
     wrong: frozenset[str], name: str, models: tuple[Model, ...], options: Options, lost: Lost | None = None
 ) -> Judge:
-    """A judge that looks for these findings alone, which is quick: what it finds is there, the rest is not known.
+    """A quick judge, which looks for these findings alone: it says nothing of others.
 
-    An execution with undefined behaviour is no hang, so that is looked for as well where hangs are.
+    An execution with undefined behaviour is no hang. So where hangs are looked for, undefined behaviour is as well.
     """
     undefined = FindingKind.UNDEFINED if HANG in wrong else None
     only = tuple(
@@ -218,7 +224,7 @@ def judging(
 ) -> Judge:
     """A judge that remembers what it has judged. It raises BudgetSpent when a budget shared with others is used up.
 
-    `queries`: those that glances at the same texts have kept.
+    `queries`: the queries that were kept when a counterexample of the same text was looked for.
     """
     known: dict[str, Standing | None] = {}
     order = list(range(len(models)))

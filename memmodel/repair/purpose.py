@@ -39,19 +39,21 @@ def keeps_phases(before: Standing, after: Sequence[Witness], edits: Sequence[Edi
     }
     if places and any(_idle(execution, places) for execution in now):
         return False
-    hangs = [execution_of(against.witness) for against in before.against if against.flag == HANG]
+    hangs = [
+        execution_of(counterexample.witness) for counterexample in before.counterexamples if counterexample.flag == HANG
+    ]
     return not any(_fewer(old, new) for old in hangs if old is not None for new in now)
 
 
 def _deadlocked(before: Standing) -> set[object]:
     """The threads that wait for one that waits for them: one of them may have to go first, and wait for nothing."""
     deadlocked: set[object] = set()
-    for against in before.against:
-        if against.flag == HANG:
+    for counterexample in before.counterexamples:
+        if counterexample.flag == HANG:
             waiting = {
-                stopped.thread for stopped in stuck(against.witness).waiting if stopped.reason is Reason.DEADLOCK
+                stopped.thread for stopped in stuck(counterexample.witness).waiting if stopped.reason is Reason.DEADLOCK
             }
-            execution = execution_of(against.witness)
+            execution = execution_of(counterexample.witness)
             threads = () if execution is None else execution.frame.lowered.test.threads
             deadlocked |= {number for number, thread in enumerate(threads) if thread.name in waiting}
     return deadlocked
@@ -72,7 +74,9 @@ def _consumes(execution: Execution, threads: set[object]) -> bool:
 def progress(standing: Standing | None) -> int:
     """How much is done before a thread waits for ever, in the execution that gets least far."""
     hangs = [
-        execution_of(against.witness) for against in (standing.against if standing else ()) if against.flag == HANG
+        execution_of(counterexample.witness)
+        for counterexample in (standing.counterexamples if standing else ())
+        if counterexample.flag == HANG
     ]
     return min(
         (sum(len(trace.records) for trace in execution.frame.traces) for execution in hangs if execution is not None),

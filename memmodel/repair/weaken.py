@@ -19,7 +19,16 @@ from memmodel.errors import BudgetSpent
 from memmodel.limits import available, together
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import Against, Judge, Standing, is_told, judging, newer_version, parse, undecided
+from memmodel.repair.judge import (
+    Judge,
+    Standing,
+    TextCounterexample,
+    is_fault,
+    judging,
+    newer_version,
+    parse,
+    undecided,
+)
 from memmodel.repair.layout import laid
 from memmodel.repair.weakening.forms import sites
 from memmodel.repair.weakening.needed import with_readings
@@ -149,28 +158,28 @@ class _Judges:
         asked = parse(self.name, text)
         return None if asked is None else asked[0]
 
-    def soon_against(self, text: str) -> Against | None:
+    def quick_counterexample(self, text: str) -> TextCounterexample | None:
         """An execution that shows a finding or an outcome that the test has not, if one is soon found."""
         available(self.options.budget)
         known = iter(self.states)
         for number, steps in enumerate(parse(self.name, text) or ()):
             for model in self.models:
                 states = None if steps.test.finding is not None else next(known)
-                against = self._seen(steps, model, states, findings=number == 0)
-                if against is not None:
-                    return against
+                counterexample = self._sought(steps, model, states, findings=number == 0)
+                if counterexample is not None:
+                    return counterexample
         return None
 
-    def _seen(
+    def _sought(
         self, steps: LoweredTest, model: Model, states: frozenset[State] | None, *, findings: bool
-    ) -> Against | None:
+    ) -> TextCounterexample | None:
         names = self.names[model.name]
         wanted = tuple(name for name in names if (findings if name != OUTCOME else states is not None))
         shown = engine.seek(steps, model, self.options, Sought(wanted, known=states)) if wanted else None
         if shown is None:
             return None
         names.insert(0, names.pop(names.index(shown.name)))
-        return Against(model, None if shown.name == OUTCOME else shown.name, shown.witness, shown.finding)
+        return TextCounterexample(model, None if shown.name == OUTCOME else shown.name, shown.witness, shown.finding)
 
     def allows_nothing_more(self, text: str) -> bool:
         """True if the text, judged in full, allows nothing more."""
@@ -186,8 +195,8 @@ class _Judges:
 
 
 def _new(model: Model, before: Standing) -> list[str]:
-    """The flags of a model whose findings a test is judged by, and has not."""
-    return [check.name for check in model.flags if is_told(check.name) and check.name not in before.findings]
+    """The flags that would be new findings of the test."""
+    return [check.name for check in model.flags if is_fault(check.name) and check.name not in before.findings]
 
 
 def _states(

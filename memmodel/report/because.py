@@ -58,7 +58,7 @@ def stories_of_findings(report: Report) -> dict[int, Story]:
 
 def because_outcome(report: Report, style: Style) -> list[str]:
     """Why the outcome can be seen, where no finding of the same execution says it."""
-    story = None if _told(report, report.answer.findings) else story_of_outcome(report)
+    story = None if _related_by_findings(report, report.answer.findings) else story_of_outcome(report)
     return brief_story(story, style) if story is not None and says(story) else []
 
 
@@ -78,8 +78,8 @@ def says(story: Story) -> bool:
     return story.obstacles[0].reason not in (Reason.NOTHING_MISSING, Reason.RULE)
 
 
-def _told(report: Report, findings: tuple[Finding, ...]) -> bool:
-    """True if a finding of the execution shown relates two events."""
+def _related_by_findings(report: Report, findings: tuple[Finding, ...]) -> bool:
+    """True if a finding of the execution shown relates two events: its story says why the outcome can be seen."""
     return any(
         finding.witness == report.execution and finding.second not in (None, finding.first) for finding in findings
     )

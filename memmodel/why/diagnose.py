@@ -1,7 +1,8 @@
-"""What keeps an execution from being forbidden, or two accesses from being ordered: changes that would do it.
+"""Which changes would forbid an execution, or would order the two accesses of a finding.
 
-In: a model, an execution, perhaps a finding of it. Out: `Diagnosis`. Settled here: what counts as the end of what
-is wrong. With the changes the execution breaks an axiom whatever order its writes and fences take, or the flag is down.
+In: a model, an execution, perhaps a finding of it. Out: `Diagnosis`. Settled here: when changes are enough. Without a
+finding, the changed execution breaks an axiom in every order of its writes and fences. With a finding, the flag is no
+longer raised.
 """
 
 from __future__ import annotations
@@ -27,26 +28,29 @@ from memmodel.why.unfold import Chain, Unfolding, turned
 from memmodel.why.values import Values
 
 CHOSEN = ("co", "sync_fence")
-"""Orders that an execution chooses: what is asked of them and not there yet may be chosen so."""
+"""Orders that an execution chooses. Where an axiom asks for a pair that is not ordered yet, it may be chosen."""
 
 PAIRS = 3
-"""So many races of an execution are looked at before the execution as a whole."""
+"""So many races and hazards of an execution are looked at before the execution as a whole."""
 
 FEW = 40
-"""With no more events than this, every single change is tried where a set was found."""
+"""With no more events than this, single changes are tried in place of a set that was found."""
 
 ORDERS = 200
-"""With more orders of fence.sc than this, an execution counts as one that could be."""
+"""With more orders of fence.sc than this, an execution counts as possible."""
 
 DEPTH = 6
-"""So many choices are made before an execution counts as one that could be."""
+"""After so many choices of orders, an execution counts as possible."""
 
 PRICE = attrgetter("cost")
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """`changes`: together they end what is wrong, and none can be left out. `chain`: what then forbids or orders it."""
+    """`changes`: a minimal set that is enough. `chain`: the relations that forbid the outcome or order the pair then.
+
+    `axiom`: the axiom that the changed execution breaks, or the flag.
+    """
 
     changes: tuple[Change, ...]
     chain: Chain
@@ -54,7 +58,7 @@ class Diagnosis:
 
 
 class Diagnosing:
-    """Tries changes on one execution. `data`: the pair of the flag counts as data, as in a race it does."""
+    """Tries changes on one execution. `data`: the pair are accesses to data, and not to a flag that hands it over."""
 
     def __init__(
         self,
@@ -86,7 +90,7 @@ class Diagnosing:
         return accesses_behind(self.execution, condition) if self.flag is None else 0
 
     def diagnosis(self) -> Diagnosis | None:
-        """The changes without which it cannot be; None if no such change is known."""
+        """The changes that are enough; None if none are known."""
         key = (id(self.model), None if self.flag is None else self.flag.name, self.pair, self.data)
         if key not in self.known:
             self.known[key] = self.model, self._diagnosis()  # the model stays, so that no other one gets its identity
@@ -113,23 +117,23 @@ class Diagnosing:
                 cheaper = (change for change in sorted(mine, key=PRICE) if change.cost <= least)
                 kept = next(([change] for change in cheaper if self.ends([change])), kept)
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
-            return self._told(tuple(kept), altered)
+            return self._diagnosed(tuple(kept), altered)
         return None
 
     def _by_a_pair(self) -> Diagnosis | None:
-        """An outcome by way of a race or hazard of its execution: what orders the two may well forbid it."""
+        """The changes that order a race or hazard of the execution, if they forbid the outcome as well."""
         values = Values(self.model, self.execution, self.ranks)
         flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
         pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
         pairs.sort(key=lambda pair: not any(self.behind >> end & 1 for end in pair[1]))
         for flag, pair in pairs[:PAIRS]:
-            # What the outcome is about may be a flag whose two accesses are weak.
+            # The raced access may itself be the flag that the outcome reads, so it does not count as data.
             asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
             diagnosis = asking.diagnosis()
             if diagnosis is not None and diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
                 kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
                 altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
-                return self._told(tuple(kept), altered)
+                return self._diagnosed(tuple(kept), altered)
         return None
 
     def ends(self, changes: Sequence[Change]) -> bool:
@@ -147,7 +151,7 @@ class Diagnosing:
         return bool({self.pair, self.pair[::-1]} & set(values.reported(self.flag)))
 
     def impossible(self, execution: Execution) -> tuple[Values, Check] | None:
-        """An axiom that the execution breaks however its orders are chosen; None if it may be, or are too many."""
+        """An axiom that the execution breaks in every order; None if some order breaks none, or there are too many."""
         for number, extended in enumerate(fence_orders(execution)):
             if number == ORDERS:
                 return None
@@ -176,9 +180,9 @@ class Diagnosing:
         return None if broken is None else broken
 
     def _shrunk(self, changes: list[Change]) -> list[Change]:
-        """A part that does it and of which nothing can be left out; the dearest go first, halves before single ones.
+        """A minimal part that is enough. The dearest changes are left out first, halves before single ones.
 
-        The order stays: of what is added at one place, it says what comes first.
+        The order stays: where several things are added at one place, it says which comes first.
         """
         kept = list(changes)
         size = max(1, len(kept) // 2)
@@ -194,8 +198,8 @@ class Diagnosing:
                 return kept
             size //= 2
 
-    def _told(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:
-        """What the changes would bring about."""
+    def _diagnosed(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:
+        """The diagnosis for changes that are enough, with what forbids the outcome or orders the pair then."""
         if self.flag is not None and self.pair is not None:
             known = self._ended is not None and self._ended[0] == tuple(map(id, changes))
             unfolding = Unfolding(self._ended[1] if known and self._ended else Values(self.model, altered, self.ranks))
@@ -212,7 +216,7 @@ class Diagnosing:
 
 
 def fence_orders(execution: Execution) -> Iterator[Execution]:
-    """The execution, with each order of fence.sc that it has not ordered yet."""
+    """The execution in each order of its fence.sc, where it leaves that open."""
     strong = [n for n, e in enumerate(execution.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
     order, include = execution.relation("sync_fence"), execution.relation("sr")
     for a in strong:

@@ -48,7 +48,7 @@ class Sentences:
             separation = apart(self.execution, self.flow, change.at, change.other)
             if separation is not None:
                 return self._apart(separation)
-        text, repair = self._said(change)
+        text, repair = self._text_and_repair(change)
         return Obstacle(reason, text, repair, self._places(change.at, change.other))
 
     def _apart(self, separation: Apart) -> Obstacle:
@@ -63,7 +63,7 @@ class Sentences:
     def _places(self, *events: int | None) -> tuple[At, ...]:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
 
-    def _said(self, change: Change) -> tuple[str, str]:
+    def _text_and_repair(self, change: Change) -> tuple[str, str]:
         prior, after = self.ref(change.at), "" if change.other is None else self.ref(change.other)
         words = change.words
         match change.reason:

@@ -17,7 +17,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit
-from memmodel.repair.judge import Against, judging, parse
+from memmodel.repair.judge import TextCounterexample, judging, parse
 from memmodel.repair.vocabulary import strengthenings
 from memmodel.why.story import execution_of
 
@@ -26,7 +26,7 @@ MODELS = (api.load("ptx-9.4"),)
 NAMES = ("async/proxy/A4", "async/tcgen05/T5-no-fence", "async/honest/H16-relaxed")
 
 
-def begun(name: str) -> tuple[Carry, list[Edit], list[tuple[Against, Execution]]]:
+def begun(name: str) -> tuple[Carry, list[Edit], list[tuple[TextCounterexample, Execution]]]:
     """What adds order to a shipped test, and executions that speak against it."""
     path = SHIPPED / f"{name}.litmus"
     text = path.read_text()
@@ -34,7 +34,7 @@ def begun(name: str) -> tuple[Carry, list[Edit], list[tuple[Against, Execution]]
     assert asked is not None and before is not None
     carry = Carry(text, lambda one: (parse(str(path), one) or (None,))[0])
     edits = [one for one in strengthenings(asked[0]) if carry.legal(one) and carry.delta(one) is not None]
-    bad = [(one, execution) for one in before.against if (execution := execution_of(one.witness)) is not None]
+    bad = [(one, execution) for one in before.counterexamples if (execution := execution_of(one.witness)) is not None]
     return carry, edits, bad[:3]
 
 
@@ -78,11 +78,13 @@ def test_what_ends_an_execution_ends_it_with_more_order(name: str) -> None:
     """So what is known of some changes is known of more of them."""
     carry, edits, bad = begun(name)
     ended = 0
-    for against, execution in bad:
-        lives = {one: (got := carry.carried(execution, (), (one,))) and survives(against, got) for one in edits[::8]}
+    for counterexample, execution in bad:
+        lives = {
+            one: (got := carry.carried(execution, (), (one,))) and survives(counterexample, got) for one in edits[::8]
+        }
         for pair in combinations(lives, 2):
             both = carry.carried(execution, (), pair)
-            if both is not None and survives(against, both):
+            if both is not None and survives(counterexample, both):
                 assert all(lives[one] is not False for one in pair if carry.carried(execution, (), (one,)))
             ended += not all(lives[one] for one in pair)
     assert ended

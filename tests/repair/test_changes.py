@@ -119,15 +119,15 @@ def test_an_execution_that_does_not_come_by_survives() -> None:
     judge, lowered = judging("t", MODELS, Options()), api.lowered(Source("t", BRANCH))
     before = judge(BRANCH)
     assert before is not None
-    against = next(one for one in before.against if one.flag is None)
-    execution = execution_of(against.witness)
+    counterexample = next(one for one in before.counterexamples if one.flag is None)
+    execution = execution_of(counterexample.witness)
     assert execution is not None
     carry = Carry(BRANCH, lambda one: (parse("t", one) or (None,))[0])
     passed = [one for one in strengthenings(lowered) if carry.passed_by(execution, one)]
     assert passed and all(one.group[:2] == (1, 3) for one in passed)
     for one in passed:
         carried, now = carry.carried(execution, (), (one,)), judge(apply(BRANCH, (one,)))
-        assert carried is not None and survives(against, carried)
+        assert carried is not None and survives(counterexample, carried)
         assert now is not None and now.observations[0][2] is Observation.SOMETIMES
 
 
@@ -136,7 +136,9 @@ def test_two_threads_meet_between_a_fence_that_releases_and_one_that_acquires() 
     judge = judging("t", MODELS, Options())
     before = judge(text)
     assert before is not None and before.findings
-    found = [one for one in meetings(api.lowered(Source("t", text)), before.against) if "arrive.relaxed" in one.text]
+    found = [
+        one for one in meetings(api.lowered(Source("t", text)), before.counterexamples) if "arrive.relaxed" in one.text
+    ]
     assert [one.text.strip().split(";")[0] for one in (*found, *found[0].more)] == [
         "barrier.cluster.arrive.relaxed"
     ] * 2
@@ -225,10 +227,10 @@ def test_a_moved_fence_is_refuted_by_an_execution() -> None:
     )
     trials.until = float("inf")
     moves = [one for one in replacements(api.lowered(Source("t", text))) if moves_a_fence(one)]
-    vain = [one for one in moves for bad in trials.before.against if trials.moved_in_vain(bad, one)]
+    vain = [one for one in moves for bad in trials.before.counterexamples if trials.moved_in_vain(bad, one)]
     assert vain
     for one in vain:
-        assert standing_of(apply(text, [one])).against
+        assert standing_of(apply(text, [one])).counterexamples
 
 
 def standing_of(text: str) -> Standing:

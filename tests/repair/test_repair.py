@@ -95,26 +95,26 @@ def test_what_an_execution_survives_is_no_repair(name: str) -> None:
     path = SHIPPED / f"{name}.litmus"
     text, judge = path.read_text(), judging(str(path), MODELS, Options())
     asked, before = parse(str(path), text), judge(text)
-    assert asked is not None and before is not None and before.against
+    assert asked is not None and before is not None and before.counterexamples
     carry = Carry(text, lambda one: (parse(str(path), one) or (None,))[0])
     survived = ended = 0
     for edit in strengthenings(asked[0])[::5]:
         if not carry.legal(edit):
             continue
-        for against in before.against:
-            execution = execution_of(against.witness)
+        for counterexample in before.counterexamples:
+            execution = execution_of(counterexample.witness)
             assert execution is not None
             carried = carry.carried(execution, (), (edit,))
             if carried is None:
                 continue
-            if not survives(against, carried):
+            if not survives(counterexample, carried):
                 ended += 1
                 continue
             survived += 1
             now = judge(apply(text, (edit,)))
             assert now is not None
             bad = any(one[2] in (Observation.SOMETIMES, Observation.ALWAYS) for one in now.observations)
-            assert bad if against.flag is None else against.flag in now.findings, edit.what
+            assert bad if counterexample.flag is None else counterexample.flag in now.findings, edit.what
     assert survived
 
 

@@ -10,7 +10,7 @@ from memmodel.engine import Options
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.repair import carry
 from memmodel.repair.fix import fix
-from memmodel.repair.judge import Against
+from memmodel.repair.judge import TextCounterexample
 from memmodel.repair.searching import trials
 
 LITMUS = ROOT / "litmus"
@@ -30,11 +30,11 @@ def still_bad(judged: Evaluation, flag: str | None) -> bool:
 def test_both_say_the_same_of_every_execution_that_is_asked_about(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told: set[bool] = set()
 
-    def both(against: Against, execution: Execution) -> bool:
-        soon, ground = carry.survives(against, execution), against.witness.ground
+    def both(counterexample: TextCounterexample, execution: Execution) -> bool:
+        soon, ground = carry.survives(counterexample, execution), counterexample.witness.ground
         assert ground is not None
-        judged = (evaluate(against.model, one, ground.ranks) for one in carry._ordered(execution))
-        assert soon is any(still_bad(one, against.flag) for one in judged)
+        judged = (evaluate(counterexample.model, one, ground.ranks) for one in carry._ordered(execution))
+        assert soon is any(still_bad(one, counterexample.flag) for one in judged)
         told.add(soon)
         return soon
 

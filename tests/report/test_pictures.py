@@ -14,7 +14,7 @@ from memmodel import api
 from memmodel.answer import Answer, Observation
 from memmodel.errors import InputError
 from memmodel.report.graph import Edge, merged
-from memmodel.report.picture.draw import draw, draw_focus, draw_told
+from memmodel.report.picture.draw import draw, draw_explained, draw_focus
 from memmodel.report.picture.focus import Focus, focus_of
 from memmodel.report.picture.lanes import iterations, lanes_of, rows_of
 from memmodel.report.picture.svg import MARKED, STOPS
@@ -179,7 +179,7 @@ def test_a_picture_for_a_page_has_every_relation_and_hides_what_is_not_of_the_st
     subject = report.subject
     assert subject is not None
     told = explanation(subject.lowered, subject.model, report.answer, subject.options, report.question, {})
-    drawing = draw_told(report, told)
+    drawing = draw_explained(report, told)
     named = {name: off for name, _, off in drawing.relations}
     assert named["fr"] is False and named["mbarobs"] is True and "po" in named
     drawn = set(re.findall(r'<g data-relation="([^"]+)"', drawing.svg))

@@ -1,6 +1,6 @@
 """Barriers at which two threads meet between two accesses that nothing orders.
 
-In: a lowered test, the executions that speak against it. Out: edits, each of which puts a barrier into two threads.
+In: a lowered test, its counterexamples. Out: edits, each of which puts a barrier into two threads.
 Settled here: the threads of one CTA meet at bar.sync, the two threads of a cluster of two at barrier.cluster. Those who
 meet are threads of the two accesses, or others: one that sees what the first did, one from which the second hears.
 """
@@ -19,7 +19,7 @@ from memmodel.repair.costs import SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.guided import diagnosis
 from memmodel.repair.insertion.gaps import Opening, gaps
-from memmodel.repair.judge import Against
+from memmodel.repair.judge import TextCounterexample
 from memmodel.why.changes import FENCES
 from memmodel.why.flow import Flow
 from memmodel.why.story import execution_of
@@ -33,12 +33,12 @@ LAST = 8
 """The turn of a barrier among what is put into one gap."""
 
 
-def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
+def meetings(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[Edit]:
     """For each pair of accesses that a finding names: a barrier after the one and before the other."""
     edits: dict[frozenset[tuple[int, str]], Edit] = {}
-    for against in known:
-        for shown_event, other in _pairs(against):
-            for first, second in _around(against.witness, shown_event, other):
+    for counterexample in known:
+        for shown_event, other in _pairs(counterexample):
+            for first, second in _around(counterexample.witness, shown_event, other):
                 for edit in _between(lowered, first, second):
                     edits.setdefault(frozenset((part.start, part.text) for part in (edit, *edit.more)), edit)
                 if len(edits) >= MOST_PAIRS:
@@ -72,13 +72,13 @@ def _heard(flow: Flow, shown: dict[int, ShownEvent], event: int, *, back: bool =
     return [shown[number] for number in by_thread.values()]
 
 
-def _pairs(against: Against) -> list[tuple[ShownEvent, ShownEvent]]:
+def _pairs(counterexample: TextCounterexample) -> list[tuple[ShownEvent, ShownEvent]]:
     """The two accesses of a finding; those between which an outcome's explanation misses synchronization."""
-    finding = against.finding
+    finding = counterexample.finding
     if finding is not None:
         return [] if finding.first is None or finding.second is None else [(finding.first, finding.second)]
-    shown = {event.uid: event for event in against.witness.events}
-    explained = diagnosis(against)
+    shown = {event.uid: event for event in counterexample.witness.events}
+    explained = diagnosis(counterexample)
     changes = () if explained is None else explained.changes
     return [
         (shown[change.at], shown[change.other]) for change in changes if change.at in shown and change.other in shown

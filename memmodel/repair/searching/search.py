@@ -15,7 +15,7 @@ from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
 from memmodel.repair.hints import alone, answers, by_turns, kind, lines, moves_a_fence, reasons
-from memmodel.repair.judge import Against, Standing
+from memmodel.repair.judge import Standing, TextCounterexample
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
@@ -26,7 +26,7 @@ PATIENCE = 12
 """So many changes that cost no less are judged after a repair was found before no other one is looked for."""
 
 MUCH_PATIENCE = 60
-"""So many are looked at, with those that an execution speaks against without being judged."""
+"""So many are looked at, including those that a known counterexample refutes without a judgement."""
 
 MORE_SETS, FEW_SETS = 20, 6
 """So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
@@ -60,13 +60,13 @@ MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
 
 MOST_CARRIED = 8
-"""So many executions that speak against the test are tried on each single change."""
+"""So many counterexamples of the test are tried on each single change."""
 
 MOST_SINGLES = 80
 """Of a test that takes long to judge, so many single changes are looked at where none is a repair."""
 
 POOL = 16
-"""So many executions that speak against a single change are kept, to try other changes on."""
+"""So many counterexamples of single changes are kept, to try other changes on."""
 
 
 class RepairSearch(Trials):
@@ -74,15 +74,15 @@ class RepairSearch(Trials):
 
     def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
-        self.best.clear()
-        self.hopes.clear()
-        known = self.speaking(self.before)
-        self.slow = 2 if self.instructions() > LARGE else 1
+        self.known_repairs.clear()
+        self.survivors_of.clear()
+        known = self.counterexamples(self.before)
+        self.effort_divisor = 2 if self.instructions() > LARGE else 1
         why = reasons(known)
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
         numbers.sort(key=lambda edit: edit.group[3:] != ALIKE)
         asked = self._onward(numbers) if self.before.findings == {HANG} else self.guided(stronger, others)
-        self.best += [asked] if asked else []
+        self.known_repairs += [asked] if asked else []
         predictable = [edit for edit in stronger if not edit.more and edit.adds <= 1]
         if self._hopeless(known, [edit for edit in predictable if _serves(edit, why)]) and not self._hopeless(
             known, predictable
@@ -90,77 +90,83 @@ class RepairSearch(Trials):
             why |= {Reason.NO_FENCE_SC}
         predictable = [edit for edit in predictable if _serves(edit, why)]
         first = set(predictable)
-        self.order = [edit for edit in predictable if self.carry.legal(edit) and not self.risky(edit)]
-        self.vain.clear()
-        self.untried = False
-        self.shown.clear()
+        self.order_only = [edit for edit in predictable if self.carry.legal(edit) and not self.risky(edit)]
+        self.useless.clear()
+        self.cheaper_untried = False
+        self.refuted_by.clear()
         hopeless = self._hopeless(known, predictable)
         if not hopeless:
             self._singles(predictable, set(stronger), why, most)
             if not self._single(asked):
-                hopeless = not self.best and self._all_in_vain()
+                hopeless = not self.known_repairs and self._all_in_vain()
                 if not hopeless:
                     self._sets(predictable, why, most, predictable=True)
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
-        if not self._single(asked) and not (hopeless and alone(known)) and not (self.best and self.slow > 1):
+        if (
+            not self._single(asked)
+            and not (hopeless and alone(known))
+            and not (self.known_repairs and self.effort_divisor > 1)
+        ):
             offered = [edit for edit in (*stronger, *others) if not moves_a_fence(edit)]
             if hopeless:
                 reached = [edit for edit in offered if not self._passed_over(edit)]
                 live = self._live(reached)
                 if any(map(self.risky, live)):
                     self._sets(live, why, most, predictable=False)
-                if not self.best and HANG in self.before.findings:
+                if not self.known_repairs and HANG in self.before.findings:
                     self._pairs([edit for edit in numbers if answers(edit, why)])
-                if not self.best:
+                if not self.known_repairs:
                     self._blind([edit for edit in reached if self.risky(edit)], most)
             else:
                 self._sets(offered, why, most, predictable=False)
-        if not self.best and self.aim.outcomes and self.aim.findings:
+        if not self.known_repairs and self.aim.outcomes and self.aim.findings:
             self._singles(self.accesses, set(), why, most)
-        self.best.sort(key=cost)
-        return self.best
+        self.known_repairs.sort(key=cost)
+        return self.known_repairs
 
-    def _hopeless(self, known: list[Against], edits: list[Edit]) -> bool:
+    def _hopeless(self, known: list[TextCounterexample], edits: list[Edit]) -> bool:
         """True if a counterexample of the test survives all these changes."""
         legal = tuple(edit for edit in edits if self.carry.legal(edit) and not self.risky(edit))
-        if legal not in self.hopes:
-            self.hopes[legal] = self._survivors(known, legal)
-        self.survivors, hopeless = self.hopes[legal]
+        if legal not in self.survivors_of:
+            self.survivors_of[legal] = self._survivors(known, legal)
+        self.survivors, hopeless = self.survivors_of[legal]
         return hopeless
 
-    def _survivors(self, known: list[Against], legal: Changes) -> tuple[list[Against], bool]:
-        first = {against.flag: against for against in reversed(known)}.values()
-        survivors = [against for against in first if self.survives(against, (), legal)]
+    def _survivors(self, known: list[TextCounterexample], legal: Changes) -> tuple[list[TextCounterexample], bool]:
+        first = {counterexample.flag: counterexample for counterexample in reversed(known)}.values()
+        survivors = [counterexample for counterexample in first if self.survives(counterexample, (), legal)]
         tried = by_turns(known)[:MOST_CARRIED]
-        return survivors, bool(survivors) or any(self.survives(against, (), legal) for against in tried)
+        return survivors, bool(survivors) or any(self.survives(counterexample, (), legal) for counterexample in tried)
 
     def _passed_over(self, edit: Edit) -> bool:
         """True if an execution that survives all added order does not reach what a change concerns."""
-        return self.risky(edit) and any(self.passed_by(against, edit) for against in self.survivors)
+        return self.risky(edit) and any(self.passed_by(counterexample, edit) for counterexample in self.survivors)
 
     def _all_in_vain(self, *more: Edit) -> bool:
         """True if the test is still wrong with `more` and all changes that only add order: no set of these suffices."""
-        return self.seen(self._with_all(*more)) is not None
+        return self.counterexample(self._with_all(*more)) is not None
 
     def _hangs(self, edit: Edit) -> bool:
         """True if the test hangs with a change and all that only adds order: it hangs with less order as well."""
-        return HANG not in self.before.findings and self.flagged(self._with_all(edit), HANG) is not None
+        return HANG not in self.before.findings and self.counterexample_of(self._with_all(edit), HANG) is not None
 
     def _with_all(self, *more: Edit) -> list[Edit]:
         """All that only adds order, and more."""
-        implied = {group for edit in self.order for group in edit.implies}
-        return [edit for edit in (*self.order, *more) if edit.group not in implied]
+        implied = {group for edit in self.order_only for group in edit.implies}
+        return [edit for edit in (*self.order_only, *more) if edit.group not in implied]
 
     def _live(self, offered: list[Edit]) -> list[Edit]:
         """Those that only add order, and of the others those of which it is not known that they are in vain."""
-        shown = self.shown.items()
-        self.vain |= {
-            edit for edit, seen in shown if any(self.survives(against, (edit,), self.order) for against in seen)
+        shown = self.refuted_by.items()
+        self.useless |= {
+            edit
+            for edit, seen in shown
+            if any(self.survives(counterexample, (edit,), self.order_only) for counterexample in seen)
         }
-        others = [edit for edit in offered if self.risky(edit) and edit not in self.vain and self.carry.legal(edit)]
+        others = [edit for edit in offered if self.risky(edit) and edit not in self.useless and self.carry.legal(edit)]
         if len(others) <= FEW_LIVE:
-            self.vain |= {edit for edit in others if self._all_in_vain(edit) or self._hangs(edit)}
-        return [edit for edit in offered if edit not in self.vain]
+            self.useless |= {edit for edit in others if self._all_in_vain(edit) or self._hangs(edit)}
+        return [edit for edit in offered if edit not in self.useless]
 
     def _pairs(self, numbers: list[Edit]) -> None:
         """Two numbers of one kind that end a hang, first those of one thread."""
@@ -168,38 +174,40 @@ class RepairSearch(Trials):
         pairs = [pair for pair in pairs if pair[0].group != pair[1].group]
         pairs.sort(key=lambda pair: (pair[0].group[0] != pair[1].group[0], cost(pair)))
         likely = (pair for pair in pairs[:MOST_PAIRS] if not (self._idle(*pair) or self._idle(*reversed(pair))))
-        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.is_right, likely), 1)]
+        self.known_repairs += [self.needed(in_order(pair)) for pair in islice(filter(self.is_right, likely), 1)]
 
     def _idle(self, edit: Edit, more: Edit) -> bool:
         """True if a counterexample of one change does not reach what the other change concerns."""
-        return any(self.passed_by(against, more, (edit,)) for against in self.shown.get(edit, ()))
+        return any(self.passed_by(counterexample, more, (edit,)) for counterexample in self.refuted_by.get(edit, ()))
 
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""
         sets = Sets(self, risky, frozenset(Reason))
-        self.left_out = (
-            sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND // self.slow, predictable=False)
-            or self.left_out
+        self.gave_up = (
+            sets.search(
+                most, lambda: FEW_SETS if self.known_repairs else FEW_BLIND // self.effort_divisor, predictable=False
+            )
+            or self.gave_up
         )
 
     def _single(self, asked: Changes) -> bool:
         """True if a single change is known to be a repair, other than the one that the explanations asked for."""
-        return any(len(repair) == 1 and repair != asked for repair in self.best)
+        return any(len(repair) == 1 and repair != asked for repair in self.known_repairs)
 
     def _sets(self, everything: list[Edit], why: frozenset[Reason], most: int, *, predictable: bool) -> None:
         """Sets of changes that suffice: first of those that answer the reasons, then of all."""
-        known = self.speaking(self.before)
+        known = self.counterexamples(self.before)
         while True:
             turns = Turns(self.text, why, lines(known))
             likely = [edit for edit in everything if turns.turn(edit) <= RELEVANT]
-            if self.best and len(likely) > MANY:
+            if self.known_repairs and len(likely) > MANY:
                 likely = [edit for edit in likely if turns.turn(edit) <= NEARBY]
             more = self._hitting(likely, most, why, predictable=predictable)
-            if self.best or more <= why:
+            if self.known_repairs or more <= why:
                 break
             why |= more
         serving = [edit for edit in everything if _serves(edit, why)]
-        if not self.best and not alone(known) and len(likely) < len(serving):
+        if not self.known_repairs and not alone(known) and len(likely) < len(serving):
             self._hitting(serving, most, frozenset(Reason), predictable=predictable)
 
     def _hitting(
@@ -207,21 +215,23 @@ class RepairSearch(Trials):
     ) -> frozenset[Reason]:
         """Sets of some changes; the reasons of an execution that is left, where these are others."""
         sets = Sets(self, offered, why)
-        if not self.best and not sets.beyond <= why:
-            return sets.beyond
-        few = len(offered) > MANY or not (predictable or self.small)
-        patience = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
-        most_sets = MOST_SETS // self.slow if predictable or self.small else FEW_BLIND
-        gave_up = sets.search(most, lambda: patience if self.best else most_sets, predictable=predictable)
-        self.left_out = self.left_out or (gave_up and not self.best)
-        return sets.beyond
+        if not self.known_repairs and not sets.unanswered <= why:
+            return sets.unanswered
+        few = len(offered) > MANY or not (predictable or self.enumerates)
+        patience = FEW_SETS if few else MORE_SETS if self.enumerates else MORE_SETS // 2
+        most_sets = MOST_SETS // self.effort_divisor if predictable or self.enumerates else FEW_BLIND
+        gave_up = sets.search(most, lambda: patience if self.known_repairs else most_sets, predictable=predictable)
+        self.gave_up = self.gave_up or (gave_up and not self.known_repairs)
+        return sets.unanswered
 
     # ---- one change ----------------------------------------------------------------------------------------------
 
     def _singles(self, offered: Iterable[Edit], adding: set[Edit], why: frozenset[Reason], most: int) -> None:
         """All single changes that suffice and are cheap enough to be listed. `adding`: those that only add order."""
-        known = self.speaking(self.before)
-        pool: list[tuple[Against, Changes]] = [(against, ()) for against in by_turns(known)[:MOST_CARRIED]]
+        known = self.counterexamples(self.before)
+        pool: list[tuple[TextCounterexample, Changes]] = [
+            (counterexample, ()) for counterexample in by_turns(known)[:MOST_CARRIED]
+        ]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
         first, last, since = self.looked, self.tried, 0
@@ -229,16 +239,19 @@ class RepairSearch(Trials):
             offered, key=lambda edit: (turns.turn(edit), edit.group[3:] != ALIKE, edit.cost, edit.start)
         ):
             since += 1
-            if not (self.small or self.best) and self.looked - first >= MOST_SINGLES // self.slow:
-                self.left_out = True
+            if (
+                not (self.enumerates or self.known_repairs)
+                and self.looked - first >= MOST_SINGLES // self.effort_divisor
+            ):
+                self.gave_up = True
                 break
-            cheaper = edit.cost < min(map(cost, self.best), default=0)
-            patience = 2 * PATIENCE if cheaper and self.small else PATIENCE // self.slow
-            idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
+            cheaper = edit.cost < min(map(cost, self.known_repairs), default=0)
+            patience = 2 * PATIENCE if cheaper and self.enumerates else PATIENCE // self.effort_divisor
+            idle = self.known_repairs and (self.tried - last >= patience or since >= MUCH_PATIENCE)
             near = cheaper and turns.turn(edit) <= NEARBY
-            tired = bool(idle) and (self.slow > 1 or not near)
-            self.untried = self.untried or (tired and near)
-            elsewhere = self.slow > 1 and self.best and turns.turn(edit) > RELEVANT
+            tired = bool(idle) and (self.effort_divisor > 1 or not near)
+            self.cheaper_untried = self.cheaper_untried or (tired and near)
+            elsewhere = self.effort_divisor > 1 and self.known_repairs and turns.turn(edit) > RELEVANT
             if tired or elsewhere or self.enough(edit.cost, most) or self.covered((edit,)):
                 continue
             if self.shown_already((edit,)):
@@ -247,27 +260,27 @@ class RepairSearch(Trials):
                 continue
             if self.is_right((edit,)):
                 last, since = self.tried, 0
-                self.best = [repair for repair in self.best if not covers(repair, (edit,))]
-                self.best.append((edit,))
+                self.known_repairs = [repair for repair in self.known_repairs if not covers(repair, (edit,))]
+                self.known_repairs.append((edit,))
             elif not self.risky(edit):
                 if edit in adding and len(pool) < POOL:
-                    pool += [(against, (edit,)) for against in self.speaking(self.failed)[:1]]
-            elif self.skips:
-                self.vain.add(edit)
+                    pool += [(counterexample, (edit,)) for counterexample in self.counterexamples(self.failed)[:1]]
+            elif self.skips_phase:
+                self.useless.add(edit)
             else:
-                self.shown[edit] = self.speaking(self.failed, new=True)[:1]
+                self.refuted_by[edit] = self.counterexamples(self.failed, new=True)[:1]
 
-    def _in_vain(self, edit: Edit, pool: list[tuple[Against, Changes]]) -> bool:
+    def _in_vain(self, edit: Edit, pool: list[tuple[TextCounterexample, Changes]]) -> bool:
         """True if a counterexample of the test survives the change."""
         if not self.carry.legal(edit):
             return True
         if self.risky(edit):
-            known = [against for against, applied in pool if not applied]
+            known = [counterexample for counterexample, applied in pool if not applied]
             return self.waits_in_vain((edit,)) or any(
                 self.passed_by(speaking, edit) or self.moved_in_vain(speaking, edit) for speaking in known
             )
-        for number, (against, applied) in enumerate(pool):
-            if self.survives(against, applied, (edit,)):
+        for number, (counterexample, applied) in enumerate(pool):
+            if self.survives(counterexample, applied, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
                 return True
         return False
@@ -301,11 +314,11 @@ class RepairSearch(Trials):
         self, now: Standing | None, applied: Changes, stronger: list[Edit], others: list[Edit]
     ) -> list[frozenset[Edit]]:
         """Sets of changes that answer an explanation each; first those whose effect is known."""
-        speaking = {against.flag: against for against in reversed(self.speaking(now))}
+        speaking = {counterexample.flag: counterexample for counterexample in reversed(self.counterexamples(now))}
         asked = [
             more
-            for against in reversed(speaking.values())
-            for more in asked_for(against, self.carry, applied, stronger, others)
+            for counterexample in reversed(speaking.values())
+            for more in asked_for(counterexample, self.carry, applied, stronger, others)
         ]
         heard = [more for more in dict.fromkeys(asked) if not self.waits_in_vain((*applied, *more))]
         return sorted(heard, key=lambda edits: any(map(self.risky, edits)))
@@ -336,7 +349,7 @@ class RepairSearch(Trials):
         applied: Changes = ()
         now = self.before
         for _ in range(MOST_NUMBERS):
-            why = reasons(self.speaking(now))
+            why = reasons(self.counterexamples(now))
             alike = [edit for edit in numbers if applied and kind(edit) == kind(applied[0])]
             others = [edit for edit in numbers if edit not in alike and answers(edit, why)]
             step = self._step(applied, alike, now) or self._step(applied, others, now)
@@ -349,10 +362,10 @@ class RepairSearch(Trials):
         """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
         best: tuple[Changes, Standing] | None = None
         far = progress(now)
-        stuck = [against for against in self.speaking(now) if against.flag == HANG]
+        stuck = [counterexample for counterexample in self.counterexamples(now) if counterexample.flag == HANG]
         for edit in numbers:
             if edit.group in {change.group for change in applied} or any(
-                self.passed_by(against, edit) for against in stuck
+                self.passed_by(counterexample, edit) for counterexample in stuck
             ):
                 continue
             more = in_order((*applied, edit))
@@ -370,4 +383,4 @@ def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
 
 def _left(now: Standing | None) -> tuple[int, int]:
     """How much is wrong with a test that is not right yet."""
-    return (99, 0) if now is None else (len(now.findings), len(now.against))
+    return (99, 0) if now is None else (len(now.findings), len(now.counterexamples))

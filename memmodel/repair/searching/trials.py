@@ -1,7 +1,7 @@
-"""Changes of a text, tried: is the test right with them, and which executions say that it is not?
+"""Changes of a text, tried: whether the test is right with them, and which executions show that it is not.
 
-In: a text, what judges a changed one, an aim. Out: yes or no, executions. Settled here: when an execution of one
-changed text also speaks against another one. That is told from the execution alone (`carry`), without an engine.
+In: a text, what judges a changed one, an aim. Out: yes or no, counterexamples. Settled here: when a counterexample of
+one changed text is one of another. `carry` decides that from the execution alone, without an engine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
 from memmodel.repair.insertion.lines import Lines
-from memmodel.repair.judge import Against, Judge, Lost, Standing
+from memmodel.repair.judge import Judge, Lost, Standing, TextCounterexample
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching.ideas import FORMS, by_idea, has_all, idea
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -31,8 +31,8 @@ from memmodel.why.story import execution_of
 class Aim:
     """What a repair has to reach. `lost`: whether what some models say shows that it does not.
 
-    `outcomes`, `findings`: whether an execution that shows one speaks against it. `note`: what a repair that reaches it
-    leaves as it is.
+    `outcomes`, `findings`: whether an outcome, or a finding of the test, is wrong under this aim. `note`: what a repair
+    that reaches it leaves as it is.
     """
 
     reached: Callable[[Standing], bool]
@@ -43,15 +43,24 @@ class Aim:
 
 
 class Trials:
-    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known. `tried`: how many
-    programs were judged, `looked`: with those that an execution which was found before speaks against.
+    """Changes of one text, tried under one aim after the other.
 
-    `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
-    `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
-    `skips`: the last change that was tried skips a phase, and nothing else is wrong with it.
-    `answers`: to executions, the changes of which each repair has one, the last that were of use first.
-    `accesses`: moves of accesses, for where nothing else is a repair.
-    `hopes`: of changes, the executions that survive all of them, and whether one does.
+    How a change is tried: `glance` and `quick_judge` look for a counterexample, `judge` judges in full. `enumerates`:
+    the test is small, so that judging is as fast as looking. `effort_divisor`: 2 for a large test, of which fewer
+    changes are tried. `until`: when time is up.
+
+    What is known: `known_repairs`; `tried`: how many programs were judged; `looked`: how many were judged or refuted by
+    a known counterexample; `failed`: what is wrong with the last change that did not suffice; `skips_phase`: the last
+    change skips a phase, and nothing else is wrong with it; `rules_after_hang`: the first changes that end a hang and
+    let a thread break a rule by itself, with these rules.
+
+    What a search needs: `order_only`: changes that only add order; `survivors`: counterexamples of the test with all of
+    them; `useless`: other changes, none of which suffices with all of them; `refuted_by`: the counterexamples of each
+    other change; `endings`: sets of changes, each of which ended a counterexample, the last useful one first;
+    `accesses`: moves of accesses, for where nothing else is a repair; `survivors_of`: for some changes, the
+    counterexamples that survive all of them, and whether there is any.
+
+    `gave_up`: not all changes were tried; `cheaper_untried`: among them cheaper ones than the repairs known.
     """
 
     def __init__(
@@ -64,7 +73,7 @@ class Trials:
     ) -> None:
         self.text = text
         self.judge: Judge = _unjudged
-        self.look: Judge = _unjudged
+        self.quick_judge: Judge = _unjudged
         self.glance: Glance | None = None
         self.before = before
         self.progress = progress
@@ -72,25 +81,27 @@ class Trials:
         self.until = monotonic()
         self.tried = 0
         self.looked = 0
-        self.best: list[Changes] = []
+        self.known_repairs: list[Changes] = []
         self.aim = Aim(lambda _: False, lambda *_: True)
         self.failed: Standing | None = None
-        self.left_out = False
-        self.untried = False
-        self.skips = False
-        self.beyond: tuple[Changes, tuple[str, ...]] | None = None
-        self.order: list[Edit] = []
-        self.vain: set[Edit] = set()
-        self.shown: dict[Edit, list[Against]] = {}
-        self.survivors: list[Against] = []
+        self.gave_up = False
+        self.cheaper_untried = False
+        self.skips_phase = False
+        self.rules_after_hang: tuple[Changes, tuple[str, ...]] | None = None
+        self.order_only: list[Edit] = []
+        self.useless: set[Edit] = set()
+        self.refuted_by: dict[Edit, list[TextCounterexample]] = {}
+        self.survivors: list[TextCounterexample] = []
         self.accesses: list[Edit] = []
-        self.answers: list[frozenset[Edit]] = []
-        self.hopes: dict[Changes, tuple[list[Against], bool]] = {}
-        self.small = False
+        self.endings: list[frozenset[Edit]] = []
+        self.survivors_of: dict[Changes, tuple[list[TextCounterexample], bool]] = {}
+        self.enumerates = False
         self._ideas: tuple[list[Changes], list[list[Changes]]] = [], []
-        self.slow = 1
-        self._bad: dict[str, list[Against]] = {}
-        self._survived: dict[tuple[Against, Changes], tuple[list[frozenset[Edit]], list[frozenset[Edit]]]] = {}
+        self.effort_divisor = 1
+        self._bad: dict[str, list[TextCounterexample]] = {}
+        self._survived: dict[
+            tuple[TextCounterexample, Changes], tuple[list[frozenset[Edit]], list[frozenset[Edit]]]
+        ] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
         self.phases = None if self.carry.base is None else Lines(self.carry.base).phases
@@ -103,24 +114,25 @@ class Trials:
     def is_right(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
         """True if the test is right with these changes. Raises BudgetSpent when time is up.
 
-        `fully`: if it is not, `failed` has all that is wrong with it, as far as that was wrong before.
+        `fully`: if it is not, `failed` has every finding that is left, and not only the first that was met.
         """
         self.in_time()
-        self.skips = False
+        self.skips_phase = False
         ordered = in_order(edits)
         text = apply(self.text, ordered)
-        seen = None if fully else self._refuted(text) or self._again(text)
-        if seen is None:
+        counterexample = None if fully else self._refuted(text) or self._known_counterexample(text)
+        if counterexample is None:
             self.tried += 1
             if self.progress is not None:
                 self.progress(self.tried)
-            seen = None if fully or self.small else self._glanced(text)
-        if seen is not None:
-            self._bad.setdefault(text, []).append(seen)
-            self.failed = Standing((), frozenset((seen.flag,) if seen.flag else ()), complete=False, against=(seen,))
+            counterexample = None if fully or self.enumerates else self._quick_counterexample(text)
+        if counterexample is not None:
+            self._bad.setdefault(text, []).append(counterexample)
+            flags = frozenset((counterexample.flag,) if counterexample.flag else ())
+            self.failed = Standing((), flags, complete=False, counterexamples=(counterexample,))
             self._ends_a_hang(ordered)
             return False
-        for judge in (self.look, self.judge) if fully else (self.judge,):
+        for judge in (self.quick_judge, self.judge) if fully else (self.judge,):
             self.failed = judge(text)
             if not self._passes(self.failed):
                 self._ends_a_hang(ordered)
@@ -128,42 +140,44 @@ class Trials:
         assert self.failed is not None
         if HANG not in self.before.findings and not any(map(about_numbers, ordered)):
             return True
-        self.skips = not keeps_phases(self.before, self.failed.shown or self.ended(text), ordered)
-        return not self.skips
+        self.skips_phase = not keeps_phases(self.before, self.failed.shown or self.ended(text), ordered)
+        return not self.skips_phase
 
-    def seen(self, edits: Iterable[Edit]) -> Against | None:
-        """An execution that speaks against the test with these changes, if one is soon found."""
+    def counterexample(self, edits: Iterable[Edit]) -> TextCounterexample | None:
+        """A counterexample of the test with these changes, if one is soon found."""
         self.in_time()
         text = apply(self.text, edits)
-        return self._again(text) or self._glanced(text)
+        return self._known_counterexample(text) or self._quick_counterexample(text)
 
-    def _again(self, text: str) -> Against | None:
+    def _known_counterexample(self, text: str) -> TextCounterexample | None:
         self.looked += 1
-        return None if self.glance is None else self.glance.known_against(text)
+        return None if self.glance is None else self.glance.known_counterexample(text)
 
-    def _glanced(self, text: str) -> Against | None:
+    def _quick_counterexample(self, text: str) -> TextCounterexample | None:
         return None if self.glance is None else self.glance.at(text)
 
-    def flagged(self, edits: Iterable[Edit], flag: str) -> Against | None:
+    def counterexample_of(self, edits: Iterable[Edit], flag: str) -> TextCounterexample | None:
         """An execution of the test with these changes in which this is found, if one is soon found."""
         self.in_time()
-        return None if self.glance is None else self.glance.flagged(apply(self.text, edits), flag)
+        return None if self.glance is None else self.glance.counterexample_of(apply(self.text, edits), flag)
 
-    def _refuted(self, text: str) -> Against | None:
-        """An execution that was found under another aim, and speaks against the text under this one as well."""
-        return next((against for against in self._bad.get(text, ()) if self._speaks(against)), None)
+    def _refuted(self, text: str) -> TextCounterexample | None:
+        """A counterexample of the text that was found under another aim and counts under this one as well."""
+        return next(
+            (counterexample for counterexample in self._bad.get(text, ()) if self._counts(counterexample)), None
+        )
 
-    def _speaks(self, against: Against) -> bool:
-        if against.flag is None:
+    def _counts(self, counterexample: TextCounterexample) -> bool:
+        if counterexample.flag is None:
             return self.aim.outcomes
-        return self.aim.findings or self.is_new(against)
+        return self.aim.findings or self.is_new(counterexample)
 
-    def is_new(self, against: Against) -> bool:
+    def is_new(self, counterexample: TextCounterexample) -> bool:
         """True if an execution shows a finding that the test did not have. No repair may have one."""
-        return against.flag is not None and against.flag not in self.before.findings
+        return counterexample.flag is not None and counterexample.flag not in self.before.findings
 
     def _parsed(self, text: str) -> LoweredTest | None:
-        """A changed text, for what is told without judging it. Raises BudgetSpent when time is up."""
+        """A changed text, read but not judged. Raises BudgetSpent when time is up."""
         if text != self.text:
             self.in_time()
         return self._parse_first(text)
@@ -175,42 +189,53 @@ class Trials:
 
     def _ends_a_hang(self, applied: Changes) -> None:
         """Keep the first changes with which a hang ends, and then one thread breaks a rule by itself."""
-        if self.beyond is None and HANG in self.before.findings and self.failed and HANG not in self.failed.findings:
-            rules = alone(self.failed.against)
-            self.beyond = (applied, rules) if rules else None
+        if (
+            self.rules_after_hang is None
+            and HANG in self.before.findings
+            and self.failed
+            and HANG not in self.failed.findings
+        ):
+            rules = alone(self.failed.counterexamples)
+            self.rules_after_hang = (applied, rules) if rules else None
 
     def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
 
-    def speaking(self, now: Standing | None, *, new: bool = False) -> list[Against]:
-        """The executions of a standing that no repair may have; with `new` those of new findings are among them."""
+    def counterexamples(self, now: Standing | None, *, new: bool = False) -> list[TextCounterexample]:
+        """The counterexamples of a standing that count under the aim; with `new`, those of new findings as well."""
         if now is None:
             return []
-        againsts = [against for against in now.against if self._speaks(against) and (new or not self.is_new(against))]
-        return [against for against in againsts if execution_of(against.witness) is not None]
+        counterexamples = [
+            counterexample
+            for counterexample in now.counterexamples
+            if self._counts(counterexample) and (new or not self.is_new(counterexample))
+        ]
+        return [
+            counterexample for counterexample in counterexamples if execution_of(counterexample.witness) is not None
+        ]
 
-    def survives(self, against: Against, applied: Changes, edits: Iterable[Edit]) -> bool:
+    def survives(self, counterexample: TextCounterexample, applied: Changes, edits: Iterable[Edit]) -> bool:
         """True if an execution of the text with the changes `applied` still exists, and is bad, with `edits` made."""
         self.in_time()
-        execution, more = execution_of(against.witness), tuple(edits)
+        execution, more = execution_of(counterexample.witness), tuple(edits)
         counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, more))
-        if execution is None or (counted and against.flag == "undefined-instruction"):
+        if execution is None or (counted and counterexample.flag == "undefined-instruction"):
             return False
         chosen = frozenset(more)
-        lived, died = self._survived.setdefault((against, tuple(applied)), ([], []))
+        lived, died = self._survived.setdefault((counterexample, tuple(applied)), ([], []))
         if any(chosen <= known for known in lived):
             return True
         if any(known <= chosen for known in died):  # with more order it stays so
             return False
         ways = self.carry.choices(more)
         changed = [self.carry.carried(execution, applied, way) for way in ways]
-        survived = bool(ways) and all(after is not None and survives(against, after) for after in changed)
+        survived = bool(ways) and all(after is not None and survives(counterexample, after) for after in changed)
         (lived if survived else died).append(chosen)
         return survived
 
-    def passed_by(self, against: Against, edit: Edit, applied: Changes = ()) -> bool:
+    def passed_by(self, counterexample: TextCounterexample, edit: Edit, applied: Changes = ()) -> bool:
         """True if an execution of the text with the changes `applied` does not reach what `edit` concerns."""
-        execution = execution_of(against.witness)
+        execution = execution_of(counterexample.witness)
         return execution is not None and self.carry.passed_by(execution, edit, applied)
 
     def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
@@ -228,12 +253,16 @@ class Trials:
         thread, index = place
         return isinstance(thread, int) and isinstance(index, int) and self.phases.unheard(thread, index, match[1])
 
-    def moved_in_vain(self, against: Against, edit: Edit) -> bool:
+    def moved_in_vain(self, counterexample: TextCounterexample, edit: Edit) -> bool:
         """True if a fence is moved and the execution survives the fence at its new place, with the old fence kept."""
-        if not moves_a_fence(edit) or against.flag in BY_ITSELF or against.flag == "undefined-instruction":
+        if (
+            not moves_a_fence(edit)
+            or counterexample.flag in BY_ITSELF
+            or counterexample.flag == "undefined-instruction"
+        ):
             return False
         delta = self.carry.delta(edit.more[0])
-        return delta is not None and not delta.hidden and self.survives(against, (), edit.more)
+        return delta is not None and not delta.hidden and self.survives(counterexample, (), edit.more)
 
     def risky(self, edit: Edit) -> bool:
         """True if the effect of a change is known only by judging the changed test."""
@@ -241,7 +270,7 @@ class Trials:
 
     def covered(self, edits: Iterable[Edit]) -> bool:
         """True if these changes include a known repair."""
-        return any(covers(edits, known) for known in self.best)
+        return any(covers(edits, known) for known in self.known_repairs)
 
     def enough(self, price: float, most: int) -> bool:
         """True if `most` repairs of different ideas are known that cost no more."""
@@ -249,10 +278,10 @@ class Trials:
 
     def ideas(self) -> list[list[Changes]]:
         """The repairs that are known, those of one idea together, the cheapest first."""
-        if self._ideas[0] != self.best:
+        if self._ideas[0] != self.known_repairs:
             self._ideas = (
-                list(self.best),
-                [[first, *others] for first, others in by_idea(self.best, len(self.best), self.text)],
+                list(self.known_repairs),
+                [[first, *others] for first, others in by_idea(self.known_repairs, len(self.known_repairs), self.text)],
             )
         return self._ideas[1]
 

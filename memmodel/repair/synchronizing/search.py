@@ -21,7 +21,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.glance import once_more
-from memmodel.repair.judge import Against, parse
+from memmodel.repair.judge import TextCounterexample, parse
 from memmodel.repair.searching.survivors import KNOWN, Survivors
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes, in_order
@@ -86,10 +86,11 @@ class CheapestSearch:
         best = known
         bound, stopped = 0.0, ""
         try:
-            for against in {
-                against.flag: against for against in reversed(self.trials.speaking(self.trials.before))
+            for counterexample in {
+                counterexample.flag: counterexample
+                for counterexample in reversed(self.trials.counterexamples(self.trials.before))
             }.values():
-                self._demand(against, frozenset())
+                self._demand(counterexample, frozenset())
             while True:
                 self.trials.in_time()
                 numbers = self._master.choice(self.trials.until - monotonic())
@@ -130,26 +131,26 @@ class CheapestSearch:
         return best
 
     def _learn(self, chosen: frozenset[Edit]) -> list[set[Edit]]:
-        """Demands from the executions that speak against a set; without one, that another set is wanted."""
-        speaking = self.trials.speaking(self.trials.failed, new=True)[:EACH]
+        """Demands from the counterexamples of a set; without one, that another set is wanted."""
+        speaking = self.trials.counterexamples(self.trials.failed, new=True)[:EACH]
         if speaking:
-            return [self._demand(against, chosen) for against in speaking]
+            return [self._demand(counterexample, chosen) for counterexample in speaking]
         self._require(set(self.offered) - chosen, [edit for edit in chosen if self.trials.risky(edit)])
         return []
 
-    def _demand(self, against: Against, chosen: frozenset[Edit]) -> set[Edit]:
+    def _demand(self, counterexample: TextCounterexample, chosen: frozenset[Edit]) -> set[Edit]:
         """The changes of which a right set makes one, if it makes those of the chosen ones that wait or signal and that
         the execution needs."""
-        bare = self._in(against, [edit for edit in chosen if self.trials.risky(edit)])
+        bare = self._in(counterexample, [edit for edit in chosen if self.trials.risky(edit)])
         if bare is not None:
-            against, chosen = bare, frozenset(edit for edit in chosen if self.trials.risky(edit))
-        against, made = self._with_fewer(against, chosen)
-        against, passed = self._with_more(against, made)
+            counterexample, chosen = bare, frozenset(edit for edit in chosen if self.trials.risky(edit))
+        counterexample, made = self._with_fewer(counterexample, chosen)
+        counterexample, passed = self._with_more(counterexample, made)
         applied = in_order(made | passed)
         offered = [edit for edit in self._order if edit not in made]
-        kept = self._survivors.as_before(against, applied, offered)
+        kept = self._survivors.as_before(counterexample, applied, offered)
         if kept is None:
-            kept = self._survivors.worked_out(against, applied, offered)
+            kept = self._survivors.worked_out(counterexample, applied, offered)
         among = set(self.offered).difference(made, passed, kept)
         self._require(among, [edit for edit in made if self.trials.risky(edit)])
         return among
@@ -160,48 +161,52 @@ class CheapestSearch:
 
     # ---- what waits or signals -----------------------------------------------------------------------------------
 
-    def _with_fewer(self, against: Against, chosen: frozenset[Edit]) -> tuple[Against, frozenset[Edit]]:
+    def _with_fewer(
+        self, counterexample: TextCounterexample, chosen: frozenset[Edit]
+    ) -> tuple[TextCounterexample, frozenset[Edit]]:
         """The execution where as few of the chosen changes that wait or signal are made as it allows."""
         risky = [edit for edit in chosen if self.trials.risky(edit)]
         for less in ([risky] if len(risky) > 1 else []) + [[edit] for edit in risky]:
             rest = chosen.difference(less)
             if len(rest) == len(chosen) - len(less):
-                same = self._in(against, rest)
+                same = self._in(counterexample, rest)
                 if same is not None:
-                    against, chosen = same, rest
-        return against, chosen
+                    counterexample, chosen = same, rest
+        return counterexample, chosen
 
-    def _with_more(self, against: Against, made: frozenset[Edit]) -> tuple[Against, frozenset[Edit]]:
+    def _with_more(
+        self, counterexample: TextCounterexample, made: frozenset[Edit]
+    ) -> tuple[TextCounterexample, frozenset[Edit]]:
         """The execution where as many more changes that wait or signal are made as it stays bad with."""
         taken = {edit.group for edit in made}
         others = [edit for edit in self._others if edit not in made and edit.group not in taken]
         for number, known in enumerate(self._stays[:KNOWN]):
             more = [edit for edit in others if edit in known]
-            same = self._in(against, made.union(more)) if more else None
+            same = self._in(counterexample, made.union(more)) if more else None
             if same is not None:
                 self._stays.insert(0, self._stays.pop(number))
                 return same, frozenset(more)
         applied = in_order(made)
-        aside = [edit for edit in others if self.trials.passed_by(against, edit, applied)]
+        aside = [edit for edit in others if self.trials.passed_by(counterexample, edit, applied)]
         passed: set[Edit] = set()
         todo = [[edit for edit in others if edit not in aside], aside]
         while todo:
             chunk = todo.pop()
-            same = self._in(against, made.union(passed, chunk)) if chunk else None
+            same = self._in(counterexample, made.union(passed, chunk)) if chunk else None
             if same is not None:
-                against = same
+                counterexample = same
                 passed |= set(chunk)
             elif len(chunk) > 1:
                 middle = len(chunk) // 2
                 todo += [chunk[middle:], chunk[:middle]]
         self._stays.insert(0, frozenset(passed))
-        return against, frozenset(passed)
+        return counterexample, frozenset(passed)
 
-    def _in(self, against: Against, edits: Iterable[Edit]) -> Against | None:
+    def _in(self, counterexample: TextCounterexample, edits: Iterable[Edit]) -> TextCounterexample | None:
         """The execution as one of the text with other changes, if it is one there and as bad."""
         self.trials.in_time()
         text = apply(self.trials.text, in_order(edits))
         if text not in self._read:
             self._read[text] = parse(self.name, text)
         asked = self._read[text]
-        return None if asked is None else once_more(against, asked, [against.flag or OUTCOME])
+        return None if asked is None else once_more(counterexample, asked, [counterexample.flag or OUTCOME])

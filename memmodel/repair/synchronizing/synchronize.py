@@ -169,11 +169,11 @@ class _Synchronizing:
             lambda text: first_question(name, text, options),
             lambda text: ended(name, text, models, options),
         )
-        trials.small = before.engines == {"enumerate"}
+        trials.enumerates = before.engines == {"enumerate"}
         trials.aim = Aim(_right, lambda flags, observed: bool(flags) or any(map(is_bad, observed)))
-        trials.look = looking_for(before.findings, name, models, options)
+        trials.quick_judge = looking_for(before.findings, name, models, options)
         trials.glance = Glance(name, models, options, before.findings, outcomes=True, queries=queries)
-        trials.glance.begin(by_turns(trials.speaking(before)))
+        trials.glance.begin(by_turns(trials.counterexamples(before)))
         trials.until = monotonic() + seconds
         return trials
 
@@ -181,7 +181,7 @@ class _Synchronizing:
         """What may be added to the bare text."""
         lowered = parsed(self.name, self.bare.text)
         yield from single_strengthenings(lowered, exact=True)
-        yield from meetings(lowered, by_turns(before.against)[:FIRST_MET])
+        yield from meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])
 
     def _price(self, edit: Edit, base: float) -> float:
         asked = parse(self.name, apply(self.bare.text, (edit,)))

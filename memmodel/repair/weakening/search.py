@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memmodel.repair.carry import survives
-from memmodel.repair.judge import Against
+from memmodel.repair.judge import TextCounterexample
 from memmodel.repair.weakening.raised import Forms, Raised
 from memmodel.why.story import execution_of
 
@@ -30,7 +30,7 @@ Need = frozenset[tuple[int, int]]
 class Judges(Protocol):
     """What says of a text that nothing more is allowed, or shows an execution that is."""
 
-    def soon_against(self, text: str) -> Against | None: ...
+    def quick_counterexample(self, text: str) -> TextCounterexample | None: ...
 
     def allows_nothing_more(self, text: str) -> bool: ...
 
@@ -50,17 +50,17 @@ class Narrowing:
             forms = self._answering(needs)
             if forms is None or self.tried() > MAX_TRIED:
                 break
-            against = self.judges.soon_against(self.raised.made(forms))
-            if against is None and (
+            counterexample = self.judges.quick_counterexample(self.raised.made(forms))
+            if counterexample is None and (
                 forms == self.raised.top or self.judges.allows_nothing_more(self.raised.made(forms))
             ):
                 return forms, True
-            needs.append(self._need(forms, against))
+            needs.append(self._need(forms, counterexample))
         return self._one_by_one(), False
 
-    def _need(self, forms: Forms, against: Against | None) -> Need:
+    def _need(self, forms: Forms, counterexample: TextCounterexample | None) -> Need:
         """What a choice of forms lacks: an execution of it is left by all that orders no more than `kept`."""
-        kept = forms if against is None else self._kept(forms, against)
+        kept = forms if counterexample is None else self._kept(forms, counterexample)
         sites = range(len(forms))
         return frozenset(
             (site, form)
@@ -69,7 +69,7 @@ class Narrowing:
             if not self.raised.no_more(site, form, kept[site])
         )
 
-    def _kept(self, forms: Forms, against: Against) -> Forms:
+    def _kept(self, forms: Forms, counterexample: TextCounterexample) -> Forms:
         """As much order as an execution survives."""
         kept = list(forms)
         todo = [[site for site, form in enumerate(forms) if form != self.raised.top[site]]]
@@ -77,7 +77,7 @@ class Narrowing:
         while todo:
             chunk = todo.pop()
             more = [self.raised.top[site] if site in chunk else form for site, form in enumerate(kept)]
-            if chunk and self._survives(against, forms, tuple(more)):
+            if chunk and self._survives(counterexample, forms, tuple(more)):
                 kept = more
             elif len(chunk) > 1:
                 middle = len(chunk) // 2
@@ -87,15 +87,15 @@ class Narrowing:
         for site in left:
             for form in range(self.raised.top[site] - 1, forms[site], -1):
                 more = [*kept[:site], form, *kept[site + 1 :]]
-                if self.raised.no_more(site, forms[site], form) and self._survives(against, forms, tuple(more)):
+                if self.raised.no_more(site, forms[site], form) and self._survives(counterexample, forms, tuple(more)):
                     kept = more
                     break
         return tuple(kept)
 
-    def _survives(self, against: Against, forms: Forms, others: Forms) -> bool:
-        execution = execution_of(against.witness)
+    def _survives(self, counterexample: TextCounterexample, forms: Forms, others: Forms) -> bool:
+        execution = execution_of(counterexample.witness)
         raised = None if execution is None else self.raised.at(execution, forms, others)
-        return raised is not None and survives(against, raised)
+        return raised is not None and survives(counterexample, raised)
 
     def _answering(self, needs: list[Need]) -> Forms | None:
         """The cheapest forms that answer all needs; None if that is not soon known."""
@@ -130,7 +130,7 @@ class Narrowing:
             for form in range(self.raised.top[site]):
                 other = self.raised.made((*chosen[:site], form, *chosen[site + 1 :]))
                 self.tried()
-                if self.judges.soon_against(other) is None and self.judges.allows_nothing_more(other):
+                if self.judges.quick_counterexample(other) is None and self.judges.allows_nothing_more(other):
                     chosen[site] = form
                     break
         return tuple(chosen)

@@ -15,7 +15,7 @@ from memmodel.errors import BudgetSpent, InputError
 from memmodel.limits import together
 from memmodel.report.execution import waiting
 from memmodel.report.findings import word_of
-from memmodel.report.picture.draw import Drawing, draw_told
+from memmodel.report.picture.draw import Drawing, draw_explained
 from memmodel.report.report import Report
 from memmodel.report.text import explain
 from memmodel.report.why_text import lines_of
@@ -136,7 +136,7 @@ def sheet_of(
             sheet, told=tuple(lines), marks=_marks(explained), because=_because(explained), findings=findings
         )
         try:
-            return replace(sheet, picture=draw_told(report, explained))
+            return replace(sheet, picture=draw_explained(report, explained))
         except (BudgetSpent, InputError) as error:
             return replace(sheet, no_picture=str(error))
 

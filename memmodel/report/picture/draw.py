@@ -42,7 +42,7 @@ MAX_EVENTS = 200
 MAX_ARROWS = 14
 """A relation that a model shows with more arrows than this hides the rest of the picture."""
 
-MAX_TOLD = 3
+MAX_LISTED = 3
 """Findings that are told above a picture."""
 
 WRAP = 110
@@ -96,7 +96,7 @@ def draw(
     lines = (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
     words = Words(
         _title(report),
-        (*_question(report), *_said(report, witness)),
+        (*_question(report), *_captions(report, witness)),
         tuple(line.replace("\u00a0", " ") for text in lines for line in textwrap.wrap(text, WRAP)),
     )
     po = [] if "po" in hide else sorted(reduced("po", witness))
@@ -159,8 +159,8 @@ def _dependence(dependence: Dependence) -> str:
     return f"It depends on {dependence.decision}: {dependence.question} {answers} {where}"
 
 
-def draw_told(report: Report, explanation: Explanation) -> Drawing:
-    """The picture for a page that says the rest beside it: with all relations among its events, some hidden.
+def draw_explained(report: Report, explanation: Explanation) -> Drawing:
+    """The picture for the HTML page, whose text stands beside it: with all relations among its events, some hidden.
 
     Raises as `draw`.
     """
@@ -226,8 +226,8 @@ def _question(report: Report) -> tuple[str, ...]:
     return tuple(textwrap.wrap(text, WRAP)[:4])
 
 
-def _said(report: Report, witness: Witness) -> tuple[str, ...]:
-    """How the execution stands to the question, what is found in it, and what its threads wait for."""
+def _captions(report: Report, witness: Witness) -> tuple[str, ...]:
+    """The lines above the picture: whether the execution satisfies the condition, its findings, and who waits."""
     answer = report.answer
     lines = []
     if report.finding is None and witness == answer.witness:
@@ -238,9 +238,9 @@ def _said(report: Report, witness: Witness) -> tuple[str, ...]:
     sentences = [
         sentence(finding) for finding in answer.findings if finding.witness == witness and finding.flag != HANG
     ]
-    lines += [f"{text[:1].upper()}{text[1:]}." for text in sentences[:MAX_TOLD]]
-    if len(sentences) > MAX_TOLD:
-        lines.append(f"{len(sentences) - MAX_TOLD} more findings are not listed here.")
+    lines += [f"{text[:1].upper()}{text[1:]}." for text in sentences[:MAX_LISTED]]
+    if len(sentences) > MAX_LISTED:
+        lines.append(f"{len(sentences) - MAX_LISTED} more findings are not listed here.")
     return tuple(part for line in (*lines, *witness.waits) for part in textwrap.wrap(line, WRAP))
 
 
