@@ -122,6 +122,23 @@ def forall(values: int) -> str:
     return f"PTX f\n{{ x = 0; y = 0; z = 0; }}\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nforall ({condition})\n"
 
 
+def hand_overs(count: int) -> str:
+    """Agents each of which hands a buffer to the next, as data for `sync`."""
+    agents = [
+        {
+            "name": f"A{i}",
+            "accesses": [
+                {"name": f"use{i}", "kind": "read", "buffer": f"b{i}"},
+                {"name": f"put{i}", "kind": "write", "buffer": f"b{i + 1}"},
+            ],
+        }
+        for i in range(count)
+    ]
+    handed = [{"first": f"put{i}", "then": f"use{i + 1}"} for i in range(count - 1)]
+    buffers = [{"name": f"b{i}", "bytes": 16} for i in range(count + 1)]
+    return json.dumps({"name": "chain", "buffers": buffers, "agents": agents, "hand_overs": handed})
+
+
 def wide(size: int) -> str:
     """Bulk copies of tiles of so many words."""
     return f"""PTX wide
@@ -174,6 +191,17 @@ class Case:
 
 SEARCH = ("2 s", "10 s", "200 MB")
 """The budgets of a search."""
+OPTIONS = (
+    "--mutate",
+    "--fix",
+    "--readings",
+    "--any-grid",
+    "--any-trips",
+    "--unwritten",
+    "--annotate",
+    "--report x.html",
+)
+"""What may be asked about a kernel beside its verdict."""
 SMALL = "PTX t\n{ x = 0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak x, 1 | ld.weak r0, x ;\nexists (P1:r0 == 1)\n"
 
 
@@ -215,6 +243,16 @@ CASES: dict[str, Case] = {
     "repairs in a report": _on(
         lambda: fences(8, 16).replace("fence.sc", "fence.acq_rel"), "report", "-o", "x.html", "--fix", "--search", "1"
     ),
+    "sync of fences 8 x 16": _on(lambda: fences(8, 16), "sync", "--strip", "order"),
+    "sync of accesses 6 x 60": _on(lambda: accesses(6, 60), "sync"),
+    "sync of spins 6 x 8": _on(lambda: spins(6, 8), "sync", "--strip", "order"),
+    "sync of hand-overs": Case(lambda: hand_overs(12), ("sync", "FILE"), ".json"),
+    "edits of a model on fences 8 x 16": Case(
+        lambda: fences(8, 16), ("mutate-model", "ptx-9.4", "FILE", "-j", "1"), budgets=SEARCH
+    ),
+    "edits of a model, searched": Case(
+        lambda: SMALL, ("mutate-model", "sc", "FILE", "--search", "6", "-j", "1"), budgets=SEARCH
+    ),
     "diff on fences 8 x 16": Case(lambda: fences(8, 16), ("diff", "sc", "ptx-9.4", "FILE")),
     "suite of states 8 x 4": _on(lambda: states(8, 4), "suite", "--no-expect"),
     "forall over 300 x 300 x 300": _on(lambda: forall(300), "check"),
@@ -237,10 +275,14 @@ CASES: dict[str, Case] = {
         lambda: SMALL, ("suite", "FILE", "--expected", "e.csv"), files={"e.csv": lambda: blank("path,holds\n", 900_000)}
     ),
     "kernel, 5,000 rounds": _kernel(lambda: kernel(5_000)),
-    **{
-        f"kernel, 5,000 rounds, {option}": _kernel(lambda: kernel(5_000), option)
-        for option in ("--mutate", "--fix", "--readings", "--any-grid", "--any-trips", "--unwritten")
-    },
+    **{f"kernel, 5,000 rounds, {option}": _kernel(lambda: kernel(5_000), *option.split()) for option in OPTIONS},
+    "kernel, 5,000 rounds, what if": _kernel(
+        lambda: kernel(5_000), "--what-if", "13: atom.cta.global.add.u32 %r2, [%rd2], 1;"
+    ),
+    "kernel, 5,000 rounds, what if its scope is less": _kernel(lambda: kernel(5_000), "--what-if", "13: scope=cta"),
+    "kernel, 5,000 rounds, many grids": _kernel(lambda: kernel(5_000), "--sweep", "grid.x=1..64"),
+    "kernel, 200 rounds, many grids": _kernel(lambda: kernel(200), "--sweep", "grid.x=1..64"),
+    "kernel, 200 rounds, litmus tests": _kernel(lambda: kernel(200), "--litmus", "tests", "--sarif", "x.sarif"),
     "100,000 blank lines of PTX": _kernel(lambda: blank(kernel(3), 100_000)),
     "50 MB of newlines of PTX": _kernel(lambda: blank(kernel(3), 50_000_000)),
     "newlines in a launch": Case(
@@ -263,8 +305,8 @@ def kernels(folder: str) -> dict[str, Case]:
     cases = {}
     for path in sorted(Path(folder).glob("*.ptx")) if folder else ():
         launch = path.with_suffix(".launch.json")
-        for option in ("", "--mutate", "--fix", "--readings", "--any-grid", "--any-trips", "--unwritten"):
-            command = ("kernel", "FILE", "--launch", str(launch.resolve()), *([option] if option else []))
+        for option in ("", *OPTIONS):
+            command = ("kernel", "FILE", "--launch", str(launch.resolve()), *option.split())
             cases[f"{path.stem} {option}".strip()] = Case(path.read_text, command, ".ptx")
     return cases
 

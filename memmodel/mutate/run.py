@@ -11,12 +11,15 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 
 from memmodel import api
-from memmodel.errors import InputError, TooLarge
+from memmodel.base.labels import Label
+from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.events.elaborate import elaborate
+from memmodel.limits import whole
 from memmodel.litmus.syntax import terms_of
 from memmodel.mutate.edits import ModelEdit, edits_of
 from memmodel.mutate.family import EditFamily
@@ -29,11 +32,11 @@ from memmodel.workers import abandon, settle
 _CHUNK = 6
 """Small tests that one process judges together."""
 
-TIME = "the time ran out"
-
 Chosen = Callable[[ModelEdit], bool]
 
 _JUDGES: list[FileJudge] = []
+_WHILE_IT_RUNS = ExitStack()
+"""What holds for a process of several, from its beginning to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class _RunState:
     open: dict[int, set[str]] = field(default_factory=dict)
     large: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    spent: str = ""
     judged: int = 0
 
     def take(self, order: int, findings: Sequence[FileFindings]) -> None:
@@ -67,6 +71,7 @@ class _RunState:
                 self.open.setdefault(edit, set()).add(of_file.path)
             if of_file.large:
                 self.large.append(of_file.path)
+            self.spent = self.spent or of_file.spent
             if of_file.problem:
                 self.problems.append(of_file.problem)
             self.judged += not of_file.large
@@ -94,12 +99,13 @@ def strength(
     kept = _EditJournal(journal, _key(judging, ordered, asked))
     run = _Run(judging, asked, kept, jobs, progress, len(ordered))
     state = run.state
-    reason = run.small(ordered)
-    left = [number for number in asked if number not in state.fails and number not in state.differs]
-    proved = _proved(family, left, tests, judging)
-    run.asked = [number for number in asked if number not in proved]
-    reason = reason or run.large(ordered)
-    unjudged = run.unjudged
+    with judging.sharing():
+        reason = run.small(ordered)
+        left = [number for number in asked if number not in state.fails and number not in state.differs]
+        proved = _proved(family, left, tests, judging)
+        run.asked = [number for number in asked if number not in proved]
+        reason = reason or run.large(ordered) or state.spent
+    unjudged = run.unjudged.union(*state.open.values()) if reason else run.unjudged
     results = []
     for number in numbers:
         edit = edits[number]
@@ -132,10 +138,25 @@ def by_size(tests: Sequence[str]) -> list[str]:
 
 
 def _proved(family: EditFamily, left: Sequence[int], tests: Sequence[str], judging: EditJudging) -> set[int]:
-    """The edits that change nothing, whatever the execution: events have the labels of all these tests."""
-    if not left or monotonic() > judging.until:
-        return set()
-    labels = []
+    """The edits that change nothing, whatever the execution: events have the labels of all these tests. As many as
+    there is time for."""
+    proved: set[int] = set()
+    if not left:
+        return proved
+    try:
+        with whole(judging.left()):
+            bounds = Bounds(family, kinds_of(_labels(tests, judging)))
+            for number in left:
+                if bounds.same(family.members[number]):
+                    proved.add(number)
+    except BudgetSpent:
+        pass
+    return proved
+
+
+def _labels(tests: Sequence[str], judging: EditJudging) -> list[Label]:
+    """The labels of the events of all tests that can be read."""
+    labels: list[Label] = []
     for path in tests:
         try:
             for steps in api.questions(api.lowered(path)):
@@ -143,8 +164,7 @@ def _proved(family: EditFamily, left: Sequence[int], tests: Sequence[str], judgi
                 labels += [event.label for event in graph.events]
         except (InputError, TooLarge):
             continue
-    bounds = Bounds(family, kinds_of(labels))
-    return {number for number in left if bounds.same(family.members[number])}
+    return labels
 
 
 # ---- in processes --------------------------------------------------------------------------------------------------
@@ -160,6 +180,7 @@ def _nothing() -> None:
 
 def _settle(judging: EditJudging) -> None:
     settle(_nothing)
+    _WHILE_IT_RUNS.enter_context(judging.sharing())
     _begin(judging)
 
 
@@ -265,7 +286,8 @@ class _Run:
     def _late(self, left: Sequence[tuple[int, PathChunk]]) -> str:
         self.unjudged |= {path for _, chunk in left for path in chunk.paths}
         self.unjudged |= set(self.state.large) if not any(chunk.large for _, chunk in left) else set()
-        return TIME
+        budget = self._judging.budget
+        return (budget.whole or budget).out_of_seconds
 
 
 # ---- the file that keeps what is done ------------------------------------------------------------------------------

@@ -16,11 +16,19 @@ from memmodel.search.work import run, workers
 
 
 def searched(
-    result: EditResult, model: Model, name: str, size: int, words: Vocabulary, jobs: int, seconds: float
+    result: EditResult,
+    model: Model,
+    name: str,
+    size: int,
+    words: Vocabulary,
+    jobs: int,
+    seconds: float,
+    memory: int | None = None,
 ) -> EditResult:
-    """The result after a search among all programs of up to `size` instructions, in so many seconds."""
+    """The result after a search among all programs of up to `size` instructions, in so many seconds and bytes."""
     task = of_revision(edited(model, result.edit), name, words, size, False)
-    progress = run(task, workers(jobs, None), seconds=min(seconds, 1e9), enough=bool)
+    where = workers(jobs, None, memory)
+    progress = run(task, where, seconds=max(0.0, min(seconds, 1e9)), memory=memory, enough=bool)
     if progress.results:
         first = min(progress.results, key=lambda record: int(record["size"]))
         return replace(result, fate=Fate.FOUND, how=f"{first['size']} instructions", program=first["text"])

@@ -51,10 +51,14 @@ def summary(strength: Strength) -> str:
         if strength.count(fate)
     ]
     share = f" ({100 * strength.share:.1f} %)" if judged else ""
-    tests = f"{strength.tests:,} test{'' if strength.tests == 1 else 's'}"
+    tests = _of_tests(strength.tests)
     more = f"; {', '.join(parts)}" if parts else ""
-    why = f"; {strength.reason}, {len(strength.unjudged):,} tests not judged" if strength.reason else ""
+    why = f"; {strength.reason}, {_of_tests(len(strength.unjudged))} not judged" if strength.reason else ""
     return f"{strength.model}: {noticed:,} of {judged:,} edits told apart{share} by {tests}{more}{why}"
+
+
+def _of_tests(count: int) -> str:
+    return f"{count:,} test{'' if count == 1 else 's'}"
 
 
 def record(strength: Strength) -> StrengthRecord:

@@ -8,16 +8,19 @@ could change anything by the labels of the test's events.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from memmodel import api
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import InputError, TooLarge
+from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.events.elaborate import elaborate
+from memmodel.limits import available, together, whole
 from memmodel.litmus.syntax import terms_of
 from memmodel.mutate.candidates import candidates
 from memmodel.mutate.edits import edits_of
@@ -28,6 +31,9 @@ from memmodel.mutate.verdicts import ShortVerdict, verdict_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import word_for
 
+NO_END = 1e9
+"""Seconds."""
+
 Told = tuple[int, str, str, str]
 """The number of an edit, the test with its question, the verdicts before and after."""
 
@@ -36,7 +42,7 @@ Told = tuple[int, str, str, str]
 class FileFindings:
     """What one file shows. `fails`: edits under which an expectation is not met; `differs`: those under which only an
     answer is another; `large`: it has too many candidates, so that an engine has to judge it; `open`: edits that the
-    engine could not judge in time."""
+    engine could not judge in time; `spent`: what ran out."""
 
     path: str
     fails: list[Told] = field(default_factory=list)
@@ -44,18 +50,38 @@ class FileFindings:
     large: bool = False
     open: list[int] = field(default_factory=list)
     problem: str = ""
+    spent: str = ""
+
+    def not_judged(self, edits: Sequence[int], spent: str) -> None:
+        """Time or memory ran out: nothing is known of those of these edits under which no expectation failed before."""
+        done = {edit for edit, *_ in self.fails}
+        self.open = [edit for edit in edits if edit not in done]
+        self.spent = spent
 
 
 @dataclass(frozen=True, slots=True)
 class EditJudging:
     """How tests are judged. `expected`: the model whose Expect words count; None: none. `seconds`: of one answer of an
-    engine. `until`: when all has to end."""
+    engine. `until`: when all has to end. `budget`: of one process, as it was given."""
 
     model: Model
     expected: str | None
     bound: int = 3
     seconds: float = 20.0
     until: float = float("inf")
+    budget: Budget = Budget(seconds=NO_END)
+
+    def sharing(self) -> AbstractContextManager[None]:
+        """All work of a process together keeps the memory that was given, if any was."""
+        return nullcontext() if self.budget.memory is None else together(replace(self.budget, effort=sys.maxsize))
+
+    def left(self) -> Budget:
+        """What is left for work in this process. Raises BudgetSpent if nothing is."""
+        whole = self.budget.whole or self.budget
+        seconds = min(self.until - monotonic(), NO_END)
+        if seconds <= 0:
+            raise BudgetSpent(whole.out_of_seconds)
+        return available(Budget(sys.maxsize, seconds, self.budget.memory, whole))
 
 
 class FileJudge:
@@ -71,12 +97,15 @@ class FileJudge:
         some answer is known to differ."""
         findings = FileFindings(path)
         try:
-            asked = api.questions(api.lowered(path))
-            if self.family.chooses:
-                findings.large = True
-                return findings
-            for number, steps in enumerate(asked):
-                self._small(findings, steps, number, alive, differing)
+            with whole(self.judging.left()):
+                asked = api.questions(api.lowered(path))
+                if self.family.chooses:
+                    findings.large = True
+                    return findings
+                for number, steps in enumerate(asked):
+                    self._small(findings, steps, number, alive, differing)
+        except BudgetSpent as spent:
+            findings.not_judged(alive, str(spent))
         except TooLarge:
             findings.large = True
         except InputError as error:
@@ -134,8 +163,11 @@ class FileJudge:
         """A file by an engine, as `small` otherwise."""
         findings = FileFindings(path)
         try:
-            for number, steps in enumerate(api.questions(api.lowered(path))):
-                self._large(findings, steps, number, alive, differing)
+            with whole(self.judging.left()):
+                for number, steps in enumerate(api.questions(api.lowered(path))):
+                    self._large(findings, steps, number, alive, differing)
+        except BudgetSpent as spent:
+            findings.not_judged(alive, str(spent))
         except InputError as error:
             findings.problem = error.message
         return findings
@@ -161,7 +193,8 @@ class FileJudge:
 
     def _by_engine(self, steps: LoweredTest, model: Model) -> ShortVerdict:
         seconds = max(0.5, min(self.judging.seconds, self.judging.until - monotonic()))
-        return verdict_of(api.judge(steps, model, Options("auto", Budget(seconds=seconds), self.judging.bound)))
+        budget = Budget(seconds=seconds, memory=self.judging.budget.memory)
+        return verdict_of(api.judge(steps, model, Options("auto", budget, self.judging.bound)))
 
     def _may_differ(self, member: Member, steps: LoweredTest) -> bool:
         """True unless the labels of the test's events show that an edit changes nothing."""

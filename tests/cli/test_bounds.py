@@ -7,7 +7,10 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import pytest
 from helpers import fuzz
@@ -17,7 +20,10 @@ from helpers.places import ROOT
 from memmodel import limits
 from memmodel.answer import Budget
 from memmodel.base.resources import suite_dir
+from memmodel.cat.load import load_model
 from memmodel.errors import BudgetSpent
+from memmodel.kernel.sweep.family import SweepRequest
+from memmodel.mutate.work import EditJudging
 
 
 def run(*argv: object, folder: Path) -> tuple[int, str, float]:
@@ -120,7 +126,8 @@ def litmus_that_takes_long(folder: Path) -> None:
     share(
         [
             "fix t.litmus", "weaken t.litmus", "report t.litmus -o x.html", "explain t.litmus",
-            "diff sc ptx-9.4 t.litmus", "check t.litmus --readings", "synth -n 8 -j 1", "verify coherence -n 8 -j 1",
+            "diff sc ptx-9.4 t.litmus", "check t.litmus --readings", "sync t.litmus --strip order",
+            "mutate-model ptx-9.4 t.litmus -j 1", "synth -n 8 -j 1", "verify coherence -n 8 -j 1",
         ],
         4,
     ),
@@ -130,6 +137,29 @@ def test_every_answer_says_which_bound_it_met(command: str, tmp_path: Path) -> N
     code, said, used = run(*command.split(), "--timeout", 1.5, folder=tmp_path)
     assert code == 3 and "the budget of 1.5 seconds ran out" in said
     assert used < 1.5 + 1 + 1, said
+
+
+def of_edits(budget: Budget) -> EditJudging:
+    return EditJudging(load_model("sc"), None, budget=budget)
+
+
+def of_launches(budget: Budget) -> SweepRequest:
+    nothing: Any = None
+    return SweepRequest(nothing, nothing, nothing, nothing, nothing, nothing, nothing, budget, monotonic() + 60)
+
+
+@pytest.mark.parametrize("work", [of_edits, of_launches])
+def test_answers_of_a_process_share_the_memory(work: Callable[[Budget], EditJudging | SweepRequest]) -> None:
+    """What the answers before have taken is not there for the next."""
+    asked = work(Budget(seconds=60, memory=200_000_000))
+    with asked.sharing():
+        taken = bytearray(120_000_000)
+        left = asked.left().memory
+        assert left is not None and left < 200_000_000 - len(taken) + 20_000_000
+        more = bytearray(120_000_000)
+        with pytest.raises(BudgetSpent, match="the budget of 200 MB of memory ran out"):
+            asked.left()
+    del taken, more
 
 
 def test_processes_of_a_search_share_the_memory(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_run_without_time_says_what_was_not_judged(tmp_path: Path, monkeypatch
     monkeypatch.setattr(running, "monotonic", lambda: float("inf"))
     result = run(model, tests, "--timeout", "5", "--jobs", "1")
     assert result.exit_code == 3
-    assert result.output.splitlines()[-1].endswith("undecided; the time ran out, 2 tests not judged")
+    assert result.output.splitlines()[-1].endswith("undecided; the budget of 5 seconds ran out, 2 tests not judged")
 
 
 def test_two_processes_find_what_one_does(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.cli.exits import Exit, guarded, say, write_json
-from memmodel.cli.options import Seconds, include_option, json_option
+from memmodel.cli.options import Seconds, include_option, json_option, memory_option, parse_budget
 from memmodel.errors import InputError
 from memmodel.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memmodel.answer import Budget
     from memmodel.cat.syntax import Model
     from memmodel.mutate.outcome import EditResult, Strength
     from memmodel.search.vocabulary import Vocabulary
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--bound", type=click.IntRange(1, 64), default=3, show_default=True, help="Iterations of a loop.")
 @click.option("--jobs", "-j", type=click.IntRange(0, 256), default=0, help="Processes; 0: one for each core.")
 @click.option("--timeout", type=Seconds(1, 1e6), metavar="SECONDS", help="Stop after so long.")
+@memory_option
 @click.option("--each", type=Seconds(0.5, 1e6), default=20.0, show_default=True, help="Seconds of an engine's answer.")
 @click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
 @click.option("--search", type=click.IntRange(1, 12), metavar="N", help="Search programs for what no test tells apart.")
@@ -58,6 +60,7 @@ def mutate_model(
     bound: int,
     jobs: int,
     timeout: float | None,
+    memory: str | None,
     each: float,
     resume: str | None,
     search: int | None,
@@ -75,13 +78,17 @@ def mutate_model(
     """
     from memmodel.cat.load import allow_includes, loaded
     from memmodel.cli.terminal import style_for
+    from memmodel.limits import shared
     from memmodel.mutate.edits import edits_of
     from memmodel.mutate.run import strength
     from memmodel.mutate.text import lines, record
-    from memmodel.mutate.work import EditJudging
+    from memmodel.mutate.work import NO_END, EditJudging
     from memmodel.search.vocabulary import vocabulary
     from memmodel.workers import cores
 
+    budget = parse_budget(None, timeout or NO_END, memory)
+    budget = replace(budget, whole=budget)
+    until = float("inf") if timeout is None else monotonic() + timeout
     allow_includes(include)
     tried = vocabulary([word.strip() for word in words.split(",") if word.strip()])
     known = loaded(model)
@@ -94,19 +101,21 @@ def mutate_model(
         return Exit.AS_EXPECTED
     expected = _expected(expect, model, [str(path) for path, _ in known.files])
     paths, expected = _tests(tests, expected)
-    until = float("inf") if timeout is None else monotonic() + timeout
-    judging = EditJudging(known.model, expected, bound, each, until)
+    processes = jobs or cores()
+    judging = EditJudging(
+        known.model, expected, bound, each, until, budget=budget if memory is None else shared(budget, processes)
+    )
     with _progress() as report:
         result = strength(
             judging,
             paths,
             wanted=lambda edit: not only or edit.rule in only,
-            jobs=jobs or cores(),
+            jobs=processes,
             journal=resume,
             progress=report,
         )
     if search is not None:
-        result = replace(result, results=_searched(result, known.model, model, search, tried, jobs or cores(), until))
+        result = replace(result, results=_searched(result, known.model, model, search, tried, processes, until, budget))
     if json_out is not None:
         write_json(json_out, record(result).json_values())
     if json_out != STANDARD_OUTPUT:
@@ -160,7 +169,14 @@ def _tests(tests: Sequence[str], expected: str | None) -> tuple[list[str], str |
 
 
 def _searched(
-    result: Strength, model: Model, name: str, size: int, words: Vocabulary, jobs: int, until: float
+    result: Strength,
+    model: Model,
+    name: str,
+    size: int,
+    words: Vocabulary,
+    jobs: int,
+    until: float,
+    budget: Budget,
 ) -> list[EditResult]:
     """The results, with a search for each edit that no test tells apart."""
     from memmodel.mutate.outcome import Fate
@@ -170,7 +186,10 @@ def _searched(
     known = {}
     for number, survivor in enumerate(survivors):
         share = (until - monotonic()) / (len(survivors) - number)
-        known[id(survivor)] = searched(survivor, model, name, size, words, jobs, share)
+        if share <= 0:
+            known[id(survivor)] = replace(survivor, how=f"not searched: {budget.out_of_seconds}")
+        else:
+            known[id(survivor)] = searched(survivor, model, name, size, words, jobs, share, budget.memory)
     return [known.get(id(each), each) for each in result.results]
 
 

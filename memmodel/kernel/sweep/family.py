@@ -7,7 +7,9 @@ threads, then smaller values.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
@@ -22,6 +24,7 @@ from memmodel.kernel.check.inputs import chosen_ctas
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import GivenLaunch, KernelQuestion, KernelText, LaunchWords, names_taken, question
 from memmodel.kernel.sweep.axes import Axes, Values
+from memmodel.limits import available, together
 from memmodel.ptx.module.syntax import PtxFunction
 
 NO_LAUNCH, BAD_INPUT = "no launch", "bad input"
@@ -109,7 +112,12 @@ class SweepRequest:
         seconds = self.until - monotonic()
         if seconds <= 0:
             raise BudgetSpent(self.budget.out_of_seconds)
-        return replace(self.budget, seconds=seconds, whole=self.budget.whole or self.budget)
+        return available(replace(self.budget, seconds=seconds, whole=self.budget.whole or self.budget))
+
+    def sharing(self) -> AbstractContextManager[None]:
+        """All verdicts of a process together keep the memory that was given, if any was."""
+        given = replace(self.budget, effort=sys.maxsize, whole=self.budget.whole or self.budget)
+        return nullcontext() if self.budget.memory is None else together(given)
 
     def question(self, sizes: Sizes) -> KernelQuestion:
         """One launch. Raises InputError."""

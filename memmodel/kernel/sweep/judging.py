@@ -80,19 +80,20 @@ def sweep(request: SweepRequest, *, jobs: int = 1, progress: Callable[[str, int]
         work = SweepWork(
             replace(request, budget=shared(request.budget, jobs)), entry, grouped(launches, unknown), unknown
         )
-        for group, result in _results(work, jobs):
-            outcome.judged += result.verdicts
-            outcome.assumptions |= result.assumptions
-            outcome.stopped = outcome.stopped or result.late
-            for sizes, answer in result.answers.items():
-                outcome.answers |= dict.fromkeys(group[sizes], answer)
-                smallest = outcome.counterexample
-                if answer.word in FOUND and (not smallest or place[sizes] < place[smallest]):
-                    outcome.counterexample, outcome.verdict = sizes, None
-                    outcome.verdict = _verdict(request, entry, sizes)
-            if progress is not None and result.answers:
-                last = next(reversed(result.answers))
-                progress(" ".join(f"{name}={size}" for name, size in last), len(outcome.answers))
+        with work.request.sharing():
+            for group, result in _results(work, jobs):
+                outcome.judged += result.verdicts
+                outcome.assumptions |= result.assumptions
+                outcome.stopped = outcome.stopped or result.late
+                for sizes, answer in result.answers.items():
+                    outcome.answers |= dict.fromkeys(group[sizes], answer)
+                    smallest = outcome.counterexample
+                    if answer.word in FOUND and (not smallest or place[sizes] < place[smallest]):
+                        outcome.counterexample, outcome.verdict = sizes, None
+                        outcome.verdict = _verdict(request, entry, sizes)
+                if progress is not None and result.answers:
+                    last = next(reversed(result.answers))
+                    progress(" ".join(f"{name}={size}" for name, size in last), len(outcome.answers))
     except BudgetSpent as spent:
         outcome.stopped = str(spent)
     except KeyboardInterrupt as signal:
