@@ -191,7 +191,7 @@ def preload(models: Iterable[str]) -> None:
 
 def workers(work: Worklist, settings: Settings, jobs: int = 1) -> Workers[Job, list[Entry]]:
     """The files of a worklist under way: the entries of each, in the order of the plan."""
-    begin = partial(cat.settle, settings.include, kept=settings.kept)
+    begin = partial(cat.configure, settings.include, kept=settings.kept)
     return Workers(work.jobs, jobs, partial(run_job, settings=settings), died, begin)
 
 

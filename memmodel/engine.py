@@ -22,24 +22,25 @@ if TYPE_CHECKING:
 
 FEW = 1_000_000
 FEW_PLAIN = 250
-"""Up to about this many candidate executions by the estimate, trying them all may be faster than starting the solver.
-Of a program of plain reads, writes and fences the estimate counts what enumeration does try; in others most of what it
-counts is ruled out before it is tried."""
+"""With no more candidate executions than this by the estimate, enumeration is tried before the solver. In a program of
+plain reads, writes and fences (`FEW_PLAIN`), enumeration tries every candidate that the estimate counts. In others most
+candidates are ruled out before they are tried."""
 
 MANY = 1e9
-"""With more candidates by the estimate, nobody waits for an enumeration."""
+"""With more candidates than this by the estimate, enumeration takes too long to confirm an answer."""
 
 ATOMIC = 8
-"""Of a plain program with atomics, so many times as many candidates may be tried: each atomic reads the last write."""
+"""The factor by which `FEW_PLAIN` is larger for a plain program with atomics: each atomic reads the last write, so that
+many candidates are ruled out early."""
 
 SOLVER = 130_000
 SOLVER_BY_STEP: dict[type[Op], int] = {Read: 25_000, Write: 25_000, IssueAsync: 85_000, OnObject: 42_000}
 SOLVER_BY_ATOMIC = 145_000
 SOLVER_MOST = 2_000_000
 NEARLY = 1.3
-"""What the solver is expected to cost, in the effort that an enumeration does meanwhile: for any test, for each of its
-steps, for each atomic, and at most. `auto` gives up an enumeration that does not seem to end in that time, and one that
-takes so many times as long. Fitted to the shipped tests (benchmarks/engines.py)."""
+"""The expected cost of the solver, in effort units of an enumeration that takes as long: for any test, for each of its
+steps, for each atomic, and at most. `auto` gives up an enumeration that seems to need more, or has used `NEARLY` times
+as much. Fitted to the shipped tests (benchmarks/engines.py)."""
 
 PLAIN = Read | Write | Emit | Assign
 
@@ -62,7 +63,7 @@ def answer(
 ) -> Answer:
     """What happens to the condition of a test under a model; with `findings`, also what the model's flags report.
 
-    `queries`: those that `seek` has kept.
+    `queries`: the queries that `seek` has kept, to be used again.
     """
     chosen = choose(lowered, options)
     try:
@@ -98,9 +99,9 @@ def _answered(
 def seek(
     lowered: LoweredTest, model: Model, options: Options, sought: Sought, queries: KeptQueries | None = None
 ) -> Seen | None:
-    """An execution that shows something that is looked for; None says nothing, as in `solve_seek`.
+    """An execution that shows one of the things sought. None says nothing: the search is not complete (`solve_seek`).
 
-    `queries`: keeps the query of a search in vain, for `answer`.
+    `queries`: keeps the query of a search that found nothing, for `answer`.
     """
     from memmodel.solve.seek import solve_seek
 
@@ -132,7 +133,7 @@ def _is_plain(lowered: LoweredTest) -> bool:
 
 
 def _is_straight(lowered: LoweredTest) -> bool:
-    """True for such a program that may have atomics, too."""
+    """True for a plain program that may also have atomics."""
     return all(isinstance(op, PLAIN) for op in _steps(lowered))
 
 
@@ -164,7 +165,7 @@ def _reason(error: TooLarge | BudgetSpent) -> str:
 
 
 def few_enough(lowered: LoweredTest, options: Options) -> bool:
-    """True if all candidates of a test may be tried in some time, by the estimate."""
+    """True if a test is small enough to try all its candidates, by the estimate."""
     from memmodel.enumeration.estimate import estimate
 
     return estimate(lowered, options.bound) <= MANY

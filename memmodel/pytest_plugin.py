@@ -144,7 +144,7 @@ class LitmusRun:
 
     def __init__(self, config: pytest.Config) -> None:
         from memmodel.cache.verdicts import Verdicts
-        from memmodel.cat.load import settle
+        from memmodel.cat.load import configure
         from memmodel.errors import InputError
 
         self._config = config
@@ -156,7 +156,7 @@ class LitmusRun:
         self._judged_by: dict[str, str] = {}
         self._shipped: dict[str, bool] = {}
         try:
-            settle(include, kept=kept)
+            configure(include, kept=kept)
             for text in config.getoption("--memmodel"):
                 name, model = self._stands_for(text)
                 self.standing.setdefault(name, []).append(model)

@@ -27,9 +27,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.fixture(autouse=True)
 def models_as_at_the_start() -> None:
     """A command that an earlier test called in this process leaves its folders and its `--no-cache` behind."""
-    from memmodel.cat.load import settle
+    from memmodel.cat.load import configure
 
-    settle((), kept=True)
+    configure((), kept=True)
 
 
 @pytest.fixture(autouse=True, scope="module")

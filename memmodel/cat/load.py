@@ -30,8 +30,11 @@ def allow_includes(folders: Sequence[str | os.PathLike[str]]) -> None:
     _ALLOWED[:] = [Path(folder) for folder in folders]
 
 
-def settle(include: Sequence[str | os.PathLike[str]], *, kept: bool) -> None:
-    """As `allow_includes`. `kept`: from now on, models are looked up on disk and kept there. Raises InputError."""
+def configure(include: Sequence[str | os.PathLike[str]], *, kept: bool) -> None:
+    """Say how models are loaded from now on. `include`: as in `allow_includes`; `kept`: they are kept on disk.
+
+    Raises InputError.
+    """
     allow_includes(include)
     keep_models(kept)
 
@@ -93,7 +96,7 @@ def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = (), *
 
 
 def strictly(model: Model) -> None:
-    """Raises InputError if there is something that a model's author should hear."""
+    """Raises InputError if the model has a notice, such as a name that no test has."""
     for notice in model.notices:
         raise InputError(notice.message, notice.span, notice.hint)
 

@@ -36,10 +36,10 @@ def run_suite(
     verbose: bool,
     no_expect: bool = False,
 ) -> Exit:
-    """Run a plan; print a line for every surprise and the summary last; keep the files asked for as it goes.
+    """Run a plan; print a line for every surprise and the summary last; write the files asked for as it goes.
 
-    On a terminal the lines are one table, when all have run or whoever waits has had enough. A signal ends the run;
-    what is done by then is in the files and in the summary.
+    On a terminal the lines are one table, printed at the end. A signal ends the run; what is done by then is in the
+    table, the files and the summary.
     """
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
     style, ruled = style_for(out), is_ruled(out)
@@ -71,13 +71,13 @@ def run_suite(
         if settings.resume is not None:
             say(f"the same command goes on from {settings.resume}", out)
         raise stopped
-    _known(settings.against, result)
+    _refuse_empty_expectations(settings.against, result)
     say(result.summary, out)
     not_kept(trouble(settings))
     return code
 
 
-def _known(against: str | None, result: SuiteResult) -> None:
+def _refuse_empty_expectations(against: str | None, result: SuiteResult) -> None:
     """Raise InputError if no test says what to expect: such a run could not fail."""
     if any(entry.outcome is not Outcome.NO_EXPECTATION for entry in result):
         return

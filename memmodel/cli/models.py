@@ -1,4 +1,4 @@
-"""What a person hears about the models that a command uses, before any answer.
+"""Warnings about the models that a command uses, printed before any answer.
 
 In: names of models. Out: warnings on stderr, or InputError where names are taken strictly.
 """
@@ -13,14 +13,15 @@ from memmodel.cli.exits import complain
 from memmodel.errors import render
 
 
-def hear(
+def warn_about_models(
     names: Iterable[str], include: Sequence[str] | None = None, *, strict_names: bool = False, kept: bool = True
 ) -> None:
-    """Tell what was taken otherwise than a model may mean it. Raises InputError for a model that cannot be used.
+    """Load the models and print their warnings. Raises InputError for a model that cannot be used.
 
     `include`: folders that models may include from, besides their own. `kept`: models are looked up on disk.
+    `strict_names`: a warning is an error.
     """
-    cat.settle(include or (), kept=kept)
+    cat.configure(include or (), kept=kept)
     for name in names:
         model = cat.load_model(name)
         if strict_names:

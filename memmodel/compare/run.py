@@ -31,7 +31,7 @@ def run(
 ) -> Iterator[FileResult]:
     """The files one by one, in order. `include`: folders that models may include from."""
     _verdicts.cache_clear()  # one run, one state of each model
-    begin = partial(cat.settle, tuple(include), kept=kept)
+    begin = partial(cat.configure, tuple(include), kept=kept)
     return Workers(paths, jobs, partial(_file, sides=sides, kept=kept), _died, begin).results()
 
 

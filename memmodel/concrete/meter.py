@@ -18,16 +18,16 @@ MOVE = 30
 """Effort units of each value that a step moves between registers and memory."""
 
 DOUBT = 0.2
-"""So much of what a trial is expected to need at most is spent without asking whether it will do."""
+"""This share of a trial's effort is spent before the trial is first asked whether its effort will do."""
 
 CONFIDENT = 3
-"""What comes first costs more than the rest: so many times as much may seem to be needed."""
+"""The first part of a search costs more than the rest: an estimate may exceed the effort so many times."""
 
 PREPARING = 0.22
-"""So much of what a trial may need goes into finding values and paths; what takes longer has too many of them."""
+"""This share of a trial's effort may go into finding values and paths. A test that needs more has too many of them."""
 
 USUAL = 24
-"""Evaluating a model on so many events, or fewer, takes the effort of one candidate; on more, longer (measured)."""
+"""Evaluating a model on up to so many events takes the effort of one candidate; on more events it takes longer."""
 
 _CLOCK_EVERY = 64 * CANDIDATE
 
@@ -35,7 +35,7 @@ _CLOCK_EVERY = 64 * CANDIDATE
 class Meter:
     """Counts effort against a budget. `spend` raises BudgetSpent when effort or time is used up.
 
-    `trial`: the effort that the work is given up for if it does not seem to end with so much.
+    `trial`: the work is given up as soon as it seems to need more effort than this.
     """
 
     def __init__(self, budget: Budget, trial: int | None = None) -> None:
@@ -51,22 +51,22 @@ class Meter:
         counted(lambda: self.spent)
 
     def ready(self) -> None:
-        """What is spent from here on is in proportion to what is done."""
+        """Preparations are over: from here on, effort is in proportion to the share of the work that is done."""
         self._ready = self.spent
         self._effort = self._whole
 
     def expect(self, done: float) -> None:
-        """That share of the work is done. Raises BudgetSpent in a trial where the whole seems to need too much."""
+        """Say which share of the work is done. Raises BudgetSpent in a trial that seems to need too much."""
         if self._trial is not None and self.spent - self._ready > DOUBT * self._trial:
             self._try((self.spent - self._ready) / max(CONFIDENT * done, 1e-9) + self._ready)
 
     def weigh(self, events: int) -> None:
-        """From here on candidates have so many events: what counts in a trial is how long they take."""
+        """Say how many events the next candidates have: in a trial, larger ones cost more."""
         if self._trial is not None:
             self._weight = max(1.0, events / USUAL) ** 2
 
     def needs(self, effort: int) -> None:
-        """So much at least is still to be done. Raises BudgetSpent in a trial that has less left."""
+        """Say how much effort is still needed at least. Raises BudgetSpent in a trial that has less left."""
         self._try(self.spent + effort)
 
     def _try(self, effort: float) -> None:

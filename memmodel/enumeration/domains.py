@@ -1,7 +1,7 @@
-"""The answers that threads may get: what their reads may return, and what objects may tell them.
+"""The answers that threads may get: what their reads and their tests of objects may return.
 
 In: the writes and object operations of traces. Out: `Domains`, which grow until running the threads adds nothing to
-them, and `Heard`, the oracle that a thread asks.
+them, and `RememberingOracle`, which a thread asks.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAX_VALUES = 2_000
 
 
 class Domains:
-    """What is known so far of the values in memory: who may write what where. Initial values belong to it.
+    """The values that memory may hold, as far as they are known: initial values, and what threads write.
 
     Memory is cut here wherever some execution cuts it, so that a read may return parts of different writes. `asked`:
-    elements that a question reads. `grounded`: no value supports itself.
+    elements that a question reads. `grounded`: the model forbids that a value supports itself (`supports`).
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Domains:
     ) -> None:
         self._space = space
         self._supports = Supports(space, lambda extent: self.cutting.cells(extent)) if grounded else None
-        self._before = self._supports
+        self._earlier_supports = self._supports
         self.threads = threads
         self._asked = asked
         self._footprints: dict[Footprint, None] = {}
@@ -55,16 +55,16 @@ class Domains:
     def _known(self) -> tuple[object, ...]:
         return self._writes, self._footprints, self._copies, self._phases, self._inits, self._pending, self._supports
 
-    def next(self) -> Domains:
-        """Empty domains, which use what these know to be behind values."""
+    def emptied(self) -> Domains:
+        """New domains without values, for the next round. They still know which writes support which values."""
         new = Domains(self._space, self.threads, self._asked, grounded=self._supports is not None)
-        new._before = self._supports
+        new._earlier_supports = self._supports
         return new
 
     # ---- growing -------------------------------------------------------------------------------------------------
 
     def learn(self, threads: Iterable[Sequence[Trace]]) -> None:
-        """Take in what the traces of each thread write, and how they use objects. Once for each thread."""
+        """Take in what the traces of each thread write, and how they use objects. Call it once for each thread."""
         self.__dict__.pop("cutting", None)
         self._values_of.clear()
         for traces in threads:
@@ -92,12 +92,12 @@ class Domains:
             for total, most in ((self._phases, updates), (self._inits, inits), (self._pending, arrivals)):
                 for cell, number in most.items():
                     total[cell] = total.get(cell, 0) + number
-        self.__dict__.pop("cutting", None)  # what is behind values may have asked for it on the way
+        self.__dict__.pop("cutting", None)  # `Supports` may have asked for it meanwhile
 
     def _written(self, trace: Trace, record: AccessRecord, value: int) -> None:
-        """Take in what a trace writes, unless the write would be behind what it depends on."""
-        if self._supports is not None and self._before is not None:
-            support = self._before.write(trace, record)
+        """Take in what a trace writes, unless the write would have to support itself."""
+        if self._supports is not None and self._earlier_supports is not None:
+            support = self._earlier_supports.write(trace, record)
             if not support:
                 return
             self._supports.add(record.footprint, value, support)
@@ -125,17 +125,17 @@ class Domains:
 
     @cached_property
     def cutting(self) -> Cutting:
-        """Where memory is cut by what is learnt so far."""
+        """The cuts of memory by the accesses known so far."""
         return Cutting(self._footprints, self._copies, self._asked)
 
     def write(self, footprint: Footprint, value: int) -> None:
-        """Somebody may write that value there."""
+        """Add a value that some thread may write there."""
         for position, extent in footprint.placed():
             key = (extent.first, extent.size, value >> position * 8 & (1 << extent.size * 8) - 1)
             self._writes.setdefault(extent.instance, {})[key] = None
         self._values_of.clear()
 
-    # ---- what it says --------------------------------------------------------------------------------------------
+    # ---- answers -------------------------------------------------------------------------------------------------
 
     def read(self, footprint: Footprint) -> Sequence[int]:
         """Every value that the bytes of a footprint may have."""
@@ -191,17 +191,17 @@ class Domains:
                 yield total
 
     def phases(self, object: Cell) -> Sequence[int]:
-        """States that an arrive may return."""
+        """The states that an arrive on the object may return."""
         lives = self._inits.get(object, 0) + (object.instance.arrivals is not None)
         return in_lives(lives, self._phases.get(object, 0) + 1)
 
     def pending(self, object: Cell) -> Sequence[int]:
-        """Arrivals that may be pending."""
+        """The numbers of arrivals that may be pending on the object."""
         return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
 
 
-class Heard:
-    """Domains as an oracle that remembers what it was asked, and what it said."""
+class RememberingOracle:
+    """Answers a thread from domains, and remembers each question and answer."""
 
     def __init__(self, domains: Domains | None) -> None:
         self._domains = domains
@@ -209,10 +209,10 @@ class Heard:
         self._counts: dict[tuple[bool, Cell], Sequence[int]] = {}
 
     def differs(self, domains: Domains) -> bool:
-        """True if these domains give another answer than before."""
-        return any(domains.read(footprint) != said for footprint, said in self._reads.items()) or any(
-            (domains.pending(cell) if pending else domains.phases(cell)) != said
-            for (pending, cell), said in self._counts.items()
+        """True if these domains answer one of the questions otherwise."""
+        return any(domains.read(footprint) != answer for footprint, answer in self._reads.items()) or any(
+            (domains.pending(cell) if pending else domains.phases(cell)) != answer
+            for (pending, cell), answer in self._counts.items()
         )
 
     def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:

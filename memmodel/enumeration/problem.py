@@ -16,7 +16,7 @@ from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, Trace
 from memmodel.concrete.runner import Runner
-from memmodel.enumeration.domains import Domains, Heard
+from memmodel.enumeration.domains import Domains, RememberingOracle
 from memmodel.enumeration.supports import dependent
 from memmodel.memory.bytes import Extent, Footprint
 from memmodel.memory.cells import Starts
@@ -54,7 +54,7 @@ def prepare(
     runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
     threads = [_Thread(runner, meter) for runner in runners]
     domains = Domains(lowered.space, len(runners), asked, grounded=grounded)
-    for thread in threads:  # the first time, each with what those before it write
+    for thread in threads:  # first round: each thread reads what the threads before it write
         thread.run(domains)
         domains.learn([thread.traces])
     seeds = frozenset() if grounded else constants(lowered) | asked_constants(lowered)
@@ -67,7 +67,7 @@ def prepare(
         runs = [thread.traces for thread in threads]
         learnt = domains
         if changed or fresh:
-            learnt = domains.next()
+            learnt = domains.emptied()
             learnt.learn(runs)
             if not seeded:
                 _seed(learnt, runs, seeds)
@@ -75,7 +75,8 @@ def prepare(
         settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
         rounds += 1
         fresh = learnt is not domains and learnt != domains
-        # A value that needs more rounds than an execution has writes and updates that depend on reads supports itself.
+        # Each round follows one more dependence from a read to a write or update. A value that is still new after as
+        # many rounds as an execution has such writes and updates supports itself.
         if settled and (not fresh or rounds > 1 + sum(map(dependent, runs))):
             if seeded:
                 possible = [[trace for trace in traces if learnt.possible(trace)] for traces in runs]
@@ -85,28 +86,28 @@ def prepare(
 
 
 class _Thread:
-    """The runs of one thread, made again only where an answer that it got would now be another."""
+    """The runs of one thread. They are made again only if an answer that the thread got has changed."""
 
     def __init__(self, runner: Runner, meter: Meter) -> None:
         self._runner = runner
         self._meter = meter
-        self._heard = Heard(None)
-        self._under: tuple[int, int] | None = None
+        self._oracle = RememberingOracle(None)
+        self._state: tuple[int, int] | None = None
         self.traces: list[Trace] = []
 
     @property
-    def _now(self) -> tuple[int, int]:
-        """What else decides how it runs; both only grow."""
+    def _current_state(self) -> tuple[int, int]:
+        """What else decides how the thread runs; both numbers only grow."""
         return self._runner.starts.count, len(self._runner.noisy)
 
     def differs(self, domains: Domains) -> bool:
-        """True if it would run otherwise with these domains."""
-        return self._under != self._now or self._heard.differs(domains)
+        """True if the thread may run otherwise with these domains."""
+        return self._state != self._current_state or self._oracle.differs(domains)
 
     def run(self, domains: Domains) -> None:
-        """Make all its runs, those that wait for ever too: what they write before may be what lets them go on."""
-        self._heard, self._under = Heard(domains), self._now
-        self.traces = self._runner.run(self._heard, self._meter, waits=True)
+        """Make all runs, also those that wait for ever: another thread may need what they write before they wait."""
+        self._oracle, self._state = RememberingOracle(domains), self._current_state
+        self.traces = self._runner.run(self._oracle, self._meter, waits=True)
 
 
 def _problem(
@@ -131,7 +132,7 @@ def _problem(
 
 
 def _seed(domains: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[int]) -> None:
-    """What a thread computes from what it read may be any constant of the test, until the runs say otherwise."""
+    """Let each write of a value that was read, or computed from one, have any constant of the test as its value."""
     places: dict[Footprint, None] = {}
     for traces in runs:
         for trace in traces:
@@ -151,8 +152,8 @@ def _seed(domains: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[in
 
 
 def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> None:
-    """Find the spin loops that read what some other thread writes, or an asynchronous operation of the own one, without
-    being surely morally strong with it.
+    """Find the spin loops whose reads may race with a write of another thread, or of an asynchronous operation of their
+    own thread: the two overlap, and are not morally strong in every execution.
     """
     for number, runner in enumerate(runners):
         for loop in runner.loops.values():

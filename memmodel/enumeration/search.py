@@ -30,7 +30,7 @@ _FEW_ENDINGS = 4096
 """Up to so many final states of a combination are tried to see whether the condition could hold."""
 
 _FEW_SOURCES = 8
-"""Up to so many rf, or combinations of values, pairs of rf are not judged one by one first."""
+"""Pairs of rf are judged one by one first only for more uses of a skeleton, or for more rf, than this."""
 
 Raised = list[tuple[PlannedCheck, list[tuple[int, int]]]]
 """Flags that are raised, each with the pairs that it reports."""
@@ -124,7 +124,7 @@ class Search:
                 _Combination(self, traces, skeleton, keys).run()
 
     def progress(self, share: float | None = None) -> None:
-        """So much of the present combination is done; None: as much as before."""
+        """Tell the meter which share of the present combination is done; None: as much as before."""
         begun, size = self._part
         if share is not None:
             self._done = begun + share * size
@@ -150,7 +150,7 @@ class Search:
         return skeleton
 
     def _path(self, trace: Trace) -> int:
-        """A number that traces share which differ in values only."""
+        """A number for the path of a trace: traces that differ only in values have the same one."""
         number = self._path_of.get(id(trace))  # the problem keeps its traces
         if number is None:
             path = trace.records, trace.ending, trace.contributions
@@ -158,7 +158,7 @@ class Search:
         return number
 
     def sources(self, skeleton: Skeleton, variant: Variant) -> Sources:
-        """The judge of single pairs of rf."""
+        """What judges single pairs of rf, for one choice of barriers and objects."""
         known = self._sources.get(id(variant))
         if known is None:
             known = Sources(self.plan, skeleton, variant, self.meter, self.progress)
@@ -169,7 +169,7 @@ class Search:
     # ---- paths and values ----------------------------------------------------------------------------------
 
     def combinations(self) -> Iterator[tuple[Trace, ...]]:
-        """One trace per thread, such that every byte read is written so by some thread or initially."""
+        """One trace per thread, such that every value read is written by some thread or initial."""
         pieces = Pieces(self._problem.cutting)
         parts = (self._problem.complete, self._problem.waiting, self._problem.stopped)
         threads = [
@@ -201,7 +201,7 @@ class Search:
             yield traces
 
     def _needs(self, traces: Sequence[TraceBytes], pieces: Pieces) -> dict[Written, int]:
-        """Numbers for what is read and is not there initially, so that somebody has to write it."""
+        """Numbers for the values read that are not initial, so that some thread has to write them."""
         initial = {
             number: self._problem.lowered.space.initial(cell.instance, cell.first, cell.size)
             for cell, number in pieces.cells.items()
@@ -210,7 +210,7 @@ class Search:
         return {need: number for number, need in enumerate(need for need in wanted if initial[need[0]] != need[1])}
 
     def _possible(self, traces: tuple[Trace, ...]) -> frozenset[Key] | None:
-        """The keys that some co could give this combination; None if there are too many to say."""
+        """The keys that this combination may have; None if they depend on co."""
         stopped = stopped_key(traces)
         if stopped is not None:
             return frozenset((stopped,))
@@ -244,7 +244,7 @@ class _Combination:
 
     @cached_property
     def blames(self) -> bool:
-        """True if the condition could hold at the end of this combination if there were no axioms."""
+        """True if the condition could hold at the end of this combination, were it not for the axioms."""
         if not self.ended or self.keys is not None:
             return self.ended and self.keys is not None and True in self.keys
         every = {  # the initial write is the first one
@@ -306,7 +306,7 @@ class _Combination:
         return bool(failed)
 
     def _failed(self, stage: int, values: Values) -> frozenset[str]:
-        """The axioms of a stage that fail: the first, or all of them while someone will ask which."""
+        """The axioms of a stage that fail: all of them if the answer will name them, else the first."""
         self.meter.spend(CANDIDATE)
         failed = []
         for test in self.plan.stages[stage].axioms:
@@ -340,7 +340,7 @@ class _Combination:
                 return
 
     def _try_co(self, variant: Variant, values: Values, rf: int, order: int, raised: Raised) -> None:
-        """Look for consistent co's; only until nothing new can come of them."""
+        """Look for consistent co's, as long as they can add something."""
         news = any(self._new(test, pairs) for test, pairs in raised)
         late_flags = bool(self.plan.stages[3].flags or self.plan.stages[ORDERS].flags)
         for co, last in self.skeleton.coherence.choices(partial(self._alive, values)):
@@ -380,8 +380,11 @@ class _Combination:
                 self.result.found[key] = candidate.ending_in(memory)
 
     def _alive(self, values: Values, least: int, greatest: int) -> bool:
-        """True if a co between these may be consistent. Axioms that only more (less) of co breaks are evaluated on the
-        least (greatest)."""
+        """True if a co between these two may be consistent.
+
+        An axiom that only a larger co can break is evaluated on the least, one that only a smaller co can break on the
+        greatest.
+        """
         for co, breaks in ((least, MORE), (greatest, LESS)):
             stage = self.plan.stages[3]
             if not any(test.broken_by == breaks for test in stage.axioms):

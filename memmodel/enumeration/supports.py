@@ -1,8 +1,9 @@
-"""Which writes a value in memory needs to come about, where no value may support itself.
+"""The writes that support a value in memory, where no value may support itself.
 
-In: writes of traces, with what they depend on. Out: `Supports`: for each value of some bytes, sets of writes whose
-values depend on reads, one of which is behind the value in every execution that has it. A write that would be behind
-what it depends on itself is in no execution: an axiom of the model forbids that cycle (`cat.analysis.grounds_values`).
+In: writes of traces, with what they depend on. Out: `Supports`. A write that depends on reads supports the value that
+it writes, and all values that depend on that one. Each value of some bytes has several sets of writes: in every
+execution with that value, the writes of one of the sets support it. A write that would have to support itself is in no
+execution: an axiom of the model forbids that cycle (`cat.analysis.grounds_values`).
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.program.addresses import AddressSpace
 
 Done = tuple[int, int, int, int]
-"""A write of a run: thread, execution of an instruction, step, part. Instructions that a guard skips count, so that it
-is the same write in two runs that differ in what it does not depend on; the `time` of a RecordName would differ."""
+"""A write of a run: thread, number of the executed instruction, step, part. Skipped instructions are counted, too. So
+it is the same in two runs that differ only in what the write does not depend on, other than the `time` of a
+RecordName."""
 
 Support = frozenset[Done]
 
 FREE: tuple[Support, ...] = (frozenset(),)
-"""Nothing in particular is behind the value, or what is behind it is not followed."""
+"""The value needs no particular write, or its supports are not followed."""
 
 MOST = 12
-"""More sets for one value are not told apart."""
+"""With more sets than this for one value, its supports are not followed."""
 
 
 class Supports:
-    """What is behind values, as far as it is known. It only grows. `cells`: the cells of an extent."""
+    """The supports of values, as far as they are known. They only grow. `cells`: the cells of an extent."""
 
     def __init__(self, space: AddressSpace, cells: Callable[[Extent], Sequence[Cell]]) -> None:
         self._space = space
@@ -45,7 +47,7 @@ class Supports:
     __hash__ = None  # type: ignore[assignment]
 
     def add(self, footprint: Footprint, value: int, supports: tuple[Support, ...]) -> None:
-        """A write may put that value there, and one of these sets is behind it."""
+        """Add that a write may put this value there, and that one of these sets supports it."""
         extent = _only(footprint)
         for part in footprint.extents:
             self._shapes.setdefault(part.instance, {})[part.first, part.size, extent is not None] = None
@@ -56,24 +58,26 @@ class Supports:
                 self._known[key] = _least((*known, *supports)) if known else supports
 
     def write(self, trace: Trace, record: AccessRecord) -> tuple[Support, ...]:
-        """What is behind a write of a trace; empty if it cannot be made.
+        """The supports of a write of a trace; empty if it would have to support itself.
 
-        Only what each of its events depends on counts, by `addr`, `data` or `ctrl` of cat. Those of a copy depend on
-        one event each.
+        Only dependencies of cat count: `addr`, `data`, `ctrl`. Of several events, only what all of them depend on
+        counts. A copy is not followed: each of its events depends on one read only.
         """
         depends = record.addr | record.ctrl | reduce(and_, record.data)
         if not depends or record.copies is not None:
             return FREE
         supports: tuple[Support, ...] = FREE
         for number in dict.fromkeys(trace.tokens[token].record for token in bits(depends)):
-            options = self._behind(trace, number)
+            options = self._supports_of(trace, number)
             if options != FREE:
                 supports = _least(support | option for support in supports for option in options)
         done = (record.name.thread, record.instruction, record.name.step, record.name.part)
         return tuple(support | {done} for support in supports if done not in support)
 
-    def _behind(self, trace: Trace, number: int) -> tuple[Support, ...]:
-        """What is behind what a record of a trace has read, if that is one event and no write there is larger."""
+    def _supports_of(self, trace: Trace, number: int) -> tuple[Support, ...]:
+        """The supports of the value that a record of a trace has read, if that is one event and all writes there have
+        exactly its bytes.
+        """
         record, value = trace.records[number], trace.values[number]
         if not isinstance(record, AccessRecord) or record.access.side is not Side.READ or value is None:
             return FREE
@@ -93,13 +97,13 @@ def _bytes(extent: Extent) -> tuple[int, int]:
 
 
 def _only(footprint: Footprint) -> Extent | None:
-    """The one extent of a footprint that has nothing else."""
+    """The extent of a footprint that is one extent; None for others."""
     stretch = footprint.stretches[0] if len(footprint.stretches) == 1 else None
     return stretch if isinstance(stretch, Extent) else None
 
 
 def _least(sets: Iterable[Support]) -> tuple[Support, ...]:
-    """Those that contain no other; nothing in particular where they are many."""
+    """The sets that contain no other one; `FREE` where they are many."""
     least: list[Support] = []
     for candidate in sorted(set(sets), key=len):
         if not any(other <= candidate for other in least):
@@ -108,8 +112,8 @@ def _least(sets: Iterable[Support]) -> tuple[Support, ...]:
 
 
 def dependent(traces: Sequence[Trace]) -> int:
-    """Writes and updates of objects in one run, at most, as far as what was read decides their value, their place, or
-    whether they are made: behind a computed address too, which may be bad. What is read later may wait for each."""
+    """The most writes and updates of objects in one run for which a read decides the value, the place, or whether they
+    are made. All that follow a computed address count, because a bad address ends the thread."""
     return max((_dependent(trace) for trace in traces), default=0)
 
 

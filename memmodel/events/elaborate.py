@@ -1,4 +1,4 @@
-"""Run every thread once for all executions (`walk`), again and again until a pass learns nothing new (`knowledge`).
+"""Run every thread symbolically, for all executions at once (`walk`); repeat until a pass learns nothing new.
 
 In: LoweredTest, loop bound, the terms whose values are asked for. Out: EventGraph. Settled here: which events can run
 and when, their cells, values, dependencies and order. Left to `encode`: which writes the reads read from, coherence,
@@ -43,7 +43,7 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, ground
         _ask_for_values(walk, graph, terms)
         walk.build.settle()
         missed = _learn(walk, graph, knowledge, seeds)
-        # A value that needs more passes than there are writes comes from itself: no execution has it.
+        # A value that needs more passes than there are writes supports itself: no execution has it.
         if missed and not (missed == "values" and number > 2 + len(graph.events)):
             continue
         if not walk.held_back:
@@ -53,7 +53,7 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, ground
 
 
 def _most_answers(lowered: LoweredTest) -> tuple[int, int]:
-    """Phases and pending arrivals that may have to be told apart, to begin with."""
+    """How many phases, and how many pending arrivals, are told apart in the first pass."""
     steps = [step.op for program in lowered.programs for step in program.steps if isinstance(step.op, OnObject)]
     pending = sum(instance.arrivals or 0 for instance in lowered.space.instances)
     pending += sum(op.count.value if isinstance(op.count, Const) else MAX_PENDING for op in steps if op.count)
@@ -61,7 +61,10 @@ def _most_answers(lowered: LoweredTest) -> tuple[int, int]:
 
 
 def _may_wait(lowered: LoweredTest) -> bool:
-    """True if a thread may wait for ever at a barrier: not if all threads run straight on; `_uneven` looks closer."""
+    """True if a thread may wait for ever at a barrier, as far as the text shows; `_uneven` looks at the events.
+
+    If no thread has a jump or a guard, none does.
+    """
     steps = [step for program in lowered.programs for step in program.steps]
     barriers = any(isinstance(step.op, AtBarrier) for step in steps)
     return barriers and any(isinstance(step.op, Jump) or step.guard is not None for step in steps)
@@ -89,7 +92,7 @@ def _ask_for_values(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> Non
 
 
 def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
-    """Note what a pass shows. Out: what it missed, for which another follows: "events", "values", or "" if nothing."""
+    """Note what a pass shows. Out: what it missed, so that another pass is needed: "events", "values", or ""."""
     noisy, states = len(knowledge.noisy), len(knowledge.states())
     for number, loop, (first, end) in walk.rounds:
         if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
@@ -164,7 +167,7 @@ def _uneven(graph: EventGraph) -> bool:
         if (event.count is None or event.count >= 0) and needed != len(users[event.barrier]):
             return True
     for threads in users.values():
-        # All that use it do the same, in the same order, as syncs: then none of them is left alone.
+        # If all its threads execute the same syncs in the same order, none of them is left waiting.
         first = orders[min(threads)]
         if any(orders[thread] != first for thread in threads):
             return True
@@ -183,10 +186,10 @@ def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
 
 
 def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> None:
-    """A cell whose value may depend on itself may hold any constant of the test.
+    """Let a cell whose value may depend on itself have any constant of the test.
 
-    Where the model forbids that, only the constants of the condition are tried, for its axiom to refuse, and nothing is
-    computed from them.
+    Where the model forbids values out of thin air, only the constants of the condition are tried, so that its axiom is
+    what refuses them, and nothing is computed from them.
     """
     depth = knowledge.most_writes if knowledge.grounded else 0
     after: dict[Cell, set[Cell]] = {}

@@ -23,10 +23,11 @@ from memmodel.refine.judge import Judge, Statement
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`axioms` by name. `condition`: of the test, meant where every thread ends. `ends`: every thread ends.
+    """The formulas of a test.
 
-    `stops`: every thread ends or waits for ever. `waits`: some thread waits for ever. `cut`: a loop goes beyond the
-    bound. `unmodelled`: something happens that is not modelled. `flags`: those that were asked for.
+    `axioms`, `flags`: by name; only those flags that were asked for. `condition`: the test's condition, if every thread
+    ends. `ends`: every thread ends. `stops`: every thread ends or waits for ever. `waits`: some thread waits for ever.
+    `cut`: a loop goes beyond the bound. `unmodelled`: something happens that is not modelled.
     """
 
     graph: EventGraph
@@ -43,7 +44,7 @@ class Query:
     judge: Judge
 
     def flag_statements(self, model: Model, flags: Sequence[str] | None) -> dict[str, Statement]:
-        """The statements of flags, None: of all of them; those that are not there yet are made."""
+        """The statements of flags (None: of all flags). Those that the query does not have yet are made."""
         return {
             check.name: self.flags.get(check.name) or self.judge.statement(check, apart=check.negated)
             for check in model.flags
@@ -54,7 +55,9 @@ class Query:
 def encode(
     lowered: LoweredTest, model: Model, bound: int, terms: Sequence[Term], flags: Sequence[str] | None = None
 ) -> Query:
-    """Formulas of a test under a model; `flags` None: of all flags. Raises TooLarge."""
+    """Formulas of a test under a model. `terms`: whose final values are asked for; `flags`: None for all. Raises
+    TooLarge.
+    """
     graph = elaborate(lowered, bound, terms, grounded=grounds_values(model))
     logic = graph.logic
     base = BaseFormulas(graph)

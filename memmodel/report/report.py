@@ -36,9 +36,9 @@ class Status(Enum):
 
 
 class Subject:
-    """What a report is about, for those who explain it. It stays in the process that judged it.
+    """What a report is about, from which it can be explained. Another process gets the report without it.
 
-    `never`: why its outcome is never seen, once that was looked for.
+    `never`: why the outcome is forbidden, once that was worked out.
     """
 
     __slots__ = ("lowered", "model", "never", "options")
@@ -66,8 +66,7 @@ class Report:
 
     `question`: the file's, as text. `expected`: a word, or None when nothing was. `rules`: what each flag of the model
     is about, in the words of its cat file. `finding`: the question asks for such a finding, and not for an outcome.
-    `notices`: what in the model's file was not taken as it may be meant. `confirmation`: what the other engine says, if
-    it was asked.
+    `notices`: warnings about the model's file. `confirmation`: what the other engine says, if it was asked.
     """
 
     test: str
@@ -88,7 +87,7 @@ class Report:
     def of(
         lowered: LoweredTest, model: Model, answer: Answer, expected: str | None, options: Options | None = None
     ) -> Report:
-        """The report on an answer; with the options that it was found with, it can explain more of it."""
+        """The report on an answer. `options`: those of the answer; without them the report cannot be explained."""
         from memmodel.lint.no_rules import without_rules
         from memmodel.lint.warnings import legality_warnings
 
@@ -190,7 +189,7 @@ class Report:
         return draw(self, form, finding) if everything else draw_focus(self, form, finding)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows; None leaves it the text."""
+        """What a notebook shows; None where there is no picture, so that it shows the text."""
         from memmodel.errors import TooLarge
 
         try:

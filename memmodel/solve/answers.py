@@ -35,7 +35,7 @@ MAX_STATES = 10_000
 """More final states than this are not listed."""
 
 _WIDER = 64
-"""So much wider bounds are tried, to say which would do."""
+"""So many larger bounds are tried, to say which one is enough."""
 
 
 def solve_answer(
@@ -50,7 +50,8 @@ def solve_answer(
 ) -> Answer:
     """What happens to the condition of a test, with a checked witness, or the axioms that forbid it.
 
-    `queries`: among which may be one about this test. `started`: when the budget began to be spent; None: now.
+    `queries`: the query of this test is taken from there, if it was kept. `started`: when the budget began to be spent;
+    None: now.
     """
     now = time.monotonic()
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
@@ -70,9 +71,9 @@ PairsAt = dict[frozenset[Position], dict[Pair, int]]
 """Pairs of events with their formulas, by the two places in the test that they come from, in either order."""
 
 LARGE = 60
-"""A test with more events than this is first asked for any execution that ends, and every question first for an
-execution in which the operations of objects come in the order of the text: what candidates teach is learnt sooner where
-neither a condition nor many possible orders lead the solver astray."""
+"""For a test with more events than this, the solver is first asked for any execution that ends. Then each question is
+asked with the operations of objects in the order of the text before it is asked without. The solver learns sooner what
+the model forbids while it has fewer choices."""
 
 
 class Questions:
@@ -88,7 +89,7 @@ class Questions:
         self.settled: list[Replay] = []
 
     def begin(self) -> None:
-        """What a large test is asked first."""
+        """Ask for any execution that ends, if the test is large."""
         if len(self.query.graph.events) > LARGE:
             self.asker.likely = [f for phases in self.query.base.mbarriers.phases.values() for f in phases.likely()]
             self.asker.check([self.query.ends])
@@ -121,7 +122,8 @@ class Questions:
         )
 
     def _observation(self, yes: Satisfiable, no: Satisfiable) -> tuple[Observation, str]:
-        """What happens, and why it is undecided or vacuous."""
+        """What happens, by the answers for the condition (`yes`) and its negation (`no`); why it is undecided or
+        vacuous."""
         mixed = self.mixed_sizes()
         if mixed:
             return Observation.UNDECIDED, mixed
@@ -142,7 +144,8 @@ class Questions:
         return Observation.VACUOUS, "every execution that reaches the end breaks an axiom"
 
     def mixed_sizes(self) -> str:
-        """Accesses of different sizes may race: then the model says nothing of the program."""
+        """Why the test is undecided if accesses of different sizes may race: the model says nothing of such
+        programs."""
         flag = self.query.flags.get(MIXED_SIZES)
         if flag is None or flag.holds == FALSE:
             return ""
@@ -202,26 +205,26 @@ class Questions:
         judged = replay(self.lowered, self.model, read_execution(self.query, self.solver))
         if judged.failed:
             what = f"the execution that Z3 found is not one under {self.model.name}"
-            raise self._another(judged, f"{what} (violates {', '.join(judged.failed)})")
+            raise self._differs_when_replayed(judged, f"{what} (violates {', '.join(judged.failed)})")
         return judged
 
-    def _another(self, judged: Replay, what: str) -> Exception:
-        """The error for an execution that is another when it is run again."""
+    def _differs_when_replayed(self, judged: Replay, what: str) -> Exception:
+        """The error for an execution that differs from what the solver found when it is run again."""
         return TooLarge(CIRCULAR) if judged.circular else InternalError(f"{self.lowered.test.name}: {what}")
 
     def witness(self, satisfies: bool) -> Witness:
         judged = self.replayed()
         if judged.satisfies is not satisfies or judged.waits:
-            raise self._another(judged, "the final state that Z3 found is another when replayed")
+            raise self._differs_when_replayed(judged, "the final state that Z3 found is another when replayed")
         self.settled.append(judged)
         return judged.witness
 
     # ---- findings ------------------------------------------------------------------------------------------------
 
     def _findings(self) -> tuple[tuple[Finding, ...], str]:
-        """Every pair that a flag relates in some consistent execution, a hang, and what was not looked at.
+        """Every pair that a flag relates in some consistent execution, a hang, and why the list may not be complete.
 
-        The executions that settle the question, the one that is shown before the other, are looked at first.
+        The executions that settle the question are looked at first, and of these first the one that is shown.
         """
         if self.lowered.test.quantifier is Quantifier.FORALL:
             self.settled.reverse()
@@ -267,16 +270,16 @@ class Questions:
                 return answer is Satisfiable.UNSAT
             judged = self.replayed()
             if name not in judged.flags:
-                raise self._another(judged, f"flag {name} is not raised when replayed")
+                raise self._differs_when_replayed(judged, f"flag {name} is not raised when replayed")
             if not flag.pairs:
                 findings.append(Finding(name, judged.witness))
                 return True
             if not self._take(name, judged, left, findings):
-                raise self._another(judged, f"flag {name} relates other events when replayed")
+                raise self._differs_when_replayed(judged, f"flag {name} relates other events when replayed")
 
     @staticmethod
     def _take(name: str, judged: Replay, left: PairsAt, findings: list[Finding]) -> bool:
-        """Add the pairs that a flag relates in an execution and that are left to find; False if there are none."""
+        """Add the pairs that a flag relates in an execution and that are still `left` to find; False if none is new."""
         known = len(findings)
         pairs = judged.flags.get(name, ())
         shown = {event.uid: event for event in judged.witness.events} if pairs else {}

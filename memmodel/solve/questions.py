@@ -1,7 +1,7 @@
 """One question to the solver, asked until its answer is an execution that the model accepts.
 
-In: Query, Solver. Out: `Asker`. What the model says of a candidate is looked at when there is one; if it says
-otherwise, the solver learns why, and is asked again.
+In: Query, Solver. Out: `Asker`. A candidate of the solver is judged by the model. If the model refuses it, the solver
+learns why, and is asked again.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from memmodel.refine.query import Query
 from memmodel.solve.solver import Satisfiable, Solver
 
 MANY = 4
-"""From so many places on that a flag may speak of, executions are looked for that show many of them at once."""
+"""If a flag may report at least so many places of a test, executions are looked for that show many of them at once."""
 
 TRIES = 8
+"""So many times such an execution is looked for."""
 
 
 @dataclass(slots=True)
 class Asker:
     """Questions about one query. `rounds`: how many candidates were looked at.
 
-    `likely`: choices with which each question is asked first. What is learnt so is true without them.
+    `likely`: choices with which each question is asked first. What the solver learns from that is true without them.
     """
 
     query: Query
@@ -42,7 +43,8 @@ class Asker:
     ) -> Satisfiable:
         """SAT if there is an execution in which these formulas and axioms (None: all) hold.
 
-        `raised`: a flag that it raises, by one of these `pairs` if the flag has pairs. `quiet`: flags that it does not.
+        `raised`: a flag that the execution raises, with one of these `pairs` if the flag has pairs. `quiet`: flags that
+        it does not raise.
         """
         query, logic = self.query, self.query.graph.logic
         judged = [query.axioms[name] for name in (query.axioms if axioms is None else axioms)]
@@ -62,7 +64,7 @@ class Asker:
         groups: Sequence[dict[Pair, int]],
         quiet: Sequence[Statement] = (),
     ) -> Satisfiable:
-        """Ask until the candidate is what the checks say; a pair of each group is to be seen."""
+        """Ask until a candidate passes all checks, and shows a pair of each group of `raised`."""
         judge = self.query.judge
         while True:
             result = self.solver.check(assumed)
@@ -89,7 +91,7 @@ class Asker:
                 return result
 
     def check_many(self, formulas: Sequence[int], raised: Statement, groups: Sequence[dict[Pair, int]]) -> Satisfiable:
-        """An execution that raises a flag by a pair of some group, and by pairs of as many as are soon found."""
+        """An execution that raises a flag with a pair of some group, and with pairs of many groups if that is quick."""
         result = self.check(formulas, raised=raised, pairs={pair: f for group in groups for pair, f in group.items()})
         if result is not Satisfiable.SAT or len(groups) < MANY:
             return result
@@ -111,7 +113,7 @@ class Asker:
         return result
 
     def blamed(self) -> list[str]:
-        """The axioms that the last question could not do without, as far as the solver says."""
+        """The axioms that made the last question unsatisfiable, by the core of the solver, which may not be minimal."""
         core = set(self.solver.core)
         return [
             name

@@ -14,7 +14,7 @@ from memmodel.base.labels import Fault
 from memmodel.concrete.loops import find_loops
 from memmodel.concrete.meter import BudgetSpent, Meter
 from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
-from memmodel.enumeration.domains import Domains, Heard
+from memmodel.enumeration.domains import Domains, RememberingOracle
 from memmodel.enumeration.problem import Problem, prepare
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.program.lowered import LoweredTest
@@ -395,7 +395,7 @@ def test_a_thread_runs_again_where_it_would_hear_something_else(asked: tuple[str
     object, name = Cell(Instance("bar", None, Space.SHARED, 8), 0, 8), RecordName(0, 0, 0)
     for said in product(((0, 1), (0, 1, 2)), repeat=2):
         for now in product(((0, 1), (0, 1, 2)), repeat=2):
-            heard = Heard(cast(Domains, Told(*said)))
+            heard = RememberingOracle(cast(Domains, Told(*said)))
             for question in asked:
                 getattr(heard, question)(name, object)
             changed = [question for question, a, b in zip(("phases", "pending"), said, now, strict=True) if a != b]

@@ -69,7 +69,7 @@ def check(
     """
     from memmodel import batch
     from memmodel.cli.listing import finished, run_readings
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.cli.results import Results
     from memmodel.library import CODES
     from memmodel.limits import whole
@@ -85,7 +85,7 @@ def check(
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
         return run_readings(batch.collect(files, missing=True), settings, ask, json_out=json_out)
     models = model or (DEFAULT_MODEL,)
-    hear(models, include, strict_names=strict_names, kept=not no_cache)
+    warn_about_models(models, include, strict_names=strict_names, kept=not no_cache)
     with whole(settings.budget):
         batch.preload(models)
     codes: list[Exit] = []
@@ -113,11 +113,11 @@ def check(
 def outcomes(file: str, model: str, judging: Judging, json_out: str | None, include: tuple[str, ...]) -> Exit:
     """List all final states, and which satisfy the condition."""
     from memmodel import api
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.limits import whole
     from memmodel.report.text import outcomes_lines
 
-    hear((model,), include)
+    warn_about_models((model,), include)
     cost = judging.cost()
     with whole(cost):
         outcomes = api.outcomes(file, model, engine=judging.engine, budget=cost, bound=judging.bound)
@@ -176,7 +176,7 @@ def suite(
     """
     from memmodel import batch
     from memmodel.cli.listing import run_suite
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.limits import shared
 
     cost = shared(judging.cost(), jobs)
@@ -184,7 +184,7 @@ def suite(
         judging.engine, cost, judging.bound, against, under, include, kept=not no_cache, resume=resume,
         confirm=confirm, level=asked_level(ptx_version, target),
     )  # fmt: skip
-    hear(model, include, kept=not no_cache)
+    warn_about_models(model, include, kept=not no_cache)
     work = batch.plan(paths, model, expected)
     batch.preload(settings.under)
     return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect)

@@ -181,17 +181,17 @@ def _sides(
     words: Sequence[str], revision: str | None, include: Sequence[str], kept: bool
 ) -> tuple[str | Model, str, tuple[str, str], list[str]]:
     """Both models, their names, and the paths. Raises InputError."""
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
 
     if revision is not None:
         from memmodel.compare.git import model_at
 
-        hear(words[:1], include, kept=kept)
+        warn_about_models(words[:1], include, kept=kept)
         first = model_at(revision, words[0])
         return first, words[0], (first.name, first.name.removesuffix(f" at {revision}")), list(words[1:])
     if len(words) < 2:
         raise InputError("two models are compared", hint="or one with its version at a revision: --git REV")
-    hear(words[:2], include, kept=kept)
+    warn_about_models(words[:2], include, kept=kept)
     return words[0], words[1], _names(words[0], words[1]), list(words[2:])
 
 

@@ -41,11 +41,11 @@ def explain(
     """
     from memmodel import api
     from memmodel.answer import Observation
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.records.explain import ExplanationRecord
     from memmodel.report.why_text import lines_of
 
-    hear((model,))
+    warn_about_models((model,))
     explanations = list(
         api.explain_all(
             file,
@@ -100,14 +100,14 @@ def draw(
     missing on it; of a hang, the threads that wait are marked.
     """
     from memmodel import api
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.limits import whole
     from memmodel.report.picture.draw import draw as picture
     from memmodel.report.picture.draw import draw_focus, format_of
     from memmodel.report.text import verdict
 
     form = format_of(output)
-    hear((model,), include)
+    warn_about_models((model,), include)
     cost = judging.cost()
     with whole(cost):
         report = api.check(file, model, engine=judging.engine, budget=cost, bound=judging.bound)

@@ -160,7 +160,7 @@ def _answer(asked: KernelRequest) -> Exit:
     if asked.launch_schema or asked.init_launch:
         return _print_launch(asked)
     asked.refuse_what_does_not_go_together()
-    cat.settle(asked.include, kept=not asked.no_cache)
+    cat.configure(asked.include, kept=not asked.no_cache)
     if asked.family is not None:
         return show_sweep(asked, asked.family)
     if asked.of_mutants:

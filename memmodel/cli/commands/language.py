@@ -45,10 +45,10 @@ def names(model: str | None, include: tuple[str, ...]) -> Exit:
     With --model also what that model defines and checks, and for the default model the decisions behind it.
     """
     from memmodel.cli.listing import base_names, model_names
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.cli.tables import show
 
-    hear((model,) if model is not None else (), include)
+    warn_about_models((model,) if model is not None else (), include)
     show([*base_names(), *(model_names(model) if model is not None else ())])
     return Exit.AS_EXPECTED
 

@@ -168,7 +168,7 @@ def _text(file: str) -> tuple[str, str]:
 def models_of(names: tuple[str, ...], readings: bool, include: tuple[str, ...]) -> tuple[Model, ...]:
     from memmodel import api, cat
 
-    cat.settle(include, kept=True)
+    cat.configure(include, kept=True)
     chosen = list(names or (DEFAULT_MODEL,))
     if readings:
         chosen += [name for name in api.reading_models() if name not in chosen]

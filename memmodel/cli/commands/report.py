@@ -94,11 +94,11 @@ def report(
     The page needs no other file and no network. Exit code as `check`: 0 as expected, 1 differs, 2 bad input, 3
     undecided. Control-C ends the run; what is done by then is in the page.
     """
-    from memmodel.cli.models import hear
+    from memmodel.cli.models import warn_about_models
     from memmodel.limits import shared
 
     models = model or (DEFAULT_MODEL,)
-    hear(models, include)
+    warn_about_models(models, include)
     cost = shared(judging.cost(), jobs)
     settings = PageSettings(
         batch.Settings(judging.engine, cost, judging.bound, include=include),
@@ -136,7 +136,7 @@ def _run(
     from memmodel.report.page.page import page
     from memmodel.workers import Workers
 
-    begin = partial(cat.settle, settings.batch.include, kept=False)
+    begin = partial(cat.configure, settings.batch.include, kept=False)
     workers = Workers(work, jobs, partial(_file, settings=settings), _died, begin)
     entries: list[batch.Entry] = []
     sheets: list[Sheet] = []
