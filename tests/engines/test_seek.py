@@ -46,7 +46,7 @@ def test_a_glance_begins_with_what_it_saw_last() -> None:
     glance = Glance("t", (MODEL,), Options(), frozenset(("data-race",)), outcomes=True)
     first = glance.at(text)
     assert first is not None and first.flag is None
-    flagged = glance.flagged(text, "data-race")
+    flagged = glance.counterexample_of(text, "data-race")
     assert flagged is not None and flagged.flag == "data-race" and flagged.finding is not None
     assert glance.at(text.replace("fence.proxy.async.global", "fence.proxy.async.shared::cta")) is None
     assert glance.at("no test") is None

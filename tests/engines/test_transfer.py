@@ -104,9 +104,9 @@ def test_what_was_found_speaks_against_the_next_text_without_an_engine(monkeypat
     first = glance.at(HUNG)
     assert first is not None and first.flag == HANG
     monkeypatch.setattr(engine, "seek", None)
-    other = glance.known_against(HUNG.replace("[full], 16;", "[full], 32;"))
+    other = glance.known_counterexample(HUNG.replace("[full], 16;", "[full], 32;"))
     assert other is not None and other.flag == HANG
-    assert glance.known_against(HUNG.replace("[full], 16;", "[full], 0;")) is None
+    assert glance.known_counterexample(HUNG.replace("[full], 16;", "[full], 0;")) is None
 
 
 def test_a_test_with_other_threads_or_variables_has_none() -> None:
