@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import BudgetSpent, InternalError, suggestion
+from memmodel.errors import BudgetSpent, InputError, InternalError, suggestion
 from memmodel.isa.lower import lower_test
 from memmodel.limits import available, together, whole
 from memmodel.lint.warnings import legality_warnings
@@ -74,7 +75,7 @@ def check_all(
 
 def _checked(test: TestInput, model: ModelInput, ask: Sequence[str], options: Options) -> Iterator[Report]:
     started = perf_counter()
-    whole_test = lowered(test, ask)
+    whole_test = read_test(test, ask)
     loaded = load(model)
     reading = 1000 * (perf_counter() - started)
     for steps in questions(whole_test):
@@ -95,7 +96,7 @@ def readings(
     `progress` is told each model that has answered. Raises InputError as `check` does. No findings are looked for: a
     reading is about the condition.
     """
-    first, *_ = questions(lowered(test, () if ask is None else (ask,)))
+    first, *_ = questions(read_test(test, () if ask is None else (ask,)))
     return under_readings(first, Options(engine, budget, bound), progress)
 
 
@@ -110,7 +111,7 @@ def readings_all(
 ) -> tuple[ReadingsReport, ...]:
     """What `readings` says of each question of the test, or of each of `ask`."""
     options = Options(engine, budget, bound)
-    return tuple(under_readings(steps, options, progress) for steps in questions(lowered(test, ask)))
+    return tuple(under_readings(steps, options, progress) for steps in questions(read_test(test, ask)))
 
 
 def under_readings(
@@ -154,7 +155,7 @@ def outcomes(
     """All final states of the test under the model, each with whether it satisfies the condition."""
     from memmodel import engine as engines
 
-    return engines.outcomes(lowered(test), load(model), Options(engine, budget, bound))
+    return engines.outcomes(read_test(test), load(model), Options(engine, budget, bound))
 
 
 def explain(
@@ -191,7 +192,7 @@ def explain_all(
 
     options = Options(engine, budget, bound)
     with whole(budget):
-        loaded, all_steps = load(model), questions(lowered(test, ask))
+        loaded, all_steps = load(model), questions(read_test(test, ask))
     for steps in all_steps:
         with whole(budget):
             report = report_on(steps, loaded, options)
@@ -222,6 +223,18 @@ def depends(report: Report) -> tuple[Dependence, ...]:
 def lowered(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
     """A test as steps, from its text; `ask`: questions in place of its own. Raises InputError."""
     return lower_test(litmus.parse_litmus(read(test), ask))
+
+
+def read_test(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
+    """As `lowered`. What it raises has all errors of the text."""
+    source = read(test)
+    try:
+        return lowered(source, ask)
+    except InputError as error:
+        from memmodel.litmus.text.places import piece_of
+        from memmodel.recovery import every_error
+
+        raise every_error(error, source, partial(lowered, ask=ask), piece_of) from error
 
 
 def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ MAX_MESSAGE = 1_000
 class InputError(Exception):
     """Something the user wrote cannot be used. Carries the place, the rule that it breaks, and a repair.
 
-    `span` may be None when there is no place to show (a missing file). Command line: exit code 2.
+    `span` may be None when there is no place to show (a missing file). Command line: exit code 2. `more`: the other
+    errors of the same text; `cut`: there may be still more, which nobody looked for.
     """
 
     def __init__(
@@ -30,13 +32,31 @@ class InputError(Exception):
         self.span = span
         self.hint = hint
         self.show_line = show_line
+        self.more: tuple[InputError, ...] = ()
+        self.cut = False
 
     def __str__(self) -> str:
         return self.render()
 
     def render(self) -> str:
-        """`file:line:column: error: message`, the source line with a caret, and the hint."""
-        return render("error", self.message, self.span, self.hint, show_line=self.show_line)
+        """`file:line:column: error: message`, the source line with a caret, and the hint; then the other errors."""
+        rendered = [
+            render("error", error.message, error.span, error.hint, show_line=error.show_line)
+            for error in (self, *self.more)
+        ]
+        return "\n".join([*rendered, *([f"only the first {len(rendered)} errors are shown"] if self.cut else [])])
+
+    def at(self, span: Span) -> InputError:
+        """The same error at another place."""
+        moved = copy(self)
+        moved.span = span
+        return moved
+
+    def followed_by(self, more: Sequence[InputError], *, cut: bool = False) -> InputError:
+        """This error, with the others of the same text."""
+        joined = copy(self)
+        joined.more, joined.cut = tuple(more), cut
+        return joined
 
 
 class TooLarge(InputError):

@@ -50,7 +50,7 @@ class PosedText:
         from memmodel import api
 
         if self.steps is None:
-            self.steps = api.questions(api.lowered(self.source, self.ask))
+            self.steps = api.questions(api.read_test(self.source, self.ask))
         return self.steps
 
 

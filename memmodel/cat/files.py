@@ -36,3 +36,27 @@ class Files:
     def shipped(self, path: Path) -> Source:
         """The text of a shipped file."""
         return Source(f"axioms/{path.relative_to(self.home).as_posix()}", Source.read(path).text)
+
+
+class ChangedFile(Files):
+    """Other files, one of which has another text."""
+
+    def __init__(self, files: Files, changed: Source) -> None:
+        super().__init__()
+        self.files, self.new = files, changed
+
+    def changed(self, source: Source) -> Source:
+        """A text that was read, or the new one in its place."""
+        return self.new if source.name == self.new.name else source
+
+    def has(self, path: Path) -> bool:
+        return self.files.has(path)
+
+    def real(self, path: Path) -> Path:
+        return self.files.real(path)
+
+    def read(self, path: Path) -> Source:
+        return self.changed(self.files.read(path))
+
+    def shipped(self, path: Path) -> Source:
+        return self.changed(self.files.shipped(path))

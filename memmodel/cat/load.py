@@ -124,9 +124,9 @@ def _composed(name: str, source: Source) -> LoadedModel:
 
 
 def _own(name: str) -> LoadedModel:
-    from memmodel.cat.loader import Loader
+    from memmodel.cat.loader import load_text
 
-    return Loader((), _ALLOWED).load(Source.read(name))
+    return load_text(Source.read(name), allowed=_ALLOWED)
 
 
 def named_by(test: str, name: str) -> str:

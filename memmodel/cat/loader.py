@@ -13,13 +13,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from memmodel.base.resources import look
-from memmodel.cat.files import LIBRARY, Files
+from memmodel.cat.files import LIBRARY, ChangedFile, Files
 from memmodel.cat.interpret.world import World
 from memmodel.cat.kept import LoadedModel
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.text import tree
+from memmodel.cat.text.outline import piece_of
 from memmodel.cat.text.parser import parse
 from memmodel.errors import InputError, suggestion
+from memmodel.recovery import every_error
 from memmodel.source import Source
 
 PRELUDE = "prelude.cat"
@@ -108,3 +110,21 @@ class Loader:
         where = "it is looked for beside this file, then among the shipped models"
         hint = suggestion(include.path, sorted(known), '"{}"') or where
         raise InputError(f'no file "{include.path}"', include.span, hint)
+
+
+def load_text(
+    source: Source, at: Path | None = None, allowed: Sequence[Path] = (), files: Files | None = None
+) -> LoadedModel:
+    """The model of a text, as `Loader.load`. What it raises has all errors of the file that has one."""
+    disk = files or Files()
+    try:
+        return Loader((), allowed, disk).load(source, at)
+    except InputError as error:
+        if error.span is None:
+            raise
+
+        def load_changed(changed: Source) -> LoadedModel:
+            others = ChangedFile(disk, changed)
+            return Loader((), allowed, others).load(others.changed(source), at)
+
+        raise every_error(error, error.span.source, load_changed, piece_of) from error

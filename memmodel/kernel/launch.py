@@ -24,9 +24,11 @@ from pydantic import (
 )
 
 from memmodel.errors import InputError
+from memmodel.json_places import JsonPlaces
 from memmodel.memory.tensormap import MAX_DIMENSIONS
 from memmodel.ptx.module.syntax import PtxFunction
-from memmodel.source import read_bytes
+from memmodel.recovery import MOST_ERRORS
+from memmodel.source import Source, read_bytes
 
 MAX_THREADS = 1024
 MAX_BYTES = 1 << 40
@@ -342,6 +344,9 @@ def read_json(path: str | os.PathLike[str]) -> Any:
             json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
+    except json.JSONDecodeError as error:
+        source = Source(name, error.doc)
+        raise InputError(f"not JSON: {error.msg}", source.span(error.pos, error.pos + 1)) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not JSON: {error}") from error
     return data
@@ -375,10 +380,33 @@ def parse_launch(data: Any, name: str = "<launch>") -> Launch:
     except UnicodeError as error:
         raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
     except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{name}: {where + ': ' if where else ''}{what}") from error
+        first, *more = _all_errors(error, name)
+        raise first.followed_by(more[: MOST_ERRORS - 1], cut=len(more) >= MOST_ERRORS) from error
+
+
+def _all_errors(error: ValidationError, name: str) -> list[InputError]:
+    """What is wrong with a launch description, each at its place in the file, if that has one description."""
+    places = _places(name)
+    errors: dict[object, InputError] = {}
+    for wrong in error.errors(include_input=False):
+        path = wrong["loc"]
+        where = ".".join(str(part) for part in path)
+        message = f"{where + ': ' if where else ''}{wrong['msg'].removeprefix('Value error, ')}"
+        known = None
+        if places is not None:
+            known = places.key(path) if wrong["type"] in ("extra_forbidden", "missing") else places.value(path)
+        shown = InputError(message, known) if known is not None else InputError(f"{name}: {message}")
+        errors.setdefault(known or where, shown)  # of what may be one thing or another, neither is right
+    return list(errors.values())
+
+
+def _places(name: str) -> JsonPlaces | None:
+    """The places in the file of a launch description; None if it is no file."""
+    try:
+        source = Source(name, read_bytes(name, MAX_TEXT).decode("utf-8-sig"))
+        return JsonPlaces(source) if isinstance(json.loads(source.text), dict) else None
+    except (InputError, ValueError, RecursionError):
+        return None
 
 
 def check_directives(entry: PtxFunction, launch: Launch) -> None:

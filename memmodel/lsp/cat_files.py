@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from memmodel.cat.files import Files
-from memmodel.cat.loader import PRELUDE, Loader
+from memmodel.cat.loader import PRELUDE, Loader, load_text
 from memmodel.cat.syntax import Model
 from memmodel.cat.text import tree
+from memmodel.cat.text.outline import includes
 from memmodel.errors import InputError
 from memmodel.lsp.document import Document
 from memmodel.source import MAX_BYTES, Source
@@ -53,8 +54,6 @@ class _Gathering(Loader):
         self.texts: list[tuple[Path | None, Source]] = []
 
     def take(self, path: Path | None, source: Source, model: str | None = None) -> tree.Text:
-        from memmodel.lsp.cat_outline import includes
-
         self.texts.append((path, source))
         self.open.append((path, source))
         if path is not None:
@@ -72,13 +71,13 @@ def model_of(document: Document) -> Model:
     """The model that the document is, or is a part of. Raises InputError."""
     files = OpenFiles(document)
     try:
-        return Loader((), (), files).load(document.source, document.path).model
+        return load_text(document.source, document.path, files=files).model
     except InputError as error:
         failed = error
     around = _including(document, files)
     for path in around:
         try:
-            return Loader((), (), files).load(files.read(path), path).model
+            return load_text(files.read(path), path, files=files).model
         except InputError as error:
             if error.span is not None and error.span.source.text == document.source.text:
                 raise

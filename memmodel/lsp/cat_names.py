@@ -11,9 +11,9 @@ from pathlib import Path
 from memmodel.cat.names import BASE_NAMES
 from memmodel.cat.text import tree
 from memmodel.cat.text.lexer import CatToken, Lexeme
+from memmodel.cat.text.outline import Defined, defined, token_at
 from memmodel.errors import InputError
 from memmodel.lsp.cat_files import found_file, model_of, texts_of
-from memmodel.lsp.cat_outline import Defined, defined, token_at
 from memmodel.lsp.document import BEGIN, Document, Json, uri_of
 from memmodel.source import Span
 

@@ -13,10 +13,11 @@ from memmodel.answer import HANG, Budget, Finding, Observation, ShownEvent
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.warnings import doubts
+from memmodel.litmus.text.places import piece_of, questions_of
 from memmodel.lsp.cat_files import model_of
 from memmodel.lsp.document import Document, Json
-from memmodel.lsp.litmus_text import questions_of, without_instruction
 from memmodel.program.lowered import LoweredTest
+from memmodel.recovery import MOST_ERRORS, without
 from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
 from memmodel.report.expect import FINDINGS, is_called
 from memmodel.report.findings import sentence
@@ -27,9 +28,6 @@ from memmodel.why.records import At, Story
 from memmodel.why.stuck import stuck
 
 ERROR, WARNING, INFORMATION = 1, 2, 3
-
-MOST_ERRORS = 10
-"""So many errors of one text are shown: after an error in an instruction, the rest is read without it."""
 
 MOST_FINDINGS = 20
 MOST_SHOWN = 4000
@@ -58,25 +56,33 @@ def of_text(document: Document) -> list[Json]:
 
 def _litmus(document: Document) -> list[Json]:
     diagnostics: list[Json] = []
-    source = document.source if _readable(document, diagnostics) else None
-    while source is not None and len(diagnostics) < MOST_ERRORS:
-        try:
-            steps = api.lowered(source)
-        except InputError as error:
-            diagnostics.append({**of_error(document, error), **_suggestion(source, error)})
-            source = without_instruction(source, error.span)
-            continue
-        if not diagnostics:
-            diagnostics += _warnings(document, steps)
-        break
-    return diagnostics
+    if not _readable(document, diagnostics):
+        return diagnostics
+    try:
+        steps = api.read_test(document.source)
+    except InputError as error:
+        return [{**shown, **_suggestion(document.source, error, each)} for each, shown in _all(document, error)]
+    return list(_warnings(document, steps))
 
 
-def _suggestion(source: Source, error: InputError) -> Json:
-    """The word that an error suggests, where the error is gone with it."""
+def _all(document: Document, error: InputError) -> list[tuple[InputError, Json]]:
+    """Each error of a text, with its diagnostic."""
+    errors = (error, *error.more)
+    shown = [(each, of_error(document, each)) for each in errors]
+    if error.cut:
+        shown.append((error, made(document, None, WARNING, f"only the first {len(errors)} errors are shown", "limit")))
+    return shown
+
+
+def _suggestion(source: Source, first: InputError, error: InputError) -> Json:
+    """The word that an error suggests, where the error is gone with it: the first one has the others."""
     meant, span = _MEANT.search(error.hint or ""), error.span
     if meant is None or span is None or span.source.text != source.text:
         return {}
+    for other in (first, *first.more):
+        piece = piece_of(source, other.span) if other.span is not None and other.span != span else None
+        if piece is not None and not piece.span.start <= span.start < piece.span.end:
+            source = without(source, piece)
     word = meant[1] if span.text.startswith(".") else meant[1].removeprefix(".")
     try:
         api.lowered(Source(source.name, source.text[: span.start] + word + source.text[span.end :]))
@@ -110,7 +116,7 @@ def _cat(document: Document) -> list[Json]:
     try:
         model = model_of(document)
     except InputError as error:
-        return [of_error(document, error)]
+        return [shown for _, shown in _all(document, error)]
     return [
         made(document, notice.span, WARNING, _with_hint(notice.message, notice.hint), "name")
         for notice in model.notices
@@ -126,7 +132,7 @@ def _ptx(document: Document) -> list[Json]:
     try:
         module = parse_module(document.source)
     except InputError as error:
-        return [of_error(document, error)]
+        return [shown for _, shown in _all(document, error)]
     instructions = (instruction for function in module.functions.values() for instruction in function.body or ())
     refusals = {instruction.span.start: lowered(instruction, CTAS).refusal for instruction in instructions}
     return [

@@ -15,9 +15,9 @@ from memmodel.errors import InputError
 from memmodel.litmus.lexer import SPELLING, Reader
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable
+from memmodel.litmus.text.places import blanked, questions_of, without_instruction, word_at
 from memmodel.lsp.document import BEGIN, Document, Json, uri_of
 from memmodel.lsp.instruction import described
-from memmodel.lsp.litmus_text import blanked, questions_of, without_instruction, word_at
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Op
 from memmodel.program.special import SPECIAL

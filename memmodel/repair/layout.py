@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from memmodel import api
 from memmodel.errors import InputError
 from memmodel.isa.convert import convert
 from memmodel.litmus import parse_litmus, print_litmus
@@ -62,7 +63,7 @@ class Laid:
 
 def laid(source: Source) -> Laid:
     """Raises InputError for a text that is no test, and for a table that blocks cannot say."""
-    test = parse_litmus(source)
+    test = api.read_test(source).test
     if test.layout is Layout.BLOCKS:
         return Laid(test, source.text)
     return Laid(test, print_litmus(convert(test, Layout.BLOCKS)))

@@ -16,9 +16,9 @@ from helpers.patience import PATIENCE, alive, children, eventually
 
 from memmodel import api
 from memmodel.answer import Observation
+from memmodel.litmus.text.places import without_instruction
 from memmodel.lsp.diagnostics import of_text
 from memmodel.lsp.document import Document, path_of
-from memmodel.lsp.litmus_text import without_instruction
 from memmodel.source import Source
 
 A2 = (ROOT / "litmus/async/proxy/A2.litmus").read_text(encoding="utf-8")

@@ -60,13 +60,12 @@ def _places(files: tuple[str, ...], output: str | None) -> list[tuple[str, Path 
 
 
 def _print(file: str, place: Path | None, target: Target | None, level: PtxLevel, assembler: Assembler | None) -> Exit:
+    from memmodel import api
     from memmodel.emit import emit
     from memmodel.isa.lower import refuse_beyond
-    from memmodel.litmus import parse_litmus
-    from memmodel.source import TAKE_DIRECTORIES, Source
 
     try:
-        test = parse_litmus(Source.read(file, TAKE_DIRECTORIES))
+        test = api.read_test(file).test
         refuse_beyond(test, level)
         module = emit(test, target)
     except InputError as error:

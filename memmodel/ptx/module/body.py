@@ -32,6 +32,7 @@ from memmodel.ptx.operands import (
     Sym,
     Vector,
 )
+from memmodel.recovery import ErrorsSoFar
 
 MAX_INSTRUCTIONS = 2_000_000
 MAX_DEPTH = 64
@@ -64,8 +65,9 @@ class BodyReader:
     Until its braces close, a label is known by where it is mentioned; `_targets` says which instruction that is.
     """
 
-    def __init__(self, cursor: ModuleCursor, names: set[str], locations: Locations) -> None:
+    def __init__(self, cursor: ModuleCursor, names: set[str], locations: Locations, errors: ErrorsSoFar) -> None:
         self.cursor = cursor
+        self.errors = errors
         self.locations = locations
         self.variables: list[ModuleVariable] = []
         self.slots = 0
@@ -79,8 +81,32 @@ class BodyReader:
     def read(self) -> tuple[PtxInstruction, ...]:
         """Everything up to the closing brace of the function."""
         while self._scopes:
-            self._statement()
-        return tuple(replace(draft, operands=self._settled(draft)) for draft in self._drafts)
+            begin = self.cursor.at
+            try:
+                self._statement()
+            except InputError as error:
+                self._leave_out(begin, error)
+        instructions = []
+        for draft in self._drafts:
+            try:
+                instructions.append(replace(draft, operands=self._settled(draft)))
+            except InputError as error:
+                self.errors.note(error)
+        return tuple(instructions)
+
+    def _leave_out(self, begin: int, error: InputError) -> None:
+        """Go on behind the statement that began at a token and has an error. Raises InputError if nothing is behind."""
+        cursor = self.cursor
+        first = cursor.tokens[begin]
+        while cursor.token.kind not in (";", "{", "}", "end"):
+            cursor.next()
+        if cursor.token.kind == "end":
+            self.errors.note(error)
+            self.errors.end()
+        declares = first.kind == "dot" or (first.kind == "name" and cursor.tokens[begin + 1].kind == ":")
+        self.errors.note(error, cursor.span(first, cursor.token).text if declares else "")
+        if cursor.at == begin or cursor.token.kind == ";":
+            cursor.next()
 
     def _settled(self, draft: PtxInstruction) -> tuple[Operand, ...]:
         """The operands of an instruction, its labels resolved. Raises InputError for a jump without one label."""
@@ -157,7 +183,7 @@ class BodyReader:
         for _, token in left:
             if token.text not in self._names:
                 hint = suggestion(token.text, [*scope.labels, *scope.variables])
-                self.cursor.fail(f"{token.text} is not declared", token, hint)
+                self.errors.note(InputError(f"{token.text} is not declared", self.cursor.span(token), hint))
 
     def _listed(self, token: Token, scope: _Scope) -> int:
         for outer in (scope, *reversed(self._scopes)):

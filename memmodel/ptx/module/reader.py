@@ -16,6 +16,7 @@ from memmodel.ptx.module.body import BodyReader, Locations
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
 from memmodel.ptx.module.variables import PARENTHESIS, SPACES, declarations, space_of
+from memmodel.recovery import ErrorsSoFar
 from memmodel.source import STANDARD_INPUT, Source, Span, at_byte, read_bytes
 
 MAX_BYTES = 64_000_000
@@ -67,12 +68,18 @@ class _ModuleReader:
         self.target = ""
         self.variables: dict[str, ModuleVariable] = {}
         self.functions: dict[str, PtxFunction] = {}
+        self.errors = ErrorsSoFar()
         self.aliases: dict[str, str] = {}
 
     def module(self) -> PtxModule:
         cursor = self.cursor
         while cursor.token.kind != "end":
-            self._directive()
+            try:
+                self._directive()
+            except InputError as error:  # where the next directive begins is not known
+                self.errors.note(error)
+                break
+        self.errors.end()
         if self.version is None:
             cursor.fail(".version is missing", hint="a PTX module begins with .version, .target and .address_size")
         for alias, name in self.aliases.items():
@@ -173,7 +180,7 @@ class _ModuleReader:
         self.functions[name.text] = function
         cursor.expect("{", "';' or '{'")
         names = {*self.variables, *self.functions, *(variable.name for variable in (*params, *results))}
-        body = BodyReader(cursor, names, self.locations)
+        body = BodyReader(cursor, names, self.locations, self.errors)
         self.functions[name.text] = replace(
             function,
             body=body.read(),

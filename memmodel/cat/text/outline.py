@@ -6,12 +6,14 @@ In: Source. Out: `Defined` names with their comments, includes, the name at an o
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memmodel.cat.text import tree
 from memmodel.cat.text.lexer import CHECK_WORDS, STATEMENT_WORDS, CatToken, Comment, Lexeme, tokenize
 from memmodel.errors import InputError
+from memmodel.recovery import Piece
 from memmodel.source import Source, Span
 
 BEGIN = frozenset(STATEMENT_WORDS) - {"match", "if", "with"} | {"enum"}
@@ -57,6 +59,24 @@ def defined(source: Source) -> list[Defined]:
         for kind, token in _names(tokens[first : last + 1]):
             names.append(Defined(token.text, kind, Span(source, token.start, token.end), statement, doc))
     return names
+
+
+def piece_of(source: Source, span: Span) -> Piece | None:
+    """The statement that an error is in; None for an include, without which no name would be known.
+
+    Where something is missing at the end of a statement, the error is at the first word of the next one.
+    """
+    tokens, _ = tokens_of(source)
+    starts = [tokens[n].start for n, token in enumerate(tokens) if _begins(tokens, n, token)]
+    number = max(0, bisect_left(starts, span.start) - 1)
+    if not starts or starts[number] > span.start:
+        return None
+    end = starts[number + 1] if number + 1 < len(starts) else len(source.text)
+    statement = source.span(starts[number], end)
+    if statement.text.startswith("include"):
+        return None
+    names = {name.name for name in defined(source) if statement.start <= name.span.start < end}
+    return Piece(statement, frozenset(names))
 
 
 def _begins(tokens: list[CatToken], number: int, token: CatToken) -> bool:

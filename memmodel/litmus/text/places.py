@@ -9,6 +9,7 @@ import re
 
 from memmodel.errors import InputError
 from memmodel.litmus.lexer import blank_comments
+from memmodel.recovery import Piece, without
 from memmodel.source import Source, Span
 
 _QUESTION = re.compile(r"~\s*exists\b|\bexists\b|\bforall\b")
@@ -16,6 +17,11 @@ _WORD = re.compile(r"[%@!]?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*")
 _ENDS = ";{}|"
 _BLOCK = re.compile(r"^\s*thread\b", re.MULTILINE)
 _HEAD = re.compile(r"\s*(?:[A-Za-z_$][\w$]*\s*:\s*)*")
+_EXPECT = re.compile(r"[ \t]*Expect\b")
+_AFTER_QUESTION = re.compile(r"(?m)~\s*exists\b|\bexists\b|\bforall\b|^[ \t]*(?:Expect|locations)\b")
+_RESULT = re.compile(r"(?:@\S+\s+)?\S+\s+([^,]*)")
+_DECLARED = re.compile(r"([A-Za-z_$][\w$]*)\s*(?:\[[^]]*\]\s*)?(?:=[^;]*)?;\s*\Z")
+_TRUE = "exists (true)"
 _NO_INSTRUCTION = re.compile(r'\.|PTX\b|thread\b|Expect\b|locations\b|exists\b|forall\b|~|"|[\w$@+:]+\s*=|$')
 
 
@@ -72,6 +78,34 @@ def without_instruction(source: Source, span: Span | None) -> Source | None:
     no instruction."""
     if span is None or span.source.text != source.text or span.start >= span.end:
         return None
+    piece = _instruction(source, span)
+    return None if piece is None else without(source, piece)
+
+
+def piece_of(source: Source, span: Span) -> Piece | None:
+    """The part of a test that an error is in and that can be left out: an expectation, a declaration, an instruction
+    or a question."""
+    text = blanked(source)
+    line = text.rfind("\n", 0, span.start) + 1
+    if _EXPECT.match(text, line):
+        return _expectation(source, span)
+    for question in questions_of(source):
+        follows = _AFTER_QUESTION.search(text, question.start + 1)
+        end = follows.start() if follows is not None else len(text)
+        if question.start <= span.start <= end:
+            return Piece(source.span(question.start, end), instead=_TRUE) if end - question.start > len(_TRUE) else None
+    threads = _BLOCK.search(text)
+    brace = text.find("{")
+    in_blocks = threads is not None and threads.start() < (brace if brace >= 0 else len(text))
+    closed = text.find("}")
+    declared = threads.start() if in_blocks and threads is not None else closed
+    if span.start < declared:
+        return _declaration(source, text, span, -1 if in_blocks else brace, declared)
+    heads = text.find(";", closed)
+    return None if not in_blocks and span.start <= heads else _instruction(source, span)
+
+
+def _instruction(source: Source, span: Span) -> Piece | None:
     instruction = instruction_at(source, span.start)
     if instruction is None or instruction.end < span.start:
         return None
@@ -79,5 +113,33 @@ def without_instruction(source: Source, span: Span | None) -> Source | None:
     if _BLOCK.search(blanked(source), 0, instruction.start):  # in a table the `;` ends the row
         semicolon = re.compile(r"\s*;").match(source.text, end)
         end = semicolon.end() if semicolon else end
-    blank = re.sub(r"[^\n]", " ", source.text[instruction.start : end])
-    return Source(source.name, source.text[: instruction.start] + blank + source.text[end:])
+    result = _RESULT.match(instruction.text)
+    names = _names(result[1]) if result is not None and result[1][:1] != "[" else frozenset[str]()
+    return Piece(source.span(instruction.start, end), names)
+
+
+def _expectation(source: Source, span: Span) -> Piece:
+    """One `model:word` of a line."""
+    text = source.text
+    start = next(at for at in range(span.start, -1, -1) if at == 0 or text[at - 1].isspace() or text[at - 1] == "=")
+    end = next(at for at in range(span.start, len(text) + 1) if at == len(text) or text[at].isspace())
+    return Piece(source.span(start, end))
+
+
+def _declaration(source: Source, text: str, span: Span, opened: int, closed: int) -> Piece | None:
+    """A statement of the block of declarations, with its `;`, which begins behind `opened` and ends at `closed`."""
+    begin = max(text.rfind(";", 0, span.start), opened) + 1
+    if opened < 0 and begin == 0:  # the first one follows the header, and stands on a line of its own
+        begin = text.rfind("\n", 0, span.start) + 1
+    end = text.find(";", span.start)
+    end = min(end + 1 if end >= 0 else closed, closed)
+    if begin >= end or not text[begin:end].strip():
+        return None
+    piece = source.span(end - len(text[begin:end].lstrip()), end)
+    declared = _DECLARED.search(piece.text) if opened < 0 else None
+    instead = f".global .u32 {declared[1]};" if declared is not None else ""
+    return Piece(piece, _names(piece.text), instead if len(instead) <= len(piece.text) else "")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(word.lstrip("%") for word in re.findall(r"[%\w$]+", text))
