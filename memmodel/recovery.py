@@ -28,7 +28,7 @@ _WORD = re.compile(r"[\w$.-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Passage:
     """A part of a text that can be left out. `names`: what it gives a name to. `instead`: what stands in its place."""
 
     span: Span
@@ -36,11 +36,11 @@ class LeftOut:
     instead: str = ""
 
 
-LeftOutOf = Callable[[Source, Span], LeftOut | None]
+PassageOf = Callable[[Source, Span], Passage | None]
 """The piece of a text that an error at a span is in; None if nothing can be left out."""
 
 
-def without(source: Source, piece: LeftOut) -> Source:
+def without(source: Source, piece: Passage) -> Source:
     """The text with blanks in place of a piece. Everything else keeps its place."""
     start, end = piece.span.start, piece.span.end
     blank = re.sub(r"[^\n]", " ", source.text[start:end])
@@ -75,7 +75,7 @@ class ErrorsSoFar:
             raise _joined(self.errors)
 
 
-def every_error(first: InputError, source: Source, read: Callable[[Source], object], piece_of: LeftOutOf) -> InputError:
+def every_error(first: InputError, source: Source, read: Callable[[Source], object], piece_of: PassageOf) -> InputError:
     """The errors of a text, as one that has the others as `more`.
 
     `first`: what `read` raised for `source`. An error elsewhere, such as in an included file, ends the search.

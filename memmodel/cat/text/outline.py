@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memmodel.cat.text import tree
 from memmodel.cat.text.lexer import CHECK_WORDS, STATEMENT_WORDS, CatToken, Comment, Lexeme, tokenize
 from memmodel.errors import InputError
-from memmodel.recovery import LeftOut
+from memmodel.recovery import Passage
 from memmodel.source import Source, Span
 
 BEGIN = frozenset(STATEMENT_WORDS) - {"match", "if", "with"} | {"enum"}
@@ -61,7 +61,7 @@ def defined(source: Source) -> list[Defined]:
     return names
 
 
-def piece_of(source: Source, span: Span) -> LeftOut | None:
+def piece_of(source: Source, span: Span) -> Passage | None:
     """The statement that an error is in; None for an include, without which no name would be known.
 
     Where something is missing at the end of a statement, the error is at the first word of the next one.
@@ -76,7 +76,7 @@ def piece_of(source: Source, span: Span) -> LeftOut | None:
     if statement.text.startswith("include"):
         return None
     names = {name.name for name in defined(source) if statement.start <= name.span.start < end}
-    return LeftOut(statement, frozenset(names))
+    return Passage(statement, frozenset(names))
 
 
 def _begins(tokens: list[CatToken], number: int, token: CatToken) -> bool:

@@ -9,7 +9,7 @@ import re
 
 from memmodel.errors import InputError
 from memmodel.litmus.lexer import blank_comments
-from memmodel.recovery import LeftOut, without
+from memmodel.recovery import Passage, without
 from memmodel.source import Source, Span
 
 _QUESTION = re.compile(r"~\s*exists\b|\bexists\b|\bforall\b")
@@ -82,7 +82,7 @@ def without_instruction(source: Source, span: Span | None) -> Source | None:
     return None if piece is None else without(source, piece)
 
 
-def piece_of(source: Source, span: Span) -> LeftOut | None:
+def piece_of(source: Source, span: Span) -> Passage | None:
     """The part of a test that an error is in and that can be left out: an expectation, a declaration, an instruction
     or a question."""
     text = blanked(source)
@@ -94,7 +94,7 @@ def piece_of(source: Source, span: Span) -> LeftOut | None:
         end = follows.start() if follows is not None else len(text)
         if question.start <= span.start <= end:
             return (
-                LeftOut(source.span(question.start, end), instead=_TRUE) if end - question.start > len(_TRUE) else None
+                Passage(source.span(question.start, end), instead=_TRUE) if end - question.start > len(_TRUE) else None
             )
     threads = _BLOCK.search(text)
     brace = text.find("{")
@@ -107,7 +107,7 @@ def piece_of(source: Source, span: Span) -> LeftOut | None:
     return None if not in_blocks and span.start <= heads else _instruction(source, span)
 
 
-def _instruction(source: Source, span: Span) -> LeftOut | None:
+def _instruction(source: Source, span: Span) -> Passage | None:
     instruction = instruction_at(source, span.start)
     if instruction is None or instruction.end < span.start:
         return None
@@ -117,18 +117,18 @@ def _instruction(source: Source, span: Span) -> LeftOut | None:
         end = semicolon.end() if semicolon else end
     result = _RESULT.match(instruction.text)
     names = _names(result[1]) if result is not None and result[1][:1] != "[" else frozenset[str]()
-    return LeftOut(source.span(instruction.start, end), names)
+    return Passage(source.span(instruction.start, end), names)
 
 
-def _expectation(source: Source, span: Span) -> LeftOut:
+def _expectation(source: Source, span: Span) -> Passage:
     """One `model:word` of a line."""
     text = source.text
     start = next(at for at in range(span.start, -1, -1) if at == 0 or text[at - 1].isspace() or text[at - 1] == "=")
     end = next(at for at in range(span.start, len(text) + 1) if at == len(text) or text[at].isspace())
-    return LeftOut(source.span(start, end))
+    return Passage(source.span(start, end))
 
 
-def _declaration(source: Source, text: str, span: Span, opened: int, closed: int) -> LeftOut | None:
+def _declaration(source: Source, text: str, span: Span, opened: int, closed: int) -> Passage | None:
     """A statement of the block of declarations, with its `;`, which begins behind `opened` and ends at `closed`."""
     begin = max(text.rfind(";", 0, span.start), opened) + 1
     if opened < 0 and begin == 0:  # the first one follows the header, and stands on a line of its own
@@ -140,7 +140,7 @@ def _declaration(source: Source, text: str, span: Span, opened: int, closed: int
     piece = source.span(end - len(text[begin:end].lstrip()), end)
     declared = _DECLARED.search(piece.text) if opened < 0 else None
     instead = f".global .u32 {declared[1]};" if declared is not None else ""
-    return LeftOut(piece, _names(piece.text), instead if len(instead) <= len(piece.text) else "")
+    return Passage(piece, _names(piece.text), instead if len(instead) <= len(piece.text) else "")
 
 
 def _names(text: str) -> frozenset[str]:
