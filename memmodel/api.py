@@ -231,10 +231,10 @@ def read_test(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
     try:
         return lowered(source, ask)
     except InputError as error:
-        from memmodel.litmus.text.places import piece_of
-        from memmodel.recovery import every_error
+        from memmodel.litmus.text.places import passage_of
+        from memmodel.recovery.every_error import every_error
 
-        raise every_error(error, source, partial(lowered, ask=ask), piece_of) from error
+        raise every_error(error, source, partial(lowered, ask=ask), passage_of) from error
 
 
 def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "memmodel"
 
 ROOMS = (
-    "base.words", "errors", "source", "recovery", "json_places", "output", "ptx", "network",
+    "base.words", "errors", "source", "recovery", "output", "ptx", "network",
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "collecting", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "compare", "search", "mutate",

@@ -18,10 +18,10 @@ from memmodel.cat.interpret.world import World
 from memmodel.cat.kept import LoadedModel
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.text import tree
-from memmodel.cat.text.outline import piece_of
+from memmodel.cat.text.outline import passage_of
 from memmodel.cat.text.parser import parse
 from memmodel.errors import InputError, suggestion
-from memmodel.recovery import every_error
+from memmodel.recovery.every_error import every_error
 from memmodel.source import Source
 
 PRELUDE = "prelude.cat"
@@ -127,4 +127,4 @@ def load_text(
             others = ChangedFile(disk, changed)
             return Loader((), allowed, others).load(others.changed(source), at)
 
-        raise every_error(error, error.span.source, load_changed, piece_of) from error
+        raise every_error(error, error.span.source, load_changed, passage_of) from error

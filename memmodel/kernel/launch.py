@@ -24,10 +24,10 @@ from pydantic import (
 )
 
 from memmodel.errors import InputError
-from memmodel.json_places import JsonPlaces
 from memmodel.memory.tensormap import MAX_DIMENSIONS
 from memmodel.ptx.module.syntax import PtxFunction
-from memmodel.recovery import MOST_ERRORS
+from memmodel.recovery.every_error import MOST_ERRORS
+from memmodel.recovery.json_places import JsonPlaces
 from memmodel.source import Source, read_bytes
 
 MAX_THREADS = 1024

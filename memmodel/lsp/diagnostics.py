@@ -13,11 +13,11 @@ from memmodel.answer import HANG, Budget, Finding, Observation, ShownEvent
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.warnings import doubts
-from memmodel.litmus.text.places import piece_of, questions_of
+from memmodel.litmus.text.places import passage_of, questions_of
 from memmodel.lsp.cat_files import model_of
 from memmodel.lsp.document import Document, Json
 from memmodel.program.lowered import LoweredTest
-from memmodel.recovery import MOST_ERRORS, without
+from memmodel.recovery.every_error import MOST_ERRORS, without
 from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
 from memmodel.report.expect import FINDINGS, is_called
 from memmodel.report.findings import sentence
@@ -80,9 +80,9 @@ def _suggestion(source: Source, first: InputError, error: InputError) -> Json:
     if meant is None or span is None or span.source.text != source.text:
         return {}
     for other in (first, *first.more):
-        piece = piece_of(source, other.span) if other.span is not None and other.span != span else None
-        if piece is not None and not piece.span.start <= span.start < piece.span.end:
-            source = without(source, piece)
+        passage = passage_of(source, other.span) if other.span is not None and other.span != span else None
+        if passage is not None and not passage.span.start <= span.start < passage.span.end:
+            source = without(source, passage)
     word = meant[1] if span.text.startswith(".") else meant[1].removeprefix(".")
     try:
         api.lowered(Source(source.name, source.text[: span.start] + word + source.text[span.end :]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memmodel.cat.text import tree
 from memmodel.cat.text.lexer import CHECK_WORDS, STATEMENT_WORDS, CatToken, Comment, Lexeme, tokenize
 from memmodel.errors import InputError
-from memmodel.recovery import Passage
+from memmodel.recovery.every_error import Passage
 from memmodel.source import Source, Span
 
 BEGIN = frozenset(STATEMENT_WORDS) - {"match", "if", "with"} | {"enum"}
@@ -61,7 +61,7 @@ def defined(source: Source) -> list[Defined]:
     return names
 
 
-def piece_of(source: Source, span: Span) -> Passage | None:
+def passage_of(source: Source, span: Span) -> Passage | None:
     """The statement that an error is in; None for an include, without which no name would be known.
 
     Where something is missing at the end of a statement, the error is at the first word of the next one.

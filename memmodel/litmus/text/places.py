@@ -9,7 +9,7 @@ import re
 
 from memmodel.errors import InputError
 from memmodel.litmus.lexer import blank_comments
-from memmodel.recovery import Passage, without
+from memmodel.recovery.every_error import Passage, without
 from memmodel.source import Source, Span
 
 _QUESTION = re.compile(r"~\s*exists\b|\bexists\b|\bforall\b")
@@ -78,11 +78,11 @@ def without_instruction(source: Source, span: Span | None) -> Source | None:
     no instruction."""
     if span is None or span.source.text != source.text or span.start >= span.end:
         return None
-    piece = _instruction(source, span)
-    return None if piece is None else without(source, piece)
+    passage = _instruction(source, span)
+    return None if passage is None else without(source, passage)
 
 
-def piece_of(source: Source, span: Span) -> Passage | None:
+def passage_of(source: Source, span: Span) -> Passage | None:
     """The part of a test that an error is in and that can be left out: an expectation, a declaration, an instruction
     or a question."""
     text = blanked(source)
@@ -137,10 +137,10 @@ def _declaration(source: Source, text: str, span: Span, opened: int, closed: int
     end = min(end + 1 if end >= 0 else closed, closed)
     if begin >= end or not text[begin:end].strip():
         return None
-    piece = source.span(end - len(text[begin:end].lstrip()), end)
-    declared = _DECLARED.search(piece.text) if opened < 0 else None
+    passage = source.span(end - len(text[begin:end].lstrip()), end)
+    declared = _DECLARED.search(passage.text) if opened < 0 else None
     instead = f".global .u32 {declared[1]};" if declared is not None else ""
-    return Passage(piece, _names(piece.text), instead if len(instead) <= len(piece.text) else "")
+    return Passage(passage, _names(passage.text), instead if len(instead) <= len(passage.text) else "")
 
 
 def _names(text: str) -> frozenset[str]:

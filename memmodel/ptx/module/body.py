@@ -32,7 +32,7 @@ from memmodel.ptx.operands import (
     Sym,
     Vector,
 )
-from memmodel.recovery import ErrorsSoFar
+from memmodel.recovery.every_error import ErrorsSoFar
 
 MAX_INSTRUCTIONS = 2_000_000
 MAX_DEPTH = 64

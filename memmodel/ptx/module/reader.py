@@ -16,7 +16,7 @@ from memmodel.ptx.module.body import BodyReader, Locations
 from memmodel.ptx.module.lexer import ModuleCursor
 from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
 from memmodel.ptx.module.variables import PARENTHESIS, SPACES, declarations, space_of
-from memmodel.recovery import ErrorsSoFar
+from memmodel.recovery.every_error import ErrorsSoFar
 from memmodel.source import STANDARD_INPUT, Source, Span, at_byte, read_bytes
 
 MAX_BYTES = 64_000_000

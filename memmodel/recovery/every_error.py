@@ -1,8 +1,8 @@
 """All errors of a text at once.
 
-In: the first error of a text, its reader, and which piece of the text an error is in. Out: the errors, in the order of
-the text. Settled here: after an error, the text is read again with blanks in place of that piece; an error about a
-name that a blanked piece gives is not shown, since it goes with the repair of the first.
+In: the first error of a text, its reader, and which passage of the text an error is in. Out: the errors, in the order of
+the text. Settled here: after an error, the text is read again with blanks in place of that passage; an error about a
+name that a blanked passage gives is not shown, since it goes with the repair of the first.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ class Passage:
 
 
 PassageOf = Callable[[Source, Span], Passage | None]
-"""The piece of a text that an error at a span is in; None if nothing can be left out."""
+"""The passage of a text that an error at a span is in; None if nothing can be left out."""
 
 
-def without(source: Source, piece: Passage) -> Source:
-    """The text with blanks in place of a piece. Everything else keeps its place."""
-    start, end = piece.span.start, piece.span.end
+def without(source: Source, passage: Passage) -> Source:
+    """The text with blanks in place of a passage. Everything else keeps its place."""
+    start, end = passage.span.start, passage.span.end
     blank = re.sub(r"[^\n]", " ", source.text[start:end])
-    return Source(source.name, source.text[:start] + piece.instead + blank[len(piece.instead) :] + source.text[end:])
+    return Source(
+        source.name, source.text[:start] + passage.instead + blank[len(passage.instead) :] + source.text[end:]
+    )
 
 
 class ErrorsSoFar:
@@ -75,7 +77,9 @@ class ErrorsSoFar:
             raise _joined(self.errors)
 
 
-def every_error(first: InputError, source: Source, read: Callable[[Source], object], piece_of: PassageOf) -> InputError:
+def every_error(
+    first: InputError, source: Source, read: Callable[[Source], object], passage_of: PassageOf
+) -> InputError:
     """The errors of a text, as one that has the others as `more`.
 
     `first`: what `read` raised for `source`. An error elsewhere, such as in an included file, ends the search.
@@ -91,11 +95,11 @@ def every_error(first: InputError, source: Source, read: Callable[[Source], obje
             errors.append(error.at(source.span(span.start, span.end)) if span is not None else error)
         if isinstance(error, TooLarge) or span is None or span.source.text != text.text:
             break
-        piece = piece_of(text, span)
-        if piece is None or not piece.span.text.strip():
+        passage = passage_of(text, span)
+        if passage is None or not passage.span.text.strip():
             break
-        names |= piece.names
-        text = without(text, piece)
+        names |= passage.names
+        text = without(text, passage)
         try:
             read(text)
             break
