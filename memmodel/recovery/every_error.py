@@ -1,8 +1,8 @@
 """All errors of a text at once.
 
-In: the first error of a text, its reader, and which passage of the text an error is in. Out: the errors, in the order of
-the text. Settled here: after an error, the text is read again with blanks in place of that passage; an error about a
-name that a blanked passage gives is not shown, since it goes with the repair of the first.
+In: the first error of a text, its reader, and which passage of the text an error is in. Out: the errors, in their
+order. Settled here: after an error, the text is read again with blanks in place of that passage; an error about a name
+that a blanked passage gives is not shown, since it goes with the repair of the first.
 """
 
 from __future__ import annotations
