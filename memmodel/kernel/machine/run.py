@@ -24,7 +24,7 @@ from memmodel.kernel.machine.parts import PARKED, Cta, LaneGroup, Moment, Warp, 
 from memmodel.kernel.machine.rows import uniform
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.values.naming import Naming
-from memmodel.kernel.machine.waiting import lacks, stuck
+from memmodel.kernel.machine.waiting import FROM_OUTSIDE, awaits_outside, lacks, stuck
 from memmodel.kernel.machine.warps.starting import start_cta
 from memmodel.kernel.machine.warps.stepping import POLLS, STARVED, Stepping
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -182,6 +182,9 @@ class Scheduler:
         if self.machine.schedule.ctas and (group := next(polls, None)) is not None:
             what = "threads poll what CTAs may write that are not run"
             raise AwaitsOthers(what, self.code[group.at].instruction.span)
+        outside = (it for warp in waiting for it in warp.groups if awaits_outside(self.machine, warp, it))
+        if (group := next(outside, None)) is not None:
+            raise Refused(FROM_OUTSIDE, self.code[group.at].instruction.span)
         for warp in waiting:
             for group in warp.groups:
                 code = self.code[group.at]

@@ -5,13 +5,22 @@ In: a group of lanes. Out: what its barrier, mbarrier object or peer CTA lacks, 
 
 from __future__ import annotations
 
+from memmodel.base.labels import Access, Side, side_of
 from memmodel.kernel.machine.parts import LaneGroup, PairTurn, Warp, WarpArrival
 from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.kernel.trace.stuck import StuckLanes
 from memmodel.program.automata import MbarrierCounts
+from memmodel.ptx.vocabulary import Scope, Space
 
 PARITIES = 2
+FROM_OUTSIDE = (
+    "threads poll memory, with .sys scope, that nothing in this launch writes: the host or another device may"
+)
+"""Why such a wait is no hang of the launch."""
 
 
 def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
@@ -35,6 +44,37 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
     missing += [f"got {-mbarrier.tx} bytes that nobody announced"] if mbarrier.tx < 0 else []
     text = f": phase {mbarrier.over} of its mbarrier object {' and '.join(missing) or 'has not ended'}"
     return text + (_missed(machine, warp, group, mbarrier) if group.parity else "")
+
+
+def awaits_outside(machine: Machine, warp: Warp, group: LaneGroup) -> bool:
+    """True if lanes poll global memory that nothing in the launch writes, and name the scope of the system."""
+    if group.waits is not None or group.on is not None:
+        return False
+    for lane in group.lanes:
+        polled = next((event for event in reversed(warp.threads[lane].events) if event.at == group.at), None)
+        if polled is None or polled.block is None or polled.block.instance.space is not Space.GLOBAL:
+            return False
+        if not isinstance(polled.label, Access) or polled.label.scope is not Scope.SYS:
+            return False
+        if _is_written(machine.run, polled):
+            return False
+    return True
+
+
+def _is_written(run: LaunchTrace, polled: TraceEvent) -> bool:
+    """True if the launch writes some of the bytes that an event reads."""
+    end = polled.first + polled.size
+    strong = [event for thread in run.threads for event in thread.strong()]
+    accesses: list[TraceEvent | WeakAccess] = [*strong, *run.single]
+    for access in accesses:
+        within = access.block is polled.block and access.first < end and polled.first < access.first + access.size
+        if within and side_of(access.label) is not Side.READ:
+            return True
+    return any(
+        row.block is polled.block and side_of(row.label) is not Side.READ
+        and any(first < end and polled.first < first + row.size for first in row.firsts)
+        for row in run.lanes
+    )  # fmt: skip
 
 
 def _missed(machine: Machine, warp: Warp, group: LaneGroup, mbarrier: MbarrierCounts) -> str:

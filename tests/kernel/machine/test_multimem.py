@@ -106,6 +106,23 @@ def test_what_is_reduced_decides_nothing_here() -> None:
     assert other.word == "undecided" and "another device" in str(other.open)
 
 
+@pytest.mark.parametrize(
+    ("load", "before", "word"),
+    [
+        ("ld.acquire.sys.global.u32", "", "undecided"),
+        ("ld.volatile.global.u32", "", "undecided"),
+        ("ld.acquire.gpu.global.u32", "", "findings"),  # the scope leaves others out
+        ("ld.acquire.sys.global.u32", "st.relaxed.sys.global.u32 [flag], 0;", "findings"),  # who writes it is here
+    ],
+)
+def test_who_polls_what_others_may_write_does_not_hang(load: str, before: str, word: str) -> None:
+    """A signal pad, which a peer or the host writes."""
+    poll = f"{before}\nL: {load} %r10, [flag];\nsetp.eq.u32 %p1, %r10, 0;\n@%p1 bra L;\nbar.sync 0;"
+    verdict = judged(poll, threads=1, before=".global .u32 flag;")
+    assert verdict.word == word and ("another device" in str(verdict.open)) == (word == "undecided")
+    assert word == "undecided" or "hang" in rules(verdict)
+
+
 def test_a_multimem_address_is_for_multimem_instructions() -> None:
     assert rules(judged("multimem.red.add.u32 [%d0], 1;\nld.global.u32 %r10, [%d0+64];", threads=1)) == {
         "undefined-address"
