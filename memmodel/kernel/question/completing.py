@@ -344,7 +344,7 @@ class Completion:
         for number, given in self.numbers.items():
             guessed[f"{number}; {given['value']} was taken"] = f"--set {number}={given['value']}"
         if self.roomy:
-            assumed["buffers without a size are apart, and as large as the kernel needs"] = (
+            assumed["buffers without a size do not overlap, and are as large as the kernel needs"] = (
                 "their addresses and bytes in a launch description"
             )
         if self.before.count and self.roomy:
