@@ -153,7 +153,7 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
         machine.run.tests[number] = instruction
         passed: dict[int, tuple[Block, int]] = {}
         failed: list[int] = []
-        group.on = None
+        group.mbarrier = None
         for lane in lanes:
             phase = phase_row[lane]
             if phase is None:
@@ -171,8 +171,8 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
             elif number in machine.schedule.truthful:
                 failed.append(lane)
             else:
-                group.on, group.parity = (block, at), parity
-        if group.on is not None:
+                group.mbarrier, group.parity = (block, at), parity
+        if group.mbarrier is not None:
             if not passed and not failed:
                 return False
             _leave_behind(warp, group, [lane for lane in lanes if lane not in passed and lane not in failed])
@@ -198,7 +198,13 @@ def _leave_behind(warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
     """Lanes that wait for other objects than the rest of their group are a group of their own."""
     group.lanes = [lane for lane in group.lanes if lane not in lanes]
     others = LaneGroup(
-        group.at, lanes, on=group.on, parity=group.parity, frames=group.frames, step=group.step, checked=True
-    )  # fmt: skip
+        group.at,
+        lanes,
+        mbarrier=group.mbarrier,
+        parity=group.parity,
+        frames=group.frames,
+        step=group.step,
+        checked=True,
+    )
     warp.groups.append(others)
-    group.on = None
+    group.mbarrier = None

@@ -40,29 +40,32 @@ class Faulty(Exception):
 
 @dataclass(slots=True, eq=False)
 class LaneGroup:
-    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
-
-    `on`: the mbarrier object that a test of theirs found in another phase; `parity`: the test names phases by parity.
-    `frames`: the calls that they are in.
-    `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
-    `step`: the step of the instruction at which they wait; `checked`: it was seen to be defined. `since`: when they
-    went another way than other lanes of the warp, if they have not met all of these again. `held`: they are held back
-    while other lanes of their warp poll so many times more.
-    """
+    """Lanes of a warp that are at one instruction."""
 
     at: int
     lanes: Lanes
     blocked: bool = False
+    """They cannot go on in this turn."""
     waits: object = None
-    on: tuple[Block, int] | None = None
+    """What they wait for, as the instruction noted it."""
+    mbarrier: tuple[Block, int] | None = None
+    """The mbarrier object whose phase they wait for: their test of it has failed."""
     parity: bool = False
+    """That test names the phase by its parity."""
     frames: tuple[int, ...] = ()
-    spun: int = 0
-    stopped: int = -1
+    """The calls that they are in."""
+    poll_jumps: int = 0
+    """How often they jumped back in a loop that polls."""
+    fence: int = -1
+    """The instruction before which a slow warp has stopped."""
     step: int = 0
+    """The step of the instruction at which they wait."""
     checked: bool = False
-    since: Moment | None = None
-    held: int = 0
+    """What that step asks for was checked."""
+    apart_since: Moment | None = None
+    """When they went another way than other lanes of the warp, if they have not met all of these again."""
+    held_rounds: int = 0
+    """They are held back while other lanes of their warp poll so many times more."""
 
 
 class Moment(NamedTuple):
@@ -74,7 +77,7 @@ class Moment(NamedTuple):
 
 
 class GoneLanes(NamedTuple):
-    """Lanes that have exited apart from others of their warp: when they went another way, and when they exited."""
+    """Lanes that have exited while others of their warp go on: when they went another way, and when they exited."""
 
     lanes: tuple[int, ...]
     since: Moment
@@ -82,14 +85,14 @@ class GoneLanes(NamedTuple):
 
 
 PARKED = "parked"
-"""What lanes wait for that met something which the run cannot decide, where the others are to go on."""
+"""What lanes wait for if they met something that the run cannot decide, and others are to go on without them."""
 
 
 @dataclass(slots=True, eq=False)
 class BarrierState:
-    """A barrier. `counts`: its present generation. `partly`: of warps whose lanes are not all there, how many are, and
-    the count that they ask for. `votes`: by generation, what a reduction combines. `missing`: by generation, the
-    threads that exited without arriving, if it was complete without them.
+    """A barrier. `counts`: its present generation. `partly`: the warps of which only some lanes have arrived, with how
+    many have, and the count that they ask for. `votes`: by generation, the values that a reduction combines. `missing`:
+    by generation, the threads that exited without arriving, if the barrier was complete without them.
     """
 
     counts: BarrierCounts = field(default_factory=BarrierCounts)
@@ -129,20 +132,23 @@ class BarrierState:
 
 
 class PairTurn(NamedTuple):
-    """Which of the operations of one kind a warp makes for its CTA that both CTAs of a pair make together."""
+    """An operation that both CTAs of a pair make together: its kind, and its number among those of its CTA."""
 
     kind: Allocation
     turn: int
 
 
 class WarpArrival(NamedTuple):
-    """The generation of a barrier at which lanes have arrived, and at which the others of their warp have not."""
+    """The generation of a barrier at which some lanes of a warp have arrived and others have not."""
 
     generation: int
 
 
 class IssueGroups:
-    """Asynchronous instructions of each lane with one track: all of them, those since the last commit, the groups."""
+    """The asynchronous instructions of each lane with one track.
+
+    `issued`: all of them; `open`: those since the last commit; `closed`: the groups that were committed.
+    """
 
     __slots__ = ("closed", "issued", "open")
 
@@ -160,7 +166,7 @@ class IssueGroups:
         self.open[lane] = []
 
     def over(self, lane: int, left: int) -> list[TraceEvent]:
-        """What is done when all but the last groups are."""
+        """The instructions that are complete when all groups but the last `left` are."""
         groups = self.closed[lane]
         return [issue for group in groups[: len(groups) - left] for issue in group] if left < len(groups) else []
 
@@ -169,9 +175,9 @@ class IssueGroups:
 class WgmmaUse:
     """The registers of a warp that wgmma.mma_async uses, as `isa.wgmma_registers` counts them.
 
-    `groups`, `shapes`: the group and the accumulator of the last one that uses a register; an empty accumulator for a
-    fragment of A. `written`, `read`, `multiplied`: wgmma.fence so far when another instruction last wrote or read a
-    register, and when a wgmma.mma_async last used it.
+    `groups`, `shapes`: of each register, the group and the accumulator of the last wgmma.mma_async that uses it; the
+    accumulator is empty for a fragment of A. `written`, `read`, `multiplied`: how many wgmma.fence there were when
+    another instruction last wrote or read a register, and when a wgmma.mma_async last used it.
     """
 
     fences: int = 0
@@ -201,7 +207,7 @@ class Peek(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """What a thread had in a function that is called once more: its registers, and pieces of its memory."""
+    """What a recursive call keeps of the function that it calls again: registers of a thread, pieces of its memory."""
 
     registers: tuple[Value, ...]
     memory: tuple[tuple[int, bytes, bytes], ...]
@@ -239,8 +245,8 @@ class Cta:
     """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back.
     `everyone`, `gone`: its threads, and those of them that have exited, as masks.
 
-    `refused`: the threads that saw that no cluster is left to cancel. `together`: how often warps came to what the
-    CTAs of a pair do together.
+    `refused`: the threads that saw that no cluster is left to cancel. `pair_operations`: how many operations its warps
+    have come to that the CTAs of a pair make together, by kind.
     """
 
     number: int
@@ -254,7 +260,7 @@ class Cta:
     refused: set[int] = field(default_factory=set)
     tensor: TensorMemory | None = None
     aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
-    together: Counter[Allocation] = field(default_factory=Counter)
+    pair_operations: Counter[Allocation] = field(default_factory=Counter)
 
     @property
     def base(self) -> int:
@@ -269,11 +275,10 @@ class Cta:
 class Warp:
     """A warp: registers as lists over the lanes, groups of lanes, special registers.
 
-    `limit`: the registers that each of its threads owns; `limit_known`: the text says so. `slow`: it only goes on where
-    no other warp changes anything. `bits`: what is known of a register and a lane in it,
-    where that is not the whole value. `names`: the term of a register and a lane, in a run that has terms. `tracks`:
-    the asynchronous instructions that commits, waits and signals find by a name.
-    """
+    `limit`: how many registers each of its threads owns; `limit_known`: the text says so. `slow`: it only goes on when
+    no other warp changes anything. `bits`: by register and lane, the known bits of a value that is not known as a
+    whole. `names`: by register and lane, the term of a value, in a run that has terms. `tracks`: the asynchronous
+    instructions that commits, waits and signals find by a name."""
 
     cta: Cta
     number: int
@@ -345,7 +350,7 @@ class Warp:
         return sum(1 << lane for group in self.groups for lane in group.lanes)
 
     def split(self, group: LaneGroup, lanes: Lanes) -> None:
-        """Only these lanes of a group are at its instruction; the others stand behind it, as a group of their own."""
+        """Keep only these lanes in the group. The others go on after its instruction, as a group of their own."""
         if len(lanes) < len(group.lanes):
             others = [lane for lane in group.lanes if lane not in lanes]
             self.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
@@ -353,7 +358,7 @@ class Warp:
 
 
 def state_of(waiting: list[Warp]) -> object:
-    """What tells two rounds apart in which no memory changed."""
+    """The state of all warps, to see whether a round in which no memory changed has changed anything else."""
     return [
         (dict(warp.bits), [(group.at, tuple(group.lanes), [[row[lane] for lane in group.lanes]
                             for row in warp.registers]) for group in warp.groups])

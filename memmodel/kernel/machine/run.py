@@ -148,17 +148,18 @@ class Scheduler:
             ready = [candidate for candidate in warp.groups if not candidate.blocked]
             if not ready:
                 return progress
-            group = min(ready, key=lambda candidate: (candidate.held > 0, candidate.spun, candidate.at))
-            group.held = 0
+            group = min(ready, key=lambda candidate: (candidate.held_rounds > 0, candidate.poll_jumps, candidate.at))
+            group.held_rounds = 0
             for other in warp.groups:
-                alike = (other.at, other.step, other.frames) == (group.at, other.held, group.frames) and group.step == 0
+                meets = (other.at, other.frames) == (group.at, group.frames)
+                alike = meets and not (other.held_rounds or other.step or group.step)
                 if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes, group.checked = sorted(group.lanes + other.lanes), False
                     warp.groups.remove(other)
-                    group.since = min(filter(None, (group.since, other.since)), default=None)
-                    group.since = group.since if len(warp.groups) > 1 else None
+                    group.apart_since = min(filter(None, (group.apart_since, other.apart_since)), default=None)
+                    group.apart_since = group.apart_since if len(warp.groups) > 1 else None
                     break
-            meeting = (other.at for other in warp.groups if other.at > group.at and not other.held)
+            meeting = (other.at for other in warp.groups if other.at > group.at and not other.held_rounds)
             stop = min(meeting, default=-1)
             before, groups = group.at, len(warp.groups)
             moved = self._stepping.advance(warp, group, stop)
@@ -167,18 +168,18 @@ class Scheduler:
             progress |= moved or group.at != before
             if moved and group.at <= before:
                 jumps += 1
-                group.spun += int(self.machine.polled)
+                group.poll_jumps += int(self.machine.polled)
                 for other in warp.groups:
-                    other.held = max(0, other.held - int(self.machine.polled))
+                    other.held_rounds = max(0, other.held_rounds - int(self.machine.polled))
             elif moved:
-                group.spun = 0
+                group.poll_jumps = 0
             if moved:
                 for other in warp.groups:
-                    stays = other is group or other.waits is PARKED or other.stopped == other.at
+                    stays = other is group or other.waits is PARKED or other.fence == other.at
                     other.blocked = other.blocked and stays
 
     def _hang(self, waiting: list[Warp]) -> None:
-        polls = (group for warp in waiting for group in warp.groups if group.waits is None and group.on is None)
+        polls = (group for warp in waiting for group in warp.groups if group.waits is None and group.mbarrier is None)
         if self.machine.schedule.ctas and (group := next(polls, None)) is not None:
             what = "threads poll what CTAs may write that are not run"
             raise AwaitsOthers(what, self.code[group.at].instruction.span)
@@ -188,7 +189,7 @@ class Scheduler:
         for warp in waiting:
             for group in warp.groups:
                 code = self.code[group.at]
-                if self.run.multimem and group.waits is None and group.on is None:
+                if self.run.multimem and group.waits is None and group.mbarrier is None:
                     what = "threads poll what another device may write through a multimem address"
                     raise Refused(what, code.instruction.span)
                 divergent = code.does.aligned and group.waits is None and len(warp.groups) > 1
@@ -201,9 +202,9 @@ class Scheduler:
 
 def _apart(warp: Warp, group: LaneGroup, moment: Moment) -> None:
     """Some lanes of a group went another way than the others."""
-    since = group.since or moment
+    since = group.apart_since or moment
     for member in warp.groups:
-        member.since = member.since or since
+        member.apart_since = member.apart_since or since
 
 
 def run_launch(

@@ -62,7 +62,7 @@ class Machine:
         self.loops: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
         self.unstarted: dict[int, tuple[int, int, int]] = {}
-        self.heir: int | None = None
+        self.cancelling_cluster: int | None = None
         self._multimem: dict[Block, Block] = {}
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
@@ -382,12 +382,12 @@ class Machine:
         return cta.aliases.setdefault((block, at), len(cta.aliases))
 
     def cancel(self, instruction: PtxInstruction, cluster: int) -> int:
-        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start. The
-        cluster that asks first gets them all.
+        """The response to a request to cancel a cluster: 0, or the first CTA of the next cluster that the schedule did
+        not start. The cluster that asks first gets them all.
         """
         self.run.cancels[instruction.number] = instruction
-        self.heir = cluster if self.heir is None else self.heir
-        if not self.unstarted or cluster != self.heir:
+        self.cancelling_cluster = cluster if self.cancelling_cluster is None else self.cancelling_cluster
+        if not self.unstarted or cluster != self.cancelling_cluster:
             return 0
         x, y, z = self.unstarted.pop(next(iter(self.unstarted)))
         return 1 | x << 32 | y << 64 | z << 96

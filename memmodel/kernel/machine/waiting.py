@@ -34,9 +34,9 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
         arrived = counts.who.bit_count() if counts.needed is None else counts.arrived
         needed = counts.size(warp.cta.everyone)
         return f": {arrived} of {needed} threads have arrived at barrier {group.waits[0]}"
-    if group.on is None:
+    if group.mbarrier is None:
         return ""
-    mbarrier = machine.object(*group.on)
+    mbarrier = machine.object(*group.mbarrier)
     if not mbarrier.live:
         return ": its mbarrier object is not initialised"
     missing = [f"lacks {mbarrier.pending} of {mbarrier.expected} arrivals"] if mbarrier.pending else []
@@ -48,7 +48,7 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
 
 def awaits_outside(machine: Machine, warp: Warp, group: LaneGroup) -> bool:
     """True if lanes poll global memory that nothing in the launch writes, and name the scope of the system."""
-    if group.waits is not None or group.on is not None:
+    if group.waits is not None or group.mbarrier is not None:
         return False
     for lane in group.lanes:
         polled = next((event for event in reversed(warp.threads[lane].events) if event.at == group.at), None)
@@ -81,9 +81,11 @@ def _missed(machine: Machine, warp: Warp, group: LaneGroup, mbarrier: MbarrierCo
     """That waits by parity may have passed on a later phase than theirs, where phases ended that these threads did not
     wait for.
     """
-    assert group.on is not None
+    assert group.mbarrier is not None
     thread = warp.threads[group.lanes[0]].number
-    tests = (step for step in machine.run.objects.get(group.on, ()) if not step.update and step.life == mbarrier.life)
+    tests = (
+        step for step in machine.run.objects.get(group.mbarrier, ()) if not step.update and step.life == mbarrier.life
+    )
     waited = sum(step.event.thread == thread for step in tests)
     late = mbarrier.over - waited
     if late < PARITIES or late % PARITIES:
@@ -95,9 +97,9 @@ def _missed(machine: Machine, warp: Warp, group: LaneGroup, mbarrier: MbarrierCo
 def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:
     """Lanes that wait for ever."""
     threads = tuple(warp.threads[lane].number for lane in group.lanes)
-    if group.on is None:
+    if group.mbarrier is None:
         return StuckLanes(threads, group.at)
-    mbarrier = machine.object(*group.on)
+    mbarrier = machine.object(*group.mbarrier)
     return StuckLanes(
-        threads, group.at, AwaitedPhase(*group.on, mbarrier.over, mbarrier.pending, mbarrier.tx, mbarrier.live)
+        threads, group.at, AwaitedPhase(*group.mbarrier, mbarrier.over, mbarrier.pending, mbarrier.tx, mbarrier.live)
     )

@@ -29,13 +29,13 @@ from memmodel.ptx.operands import Special
 from memmodel.ptx.vocabulary import Sem, Space
 
 SPACING = 1 << 32
-"""Bytes from one buffer to the next where nobody says where they lie."""
+"""Bytes from one buffer to the next, if their addresses are not given."""
 
 ROOM, ZEROED = 1 << 26, 1 << 20
-"""Bytes of a buffer of which nobody says how large it is; and of one that holds zeros."""
+"""Bytes of a buffer whose size is not given; and of one that holds zeros."""
 
 MOST_BUFFERS = 1 << 12
-"""Buffers of a launch of which nobody says where they lie: those of the next launch of a list lie behind them."""
+"""The most buffers of a launch whose addresses are not given: those of the next launch of a list lie behind them."""
 
 FEW = 256
 """What is taken for a number that the run needs: with 0, most loops would run no round."""
@@ -44,13 +44,14 @@ MOST_RUNS = 24
 """Runs to find out which numbers are needed."""
 
 BLOCKS = (128, 64, 32, 256, 512, 1024)
-"""Threads of a block of which nobody says how many it has: the first with which no access is out of place."""
+"""Sizes of a block that is not given. The first is taken with which every access lies in its buffer."""
 
 MANY, FEWEST = 400_000, 4
-"""Instructions of lanes above which numbers that were guessed are made smaller, and how small they may become."""
+"""If a run has more instructions of lanes than this, guessed numbers are made smaller, but not smaller than
+`FEWEST`."""
 
 BAD_ADDRESS = "undefined-address"
-"""The rule of what lies in no buffer."""
+"""The finding for an access that lies in no buffer."""
 
 NUMBERS_OF_CTAS = ("%ctaid", "%clusterid", "%smid")
 """Special registers in which CTAs differ, if they are not in one cluster."""
@@ -68,13 +69,13 @@ class LaunchesBefore:
 
     @property
     def addresses(self) -> int:
-        """Where buffers of this launch lie of which nobody says where, behind those of the launches before."""
+        """The first address for buffers of this launch whose addresses are not given: behind those of earlier ones."""
         return self.count * MOST_BUFFERS * SPACING
 
 
 @dataclass(slots=True)
 class Completion:
-    """What is added to a launch. `guessed`: what was taken, by what it is, and how to give it."""
+    """What is added to a launch. `guessed`: each guess as a sentence, with the option that replaces it."""
 
     module: PtxModule
     entry: PtxFunction
@@ -83,13 +84,13 @@ class Completion:
     assumed: dict[str, str] = field(default_factory=dict)
     guessed: dict[str, str] = field(default_factory=dict)
     roomy: list[dict[str, Any]] = field(default_factory=list)
-    """Buffers whose size nobody gives."""
+    """Buffers whose sizes are not given."""
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What numbers were guessed for."""
+    """Parameters for which numbers were guessed."""
     grown: bool = False
     all_guessed: bool = False
     blocks: list[int] = field(default_factory=list)
-    """Numbers of threads that may be guessed in place of the block that was."""
+    """Sizes of the block that are still to be tried."""
 
     def sizes(self) -> None:
         """Grid, block, cluster and dynamic shared memory."""
@@ -121,7 +122,7 @@ class Completion:
                 self.assumed["dynamic shared memory is as large as the kernel needs"] = "--dynamic-shared"
 
     def _several_ctas(self) -> bool:
-        """True if CTAs can do different things: they ask which they are, or meet at atomic operations."""
+        """True if CTAs can do different things: they read their index, or there are atomic operations."""
         operands = (operand for does in body_of(self.entry) for operand in does.instruction.operands)
         asks = any(isinstance(operand, Special) and operand.name.startswith(NUMBERS_OF_CTAS) for operand in operands)
         return asks or any(does.atomic for does in body_of(self.entry))
@@ -159,7 +160,7 @@ class Completion:
                 self.guessed[f"the tensor map {called}; none was taken"] = f"such as --set {called}={IN_WORDS}"
 
     def _map_name(self, given: object) -> object:
-        """The parameter of a map, by its name or number; of one without, the only one that is a map."""
+        """The parameter of a map, by its name or number; if neither is given, the only parameter that is a map."""
         if isinstance(given, int) or (isinstance(given, str) and given.isdecimal()):
             number = int(given)
             return self.entry.params[number].name if number < len(self.entry.params) else given
@@ -245,7 +246,7 @@ class Completion:
     # ---- what the run needs ----------------------------------------------------------------------------------
 
     def needed(self, error: Refused) -> bool:
-        """Guess what stopped a run. False if it does not come from what is left open."""
+        """Guess the values that a run lacked when it stopped. False if nothing that was not given can be the reason."""
         at = place_of(self.entry, error)
         if at is None:
             return self._guess_all()
@@ -258,8 +259,8 @@ class Completion:
         return any([self._zero(part) for part in sorted(sources)]) or self._guess_all()
 
     def _guess_all(self) -> bool:
-        """Guess what may have led through memory to what stopped a run: all numbers, and what words hold on which
-        atomic operations or strong accesses are made.
+        """Guess everything that may have stopped a run by way of memory: all numbers, and the contents of words that
+        atomic operations or strong accesses use.
         """
         if self.all_guessed:
             return False
@@ -325,7 +326,7 @@ class Completion:
         return True
 
     def grow(self) -> bool:
-        """Make room for accesses that lie far apart; what such large buffers hold is not kept."""
+        """Make buffers larger, for accesses that lie far apart. The contents of such large buffers are not kept."""
         if self.grown or not self.roomy:
             return False
         self.grown = True

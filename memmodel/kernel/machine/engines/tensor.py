@@ -74,10 +74,10 @@ def together(machine: Machine, warp: Warp, group: LaneGroup, label: Allocates) -
         return True
     peer = pair_of(machine, warp, 2)[1]
     if not isinstance(group.waits, PairTurn):
-        warp.cta.together[label.what] += 1
-        group.waits = PairTurn(label.what, warp.cta.together[label.what])
+        warp.cta.pair_operations[label.what] += 1
+        group.waits = PairTurn(label.what, warp.cta.pair_operations[label.what])
         machine.version += 1
-    return peer.together[label.what] >= group.waits.turn
+    return peer.pair_operations[label.what] >= group.waits.turn
 
 
 def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:

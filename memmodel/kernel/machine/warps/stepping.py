@@ -30,12 +30,12 @@ POLLS = 8
 """Backward jumps of a warp in one turn, in loops that poll memory."""
 
 STARVED = 300
-"""So many rounds warps that are to come late are held back."""
+"""The most rounds for which warps that are to come late are held back."""
 
 
 class Stepping:
-    """Carries out the instructions of a function. `most`: steps of a run. `holding`: the atomic operations behind
-    which whoever makes them is held back."""
+    """Carries out the instructions of a function. `most`: the most steps of a run. `holding`: atomic operations; the
+    first warp that makes one of them is held back after it."""
 
     def __init__(
         self, machine: Machine, entry: PtxFunction, code: Sequence[Code], follower: Follower, most: int,
@@ -92,11 +92,11 @@ class Stepping:
         return True
 
     def _hold(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        """Hold back who has made an atomic operation: the warp, or the first of several lanes."""
+        """Hold back what has made an atomic operation: the warp, or the first of several lanes."""
         if not self.machine.schedule.apart or len(lanes) == 1:
             warp.slow = group.blocked = True
             return
-        warp.groups.append(LaneGroup(group.at, lanes[:1], frames=group.frames, held=STARVED * POLLS))
+        warp.groups.append(LaneGroup(group.at, lanes[:1], frames=group.frames, held_rounds=STARVED * POLLS))
         group.lanes = [lane for lane in group.lanes if lane != lanes[0]]
 
     def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
@@ -238,20 +238,22 @@ class Stepping:
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         warp.cta.gone |= warp.in_cta(lanes)
         self.machine.version += 1
-        if group.since is not None:
-            warp.gone.append(GoneLanes(tuple(lanes), group.since, self.machine.moment))
+        if group.apart_since is not None:
+            warp.gone.append(GoneLanes(tuple(lanes), group.apart_since, self.machine.moment))
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
         if len(warp.groups) == 1:
-            warp.groups[0].since = None
+            warp.groups[0].apart_since = None
 
 
 def _stops(group: LaneGroup, code: Code, schedule: Schedule) -> bool:
-    """True if a slow warp stops before an instruction: once before a fence, so that those of others come first, and
-    before all that others may see, where these are to see nothing as long as they can go on.
+    """True if a slow warp stops before an instruction.
+
+    It stops once before each fence, so that fences of other warps come first. If the schedule starves it, it also stops
+    before everything that other warps may see.
     """
     if not code.fences and not (schedule.starves and not code.does.without_effect):
         return False
-    group.blocked = group.stopped != group.at
-    group.stopped = group.at if group.blocked else -1
+    group.blocked = group.fence != group.at
+    group.fence = group.at if group.blocked else -1
     return group.blocked
