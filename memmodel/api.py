@@ -21,7 +21,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InputError, InternalError, suggestion
 from memmodel.isa.lower import lower_test
-from memmodel.limits import available, together, whole
+from memmodel.limits import available, sharing_budget, within_budget
 from memmodel.lint.warnings import legality_warnings
 from memmodel.litmus.syntax import Expectation
 from memmodel.program.lowered import LoweredTest
@@ -121,7 +121,7 @@ def under_readings(
     from memmodel.report.readings import ReadingsReport
 
     answers: dict[str, Answer] = {}
-    with together(options.budget):
+    with sharing_budget(options.budget):
         for name in reading_models():
             try:
                 available(options.budget)  # before a model is loaded for nothing
@@ -191,10 +191,10 @@ def explain_all(
     from memmodel.why.limited import CUT, reasons
 
     options = Options(engine, budget, bound)
-    with whole(budget):
+    with within_budget(budget):
         loaded, all_steps = load(model), questions(read_test(test, ask))
     for steps in all_steps:
-        with whole(budget):
+        with within_budget(budget):
             report = report_on(steps, loaded, options)
             with reasons(report.answer, options.budget) as time:
                 explained = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))

@@ -21,7 +21,7 @@ from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.isa.lower import refuse_beyond
-from memmodel.limits import whole
+from memmodel.limits import within_budget
 from memmodel.lint.published import known_difference
 from memmodel.ptx.targets import PtxLevel
 from memmodel.report.expect import FAILS, HOLDS, word_for
@@ -208,7 +208,7 @@ def run_job(job: Job, settings: Settings) -> list[Entry]:
 
 def _run_file(job: Job, settings: Settings) -> list[Entry]:
     verdicts = _verdicts(settings)
-    with whole(settings.budget):
+    with within_budget(settings.budget):
         asked = verdicts.posed(api.read(job.path), job.ask)
     if settings.level != PtxLevel():
         refuse_beyond(asked[0].steps.test, settings.level)
@@ -227,10 +227,10 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
         if not job.models and name not in settings.under:
             word = word or word_for(expectations, settings.against or name)
             name = cat.named_by(job.path, name)
-        with whole(settings.budget):
+        with within_budget(settings.budget):
             report = verdicts.report(posed, name, options, expected=word, against=settings.against)
         if settings.confirm:
-            with whole(settings.budget):
+            with within_budget(settings.budget):
                 report = api.confirmed(report, posed.steps, api.load(name), options)
         known = known_difference(posed.steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN

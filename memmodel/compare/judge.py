@@ -17,7 +17,7 @@ from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError
-from memmodel.limits import together
+from memmodel.limits import sharing_budget
 from memmodel.report.report import Report
 
 
@@ -95,7 +95,7 @@ class Contrast:
 def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Iterator[Contrast]:
     """Each question of a test under both models. Raises InputError."""
     for posed in asked:
-        with together(sides.options.budget):
+        with sharing_budget(sides.options.budget):
             contrast = _contrast(verdicts, posed, sides)
         yield contrast
 

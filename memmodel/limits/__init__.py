@@ -8,8 +8,8 @@ depend on what else the program holds.
 
 from memmodel.limits.sharing import available as available
 from memmodel.limits.sharing import counted as counted
-from memmodel.limits.sharing import together as together
-from memmodel.limits.sharing import whole as whole
+from memmodel.limits.sharing import sharing_budget as sharing_budget
+from memmodel.limits.sharing import within_budget as within_budget
 from memmodel.limits.usage import default_memory as default_memory
 from memmodel.limits.usage import hold_memory as hold_memory
 from memmodel.limits.usage import shared as shared

@@ -17,11 +17,11 @@ from memmodel.limits.usage import MOST_MEMORY, Usage, default_memory
 from memmodel.limits.watching import Limits
 
 LAST = 0.7
-"""Seconds past the budget before all work of an answer is stopped, reading and explaining included."""
+"""So many seconds after the budget, all work inside `within_budget` is stopped, reading and explaining included."""
 
 
 class SharedBudget:
-    """What a number of answers have used so far."""
+    """One budget for several answers: what they have used so far."""
 
     def __init__(self, budget: Budget) -> None:
         self.usage = Usage(budget)
@@ -29,7 +29,7 @@ class SharedBudget:
         self._effort = 0
 
     def count(self, spent: Callable[[], int]) -> None:
-        """From now on, this is part of the effort."""
+        """Count this as part of the effort from now on."""
         self._counts.append(spent)
 
     def left(self) -> Budget:
@@ -53,7 +53,7 @@ class SharedBudget:
 
 
 @contextmanager
-def together(budget: Budget) -> Iterator[None]:
+def sharing_budget(budget: Budget) -> Iterator[None]:
     """All answers inside the block share one budget."""
     outer, CURRENT.shared = CURRENT.shared, SharedBudget(budget)
     try:
@@ -63,10 +63,12 @@ def together(budget: Budget) -> Iterator[None]:
 
 
 @contextmanager
-def whole(budget: Budget) -> Iterator[None]:
-    """Everything inside the block shares one budget: what is answered, and also what no engine watches, such as reading
-    and explaining. Raises BudgetSpent."""
-    with together(budget), Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), LAST):
+def within_budget(budget: Budget) -> Iterator[None]:
+    """All work inside the block has one budget: all answers, and also reading and explaining, which no engine limits.
+
+    Raises BudgetSpent.
+    """
+    with sharing_budget(budget), Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), LAST):
         yield
 
 

@@ -19,7 +19,7 @@ from memmodel import api
 from memmodel.base.labels import Label
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.events.elaborate import elaborate
-from memmodel.limits import whole
+from memmodel.limits import within_budget
 from memmodel.litmus.syntax import terms_of
 from memmodel.mutate.edits import ModelEdit, edits_of
 from memmodel.mutate.family import EditFamily
@@ -144,7 +144,7 @@ def _proved(family: EditFamily, left: Sequence[int], tests: Sequence[str], judgi
     if not left:
         return proved
     try:
-        with whole(judging.left()):
+        with within_budget(judging.left()):
             bounds = Bounds(family, kinds_of(_labels(tests, judging)))
             for number in left:
                 if bounds.same(family.members[number]):

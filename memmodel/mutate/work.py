@@ -20,7 +20,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.events.elaborate import elaborate
-from memmodel.limits import available, together, whole
+from memmodel.limits import available, sharing_budget, within_budget
 from memmodel.litmus.syntax import terms_of
 from memmodel.mutate.candidates import candidates
 from memmodel.mutate.edits import edits_of
@@ -73,7 +73,7 @@ class EditJudging:
 
     def sharing(self) -> AbstractContextManager[None]:
         """All work of a process together keeps the memory that was given, if any was."""
-        return nullcontext() if self.budget.memory is None else together(replace(self.budget, effort=sys.maxsize))
+        return nullcontext() if self.budget.memory is None else sharing_budget(replace(self.budget, effort=sys.maxsize))
 
     def left(self) -> Budget:
         """What is left for work in this process. Raises BudgetSpent if nothing is."""
@@ -97,7 +97,7 @@ class FileJudge:
         some answer is known to differ."""
         findings = FileFindings(path)
         try:
-            with whole(self.judging.left()):
+            with within_budget(self.judging.left()):
                 asked = api.questions(api.lowered(path))
                 if self.family.chooses:
                     findings.large = True
@@ -163,7 +163,7 @@ class FileJudge:
         """A file by an engine, as `small` otherwise."""
         findings = FileFindings(path)
         try:
-            with whole(self.judging.left()):
+            with within_budget(self.judging.left()):
                 for number, steps in enumerate(api.questions(api.lowered(path))):
                     self._large(findings, steps, number, alive, differing)
         except BudgetSpent as spent:

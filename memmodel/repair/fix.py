@@ -19,7 +19,7 @@ from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
-from memmodel.limits import available, together
+from memmodel.limits import available, sharing_budget
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
@@ -128,7 +128,7 @@ def fix(
     layout = laid(Source(name, text))
     asked = api.questions(api.lowered(Source(name, layout.blocks)))
     try:
-        with together(options.budget):
+        with sharing_budget(options.budget):
             fixed = _fixed(name, layout.blocks, asked, models, options, most, seconds, progress)
     except BudgetSpent as spent:  # before a search began that keeps what it finds
         return Fixed(name, (), (), 1, f"what would repair it is not decided: {spent}")

@@ -16,7 +16,7 @@ from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
-from memmodel.limits import available, together
+from memmodel.limits import available, sharing_budget
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import (
@@ -84,7 +84,7 @@ def weaken(
     layout = laid(Source(name, text))
     asked = api.questions(api.lowered(Source(name, layout.blocks)))
     try:
-        with together(options.budget):
+        with sharing_budget(options.budget):
             weaker = _weaker(name, layout.blocks, asked, models, options, progress)
         changes = tuple(replace(edit, what=layout.in_written_lines(edit.what)) for edit in weaker.changes)
         return replace(weaker, old=text, new=layout.back(weaker.new) if changes else text, changes=changes)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from memmodel.answer import Answer, Budget
 from memmodel.errors import BudgetSpent
-from memmodel.limits import Limits, available, together
+from memmodel.limits import Limits, available, sharing_budget
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def reasons(answer: Answer, budget: Budget) -> Iterator[TimeForReasons]:
     time = TimeForReasons()
     token = _TIME.set(time)
     try:
-        with together(replace(budget, seconds=seconds)):
+        with sharing_budget(replace(budget, seconds=seconds)):
             yield time
     finally:
         _TIME.reset(token)

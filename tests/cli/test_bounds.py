@@ -83,7 +83,7 @@ def test_one_object_that_is_larger_than_the_memory() -> None:
     """MemoryError is the end of the budget, wherever it comes from."""
     with (
         pytest.raises(BudgetSpent, match="the budget of 100 MB of memory ran out"),
-        limits.whole(Budget(memory=100_000_000)),
+        limits.within_budget(Budget(memory=100_000_000)),
     ):
         raise MemoryError
 
@@ -93,7 +93,7 @@ def test_the_system_gives_no_more_than_the_budget() -> None:
     script = (
         "from memmodel import limits\nfrom memmodel.answer import Budget\nfrom memmodel.errors import BudgetSpent\n"
         "limits.hold_memory()\n"
-        "try:\n    with limits.whole(Budget(memory=100_000_000)): bytearray(400_000_000)\n"
+        "try:\n    with limits.within_budget(Budget(memory=100_000_000)): bytearray(400_000_000)\n"
         "except BudgetSpent as spent: print(spent)\n"
         "bytearray(400_000_000)\n"
     )
@@ -107,7 +107,7 @@ def test_limits_within_limits_interrupt_a_library() -> None:
     interrupted: list[float] = []
     with (
         pytest.raises(BudgetSpent),
-        limits.whole(Budget(seconds=0.2)),
+        limits.within_budget(Budget(seconds=0.2)),
         limits.Limits(Budget(seconds=60)),
         limits.outside(lambda: interrupted.append(time.monotonic())),
     ):

@@ -72,7 +72,7 @@ def check(
     from memmodel.cli.models import warn_about_models
     from memmodel.cli.results import Results
     from memmodel.library import CODES
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
@@ -86,7 +86,7 @@ def check(
         return run_readings(batch.collect(files, missing=True), settings, ask, json_out=json_out)
     models = model or (DEFAULT_MODEL,)
     warn_about_models(models, include, strict_names=strict_names, kept=not no_cache)
-    with whole(settings.budget):
+    with within_budget(settings.budget):
         batch.preload(models)
     codes: list[Exit] = []
     paths = batch.collect(files, missing=True)
@@ -114,12 +114,12 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
     """List all final states, and which satisfy the condition."""
     from memmodel import api
     from memmodel.cli.models import warn_about_models
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
     from memmodel.report.text import outcomes_lines
 
     warn_about_models((model,), include)
     cost = judging.cost()
-    with whole(cost):
+    with within_budget(cost):
         outcomes = api.outcomes(file, model, engine=judging.engine, budget=cost, bound=judging.bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(outcomes, style_for(sys.stdout))))

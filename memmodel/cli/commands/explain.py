@@ -101,7 +101,7 @@ def draw(
     """
     from memmodel import api
     from memmodel.cli.models import warn_about_models
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
     from memmodel.report.picture.draw import draw as picture
     from memmodel.report.picture.draw import draw_focus, format_of
     from memmodel.report.text import verdict
@@ -109,7 +109,7 @@ def draw(
     form = format_of(output)
     warn_about_models((model,), include)
     cost = judging.cost()
-    with whole(cost):
+    with within_budget(cost):
         report = api.check(file, model, engine=judging.engine, budget=cost, bound=judging.bound)
         if everything:
             text = picture(report, form, finding, show, hide)

@@ -174,10 +174,10 @@ def _check(asked: KernelRequest) -> Exit:
     """Judge a launch, or a list of launches."""
     from memmodel.kernel.check import check_kernel
     from memmodel.kernel.question.asking import SeveralLaunches, kernel_text
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
 
     out, words, budget = KernelOutput(asked), asked.words(), asked.cost()
-    with whole(budget):
+    with within_budget(budget):
         text = kernel_text(asked.file, asked.behind, asked.entry)
         kept = KeptAnswers(asked, text)
         if (answer := kept.find()) is not None:
@@ -219,10 +219,10 @@ def _check_launches(asked: KernelRequest, several: SeveralLaunches, out: KernelO
 def _fix(asked: KernelRequest) -> Exit:
     """Judge a launch, and look for repairs."""
     from memmodel.kernel.repair.search import WIDTH, fix_kernel
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
 
     out, words, budget = KernelOutput(asked), asked.words(), asked.cost()
-    with whole(budget):
+    with within_budget(budget):
         with ticker(WIDTH) as tick:
             repairs = fix_kernel(
                 asked.file, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,

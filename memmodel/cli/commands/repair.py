@@ -69,11 +69,11 @@ def fix(
     is judged in full. --in-place makes the first one that needs no newer PTX than the test. Exit code: 0 nothing is
     wrong, or there are repairs; 1 none within these bounds; 3 undecided.
     """
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
     from memmodel.repair.fix import fix as search_repairs
 
     options = judging.options()
-    with Counter() as count, whole(options.budget):
+    with Counter() as count, within_budget(options.budget):
         name, text = _text(file)
         models = models_of(model, readings, include)
         search = search_repairs(name, text, models, options, most=most, seconds=seconds, progress=count)
@@ -129,11 +129,11 @@ def weaken(
     No outcome and no finding may be added. The answer is the cheapest such program by the table of costs, as a diff.
     Exit code: 0, or 3 undecided.
     """
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
     from memmodel.repair.weaken import weaken as search_weaker
 
     options = judging.options()
-    with Counter() as count, whole(options.budget):
+    with Counter() as count, within_budget(options.budget):
         name, text = _text(file)
         weakened = search_weaker(name, text, models_of(model, readings, include), options, count)
     if json_out:

@@ -66,7 +66,7 @@ def sync(
     proved to be the cheapest, and was judged again. Exit code: 0 found and proved, or nothing is missing; 1 no set of
     these changes is enough; 3 undecided, or there may be a cheaper one.
     """
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
     from memmodel.repair.costs import DEFAULT
     from memmodel.repair.synchronizing.handovers import HandOverPlan
     from memmodel.repair.synchronizing.library import sync_pipeline
@@ -77,7 +77,7 @@ def sync(
 
     options = judging.options()
     table = DEFAULT if costs is None else read_costs(Source.read(costs))
-    with Counter() as count, whole(options.budget):
+    with Counter() as count, within_budget(options.budget):
         source = Source.read(file)
         models = models_of(model, readings, include)
         if source.text.lstrip().startswith("{"):

@@ -61,10 +61,10 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
     from memmodel.kernel.mutate.mutations import copies_together, mutations
     from memmodel.kernel.mutate.table import mutation_table
     from memmodel.kernel.question import kernel_text, question
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
 
     words, budget = asked.words(), asked.cost()
-    with whole(budget):
+    with within_budget(budget):
         text = kernel_text(asked.file, asked.behind, asked.entry)
         kernel = question(text, asked.launch, words, asked.entry, partial(chosen_ctas, wanted=()))
         model = load_model(asked.whole_model)

@@ -24,7 +24,7 @@ def answer_what_if(asked: KernelRequest) -> Exit:
     from memmodel.kernel.question import kernel_text, question
     from memmodel.kernel.synchronization.what_if import what_if
     from memmodel.kernel.synchronization.what_if_text import begun_lines, what_if_lines, what_if_record
-    from memmodel.limits import whole
+    from memmodel.limits import within_budget
 
     quiet, words, budget, ctas = asked.json_out == "-", asked.words(), asked.cost(), asked.ctas()
 
@@ -32,7 +32,7 @@ def answer_what_if(asked: KernelRequest) -> Exit:
         if not quiet:
             say("\n".join(begun_lines(begun)))
 
-    with whole(budget):
+    with within_budget(budget):
         text = kernel_text(asked.file, asked.behind, asked.entry)
         kernel = question(text, asked.launch, words, asked.entry, partial(chosen_ctas, wanted=ctas))
         options = CheckOptions(

@@ -24,7 +24,7 @@ from memmodel.kernel.check.inputs import chosen_ctas
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import GivenLaunch, KernelQuestion, KernelText, LaunchWords, names_taken, question
 from memmodel.kernel.sweep.axes import Axes, Values
-from memmodel.limits import available, together
+from memmodel.limits import available, sharing_budget
 from memmodel.ptx.module.syntax import PtxFunction
 
 NO_LAUNCH, BAD_INPUT = "no launch", "bad input"
@@ -117,7 +117,7 @@ class SweepRequest:
     def sharing(self) -> AbstractContextManager[None]:
         """All verdicts of a process together keep the memory that was given, if any was."""
         given = replace(self.budget, effort=sys.maxsize, whole=self.budget.whole or self.budget)
-        return nullcontext() if self.budget.memory is None else together(given)
+        return nullcontext() if self.budget.memory is None else sharing_budget(given)
 
     def question(self, sizes: Sizes) -> KernelQuestion:
         """One launch. Raises InputError."""

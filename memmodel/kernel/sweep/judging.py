@@ -38,7 +38,7 @@ from memmodel.kernel.sweep.family import (
     grouped,
 )
 from memmodel.kernel.trace.problems import Refused
-from memmodel.limits import shared, whole
+from memmodel.limits import shared, within_budget
 from memmodel.program.ops import UndefinedIf, Write
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.workers import forked
@@ -156,7 +156,7 @@ def _empty(sizes: Sizes) -> SweepAnswer | None:
 def _verdict(request: SweepRequest, entry: PtxFunction, sizes: Sizes, unknown: Sequence[str] = ()) -> KernelVerdict:
     """The verdict on a launch. Raises InputError; BudgetSpent where the time of all is over and nothing was found."""
     known = ignored(entry, request.baseline)
-    with whole(request.left()):
+    with within_budget(request.left()):
         launch = without(request.question(sizes).launch, unknown)
         options = replace(request.options, ctas=chosen_ctas(launch, ()), widens=True, apart=known.some)
         case = KernelCase(request.text.module, entry, launch, request.model, options)
@@ -188,7 +188,7 @@ def _not_read(request: SweepRequest, entry: PtxFunction, launches: Sequence[Size
         if not names or _empty(sizes) is not None:
             continue
         try:
-            with whole(request.left()):
+            with within_budget(request.left()):
                 launch = request.question(sizes).launch
                 names = [name for name in names if _is_number(launch, entry, name)]
                 names = [name for name in names if _runs(request, entry, without(launch, (name,)))]

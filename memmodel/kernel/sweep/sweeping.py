@@ -17,7 +17,7 @@ from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text
 from memmodel.kernel.sweep.axes import axes
 from memmodel.kernel.sweep.family import Sweep, SweepRequest
 from memmodel.kernel.sweep.judging import sweep
-from memmodel.limits import whole
+from memmodel.limits import within_budget
 from memmodel.ptx.module.syntax import PtxModule
 
 SECONDS = 600.0
@@ -47,7 +47,7 @@ def sweep_kernel(
     of how many launches the answer is known, and how many there are. The other options are those of `check_kernel`.
     """
     until, family = monotonic() + budget.seconds, axes(sizes)
-    with whole(budget):
+    with within_budget(budget):
         text, loaded = kernel_text(file, compiler, entry), load_model(model)
     options = CheckOptions(schedules, assumed=tuple(assume_pure), unwritten=unwritten)
     request = SweepRequest(text, launch, words, entry, family, loaded, options, budget, until, baseline)

@@ -15,7 +15,7 @@ from memmodel.answer import Budget
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.limits import whole
+from memmodel.limits import within_budget
 from memmodel.repair.costs import DEFAULT, Costs
 from memmodel.repair.synchronizing.handovers import HandOverPlan, skeletons
 from memmodel.repair.synchronizing.prices import program_cost
@@ -44,7 +44,7 @@ def sync(
     what is no test.
     """
     options = Options(engine, budget, bound)
-    with whole(budget):
+    with within_budget(budget):
         models = (api.load(model),)
         if isinstance(what, HandOverPlan):
             return sync_pipeline(what, models, options, costs=costs, seconds=seconds)

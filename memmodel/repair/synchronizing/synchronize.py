@@ -17,7 +17,7 @@ from memmodel.base.oneline import shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
-from memmodel.limits import together
+from memmodel.limits import sharing_budget
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import DEFAULT, Costs
 from memmodel.repair.edits import Edit, apply, diff
@@ -104,7 +104,7 @@ def synchronize(
     bare = stripped(lowered, strip, costs)
     search = _Synchronizing(name, layout, lowered, bare, models, options, costs, below, progress)
     try:
-        with together(options.budget):
+        with sharing_budget(options.budget):
             return search.result(seconds)
     except BudgetSpent as spent:  # before a search began that keeps what it finds
         return search.nothing(str(spent) or OUT_OF_TIME)

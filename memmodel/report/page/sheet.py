@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.errors import BudgetSpent, InputError
-from memmodel.limits import together
+from memmodel.limits import sharing_budget
 from memmodel.report.execution import waiting
 from memmodel.report.findings import word_of
 from memmodel.report.picture.draw import Drawing, draw_explained
@@ -120,7 +120,7 @@ def sheet_of(
         return replace(sheet, told=tuple(explain(report, styled).splitlines()))
     source = subject.lowered.test.source
     sheet = replace(sheet, source=source.text if source else "")
-    with together(subject.options.budget):
+    with sharing_budget(subject.options.budget):
         try:
             explained = explanation(
                 subject.lowered, subject.model, report.answer, subject.options, report.question, dict(report.rules)
