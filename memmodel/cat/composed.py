@@ -1,9 +1,9 @@
 """Several readings at once, as one model: `ptx-9.4+D3-implicit+D4ab-no-fences`.
 
-In: such a name. Out: the text of its model. Settled here: a reading is a file of `axioms/readings` that includes the
-default model and overrides some of its definitions, so that several are all their overrides behind one include. Two
-that override the same definition answer one question, and are refused. And which readings a model is made of, whoever
-wrote it: those whose comment stands in one of its files.
+In: such a name. Out: the text of its model; or a model, and the readings that it is made of. Settled here: a reading is
+a file of `axioms/readings` that includes the default model and overrides some of its definitions. Several readings are
+one include with all their overrides. Two that override the same definition answer the same question, and are refused. A
+model is made of a reading if the comment of the reading stands in one of its files, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def composed(name: str) -> Source | None:
 
 
 def readings_of(model: Model) -> list[tuple[Decision, DecisionSide]]:
-    """The decisions that a model answers otherwise than the default, and how it does."""
+    """The decisions that a model answers otherwise than the default model, with its answers."""
     comments = frozenset[str]().union(*map(_comments, model.sources))
     return [
         (decision, side)

@@ -1,8 +1,8 @@
 """Judge one test under two models and say how they differ.
 
-In: a test, two models. Out: `Contrast`, one for each question. Settled here: final states and findings are compared;
-a direction is that of the second model. What is only under one model counts if the other was searched to its end; else
-it is undecided.
+In: a test, two models. Out: `Contrast`, one for each question. Settled here: final states and findings are compared.
+The direction says what the second model does, seen from the first. A difference counts only if the model that lacks the
+state or finding was searched completely; otherwise it is undecided.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Direction(Enum):
 
     @staticmethod
     def of(gone: object, new: object) -> Direction:
-        """By what is only under the first model, and what is only under the second."""
+        """The direction, from what is allowed only under the first model and what only under the second."""
         if gone and new:
             return Direction.OTHER
         return Direction.FORBIDS if gone else Direction.ALLOWS if new else Direction.SAME
@@ -76,7 +76,10 @@ class Contrast:
 
     @property
     def direction(self) -> Direction:
-        """Of final states, and of findings for which both models have rules: each speaks of executions."""
+        """The direction of final states, and of findings for which both models have rules.
+
+        If these are the same, the direction of findings for which only one model has a rule.
+        """
         first, second = ({HANG, *(flag for flag, _ in report.rules)} for report in self.reports)
         fewer = [finding for finding in self.fewer if finding.flag in second]
         more = [finding for finding in self.more if finding.flag in first]
@@ -165,7 +168,7 @@ def _with_states(contrast: Contrast, verdicts: Verdicts, posed: Posed, sides: Si
 
 
 def _only(mine: Outcomes, others: Outcomes) -> tuple[FinalValues, ...]:
-    """The final states that the others, all of which are known, do not have."""
+    """The final states of the one that the other does not have; none if not all states of the other are known."""
     if not others.complete:
         return ()
     known = {state.values for state in others.states}

@@ -1,4 +1,4 @@
-"""Arithmetic on values that may be almost anything: circuits over bits, for when listing the integers is hopeless.
+"""Arithmetic on values that may be almost any integer: circuits over bits, since the integers are too many to list.
 
 A wide value is a tuple of formulas, lowest bit first, in two's complement: the last one is the sign, and stands for all
 bits above it. Circuits agree with `program.arith`; the tests compare them on random operands.
@@ -49,7 +49,7 @@ def less(logic: Logic, left: Bits, right: Bits) -> int:
 
 
 def choose(logic: Logic, options: Iterable[tuple[int, Bits]]) -> Bits:
-    """The one of several whose condition holds (conditions exclude each other)."""
+    """The option whose condition holds. The conditions exclude each other."""
     chosen = list(options)
     width = max(len(bits) for _, bits in chosen)
     wide = [(when, extended(bits, width)) for when, bits in chosen]

@@ -1,7 +1,7 @@
-"""Pairs of the relations of a model as formulas, one pair at a time: what the solver is told of a derivation.
+"""The relations of a model as formulas, one pair of events at a time.
 
-In: DefinitionGraph, BaseFormulas. Out: `Formulas`: the bounds of every node, and the formula of a pair where that is
-short. Only pairs that are asked for are built.
+In: DefinitionGraph, BaseFormulas. Out: `Formulas`: for each node the pairs that are in every execution and those that
+are in some; for a pair between these its formula, if that is short. Formulas are built when they are asked for.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from memmodel.encode.relations import Rel, Row
 from memmodel.refine.views import SureRows, View
 
 CHOSEN = frozenset((*DECIDED, *DECIDED_SETS, CHOICE))
-"""What depends on none of these follows from which events run."""
+"""A node that depends on none of these base names follows from which events run."""
 
 MIDDLES = 64
-"""A composition by way of more events than this has no formula: a derivation names the event that it goes by."""
+"""A composition that may go by way of more events than this has no formula: it would be long."""
 
 
 class Formulas:
     """One model over one event graph. `sure`: the pairs that are in every execution in which their events run; `high`:
-    those that are in some. `named`: the nodes of definitions.
+    those that are in some execution. `named`: the nodes of definitions.
 
-    All expressions that are asked for are in the graph by now.
+    `definitions` has all expressions that will be asked for.
     """
 
     def __init__(self, definitions: DefinitionGraph, base: BaseFormulas) -> None:
@@ -83,7 +83,7 @@ class Formulas:
     # ---- base names --------------------------------------------------------------------------------------------------
 
     def surely(self, node: Node) -> Value:
-        """What a base name has wherever the events run."""
+        """The events or pairs of a base name that are in it in every execution in which they run."""
         if node.is_set and SET_ROWS[node.name].holds is None:
             return sum(
                 1 << uid for uid, formula in self.base.set(node.name).items() if self._follows(uid, uid, formula)
@@ -101,7 +101,7 @@ class Formulas:
         return logic.implies(runs[a], formula) or logic.implies(runs[b], formula) or formula == self.runs(a, b)
 
     def follow(self) -> Rows:
-        """For each event those that run wherever it does."""
+        """For each event the events that run in every execution in which it runs."""
         alike: dict[int, int] = {}
         for uid, runs in enumerate(self.base.runs):
             alike[runs] = alike.get(runs, 0) | 1 << uid
@@ -111,7 +111,7 @@ class Formulas:
         return [follows[runs] for runs in self.base.runs]
 
     def read(self, node: Node, running: int, holds: Callable[[int], bool]) -> Value:
-        """What a base name has where some events run and some formulas hold."""
+        """The value of a base name in the candidate in which these events run and these formulas hold."""
         if node.is_set:
             if SET_ROWS[node.name].holds is None:
                 return sum(1 << uid for uid, formula in self._row(node.name).items() if holds(formula))
@@ -139,7 +139,7 @@ class Formulas:
         return self.base.set(name)
 
     def _table(self, name: str, is_set: bool) -> Value:
-        """A base name that the program settles, of all events that may run."""
+        """A base name that does not differ between executions, over all events that may run."""
         if name not in self._tables:
             events = self.base.graph.events
             if is_set:
@@ -152,9 +152,9 @@ class Formulas:
         return self._tables[name]
 
     def order(self, node: Node) -> Rel:
-        """The variables of a total order that the model chooses: one for each two events, and no three in a circle.
+        """The variables of a total order that an execution chooses: one for each two events, and no three in a circle.
 
-        `orders` has those that a check speaks of, by the place of their definition.
+        `orders` keeps them by the place of their definition.
         """
         if node.place not in self.orders:
             events = bits(self.high.mask(node.operands[0]))
@@ -172,7 +172,7 @@ class Formulas:
     # ---- formulas ----------------------------------------------------------------------------------------------------
 
     def formula(self, number: int, a: int, b: int) -> int | None:
-        """The formula of a pair (of an event of a set, twice); None if it would be long."""
+        """The formula of a pair; None if it would be long. For a set, `a` and `b` are the same event."""
         key = (number * self.count + a) * self.count + b
         if key in self._known:
             return self._known[key]
@@ -226,7 +226,7 @@ class Formulas:
         return self.logic.either(left, right) if op == "|" else self.logic.both(left, -right)
 
     def _is_base(self, number: int) -> bool:
-        """A base relation, or the inverse of one: `fr` is made of two, and has most of a test's formulas."""
+        """True for a base relation and its inverse. `fr` is composed of two, and has most of a test's formulas."""
         node = self.nodes[number]
         return node.op == "base" or (node.op == "^-1" and self.nodes[node.operands[0]].op == "base")
 
@@ -265,7 +265,7 @@ class Formulas:
 
 
 def _among(value: Value | None, running: int) -> Value | None:
-    """What of a set, or of a relation, is among the events that run."""
+    """The part of a set, or of a relation, that is among the events that run."""
     if value is None or isinstance(value, int):
         return None if value is None else value & running
     return [row & running if running >> a & 1 else 0 for a, row in enumerate(value)]

@@ -69,10 +69,10 @@ class Judge:
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
-    def statement(self, check: Check, *, apart: bool) -> Statement:
-        """The statement of a check; `apart`: with a formula for each of its pairs."""
+    def statement(self, check: Check, *, with_pairs: bool) -> Statement:
+        """The statement of a check; `with_pairs`: with a formula for each of its pairs."""
         root = self._roots[check.name]
-        if check.test == "empty" and apart:
+        if check.test == "empty" and with_pairs:
             pairs = {pair: self._pair(check, root, *pair) for pair in _pairs(self.cells.high, root)}
             pairs = {pair: formula for pair, formula in pairs.items() if formula != FALSE}
             known = all(self.cells.formula(root, *pair) is not None for pair in pairs)

@@ -46,7 +46,7 @@ class Query:
     def flag_statements(self, model: Model, flags: Sequence[str] | None) -> dict[str, Statement]:
         """The statements of flags (None: of all flags). Those that the query does not have yet are made."""
         return {
-            check.name: self.flags.get(check.name) or self.judge.statement(check, apart=check.negated)
+            check.name: self.flags.get(check.name) or self.judge.statement(check, with_pairs=check.negated)
             for check in model.flags
             if flags is None or check.name in flags
         }
@@ -74,9 +74,9 @@ def encode(
         base,
         final,
         condition,
-        {check.name: judge.statement(check, apart=False) for check in model.axioms},
+        {check.name: judge.statement(check, with_pairs=False) for check in model.axioms},
         {
-            check.name: judge.statement(check, apart=check.negated)
+            check.name: judge.statement(check, with_pairs=check.negated)
             for check in model.flags
             if flags is None or check.name in flags
         },

@@ -103,7 +103,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
             "a phase parity is from 0 to 1", Apply("gt", (Apply("add", (Get("0"), Const(1)), U32), Const(2)), U32)
         ),
         Note(
-            "a phase parity of -1 means 1, and PTX has 0 and 1", Apply("eq", (Get("0"), FULL), U32)
+            "a phase parity of -1 counts as 1; PTX has only 0 and 1", Apply("eq", (Get("0"), FULL), U32)
         ),
         OnObject(TEST, Object(STATE, Window.SHARED_CTA), register="8", parity=Get("0")),
     ],

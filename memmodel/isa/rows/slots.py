@@ -25,7 +25,7 @@ class Need(Enum):
 class Slot:
     """One kind of qualifier: an instruction carries at most one of `words`.
 
-    `refused`: words that people write here although PTX has none such, each with the rule and the repair.
+    `refused`: words that people write here by mistake, each with the rule and the repair.
     `columns`: those of `words` that only the column layout knows (`refused` may say what blocks write instead).
     `modules`: further words, which only compiled modules may write (`refused` says why litmus tests may not).
     `what` names the kind in messages; `missing`: what is wrong without it and how to repair it, where that says more.
@@ -95,7 +95,7 @@ def needed(name: str, *words: str, **more: Any) -> Slot:
 
 
 def in_blocks(name: str, *words: str, **more: Any) -> Slot:
-    """A slot that has to be filled but in the column layout, such as a type."""
+    """A slot that has to be filled, except in the column layout, such as a type."""
     return _slot(name, words, Need.BLOCKS, **more)
 
 

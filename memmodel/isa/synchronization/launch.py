@@ -1,10 +1,9 @@
 """Rows of the table: asking for the launch of another cluster to be cancelled, and reading the response.
 
 In: a Call. Out: an instruction with a write of the response and a complete-tx in each CTA that receives it; queries are
-arithmetic. Settled here: what a response is. It is a number: 0 says that the request failed, n + 1 that the cluster
+arithmetic. Settled here: the encoding of a response. It is a number: 0 if the request failed, n + 1 if the cluster
 whose first CTA has the x-coordinate n was cancelled. Whether a request succeeds is the execution's choice; the k-th
-request in the text of the test then gets n = k. In a compiled module the launch decides what a response says.
-"""
+request in the text of the test then gets n = k. In a compiled module the launch decides the response."""
 
 from __future__ import annotations
 

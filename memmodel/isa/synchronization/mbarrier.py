@@ -142,7 +142,7 @@ def test_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
         return steps
     parity = call.integer(phase)
     beyond = Apply("gt", (Apply("add", (parity, Const(1)), U32), Const(2)), U32)
-    note = Note(f"{PARITY} of -1 means 1, and PTX has 0 and 1", Apply("eq", (parity, Const(FULL_MASK)), U32))
+    note = Note(f"{PARITY} of -1 counts as 1; PTX has only 0 and 1", Apply("eq", (parity, Const(FULL_MASK)), U32))
     return (UndefinedIf(f"{PARITY} is from 0 to 1", beyond), note, *steps)
 
 

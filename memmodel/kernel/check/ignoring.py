@@ -1,8 +1,8 @@
-"""Findings that somebody has looked at: a comment at a line ignores them, or a file lists them.
+"""Findings that are ignored: a comment at a line says so, or a file (the baseline) lists them.
 
 In: a verdict. Out: its findings, some with a reason why they do not count; notes on comments and entries that ignore
-nothing. A comment is `// memmodel: ignore RULE "why"` (or `#`), in the line of a place of the finding, in PTX or in the
-source, or alone in the line before. Both want a reason.
+nothing. A comment is `// memmodel: ignore RULE "why"` (or `#`). It stands in a line of the finding, in PTX or in the
+source, or alone in the line before. A comment and an entry both have a reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memmodel.ptx.module.syntax import Location, PtxFunction
 from memmodel.source import Source, Span, read_bytes
 
 MAX_SOURCE = 4_000_000
-"""Bytes of a source file that is looked at."""
+"""A source file with more bytes than this is not read."""
 
 _COMMENT = re.compile(
     r"(?://|#|/\*)[ \t]*memmodel:[ \t]*ignore\b[ \t]*(?P<rule>[\w-]*)[ \t]*(?:\"(?P<why>[^\"\n]*)\")?"
@@ -31,8 +31,8 @@ _SHAPE = '{"findings": [{"kernel", "rule", "places", "count", "reason"}]}'
 
 @dataclass(slots=True)
 class IgnoreComment:
-    """A comment that ignores a rule at a line, and, if it stands there `alone`, at the next one. `used`: there was such
-    a finding.
+    """A comment that ignores a rule at its line. `alone`: nothing else stands there, and it is about the next line.
+    `used`: there was such a finding.
     """
 
     rule: str
@@ -44,8 +44,11 @@ class IgnoreComment:
 
 @dataclass(slots=True)
 class Ignored:
-    """What is to be ignored. `listed`: how many findings of a kind, with the reason. `folder`: where sources lie that
-    are not in the current one.
+    """What is to be ignored.
+
+    `comments`: by file and line. `listed`: by kernel, rule and places, how many findings, and why. `baseline`: the file
+    that lists them. `texts`: the source files that were read. `folder`: where to look for sources, besides the current
+    folder.
     """
 
     comments: dict[tuple[str, int], list[IgnoreComment]] = field(default_factory=dict)
@@ -55,8 +58,8 @@ class Ignored:
     folder: str = ""
 
     @property
-    def some(self) -> bool:
-        """True if anything is to be ignored: then each race has to be found, and not one of those that are alike."""
+    def anything(self) -> bool:
+        """True if anything is to be ignored. Then each race has to be reported, and not one for all that are alike."""
         return bool(self.comments or self.listed)
 
     def apply(self, verdict: KernelVerdict) -> None:
@@ -100,7 +103,7 @@ class Ignored:
         return None
 
     def key(self, verdict: KernelVerdict, finding: KernelFinding) -> tuple[str, str, tuple[str, ...]]:
-        """What tells a finding in a baseline: kernel, rule, and the text of its lines, which may move."""
+        """How a baseline names a finding: kernel, rule, and the text of its lines, since line numbers may change."""
         return verdict.entry, finding.rule, tuple(sorted(self._place(side) for side in finding.sides))
 
     def _place(self, side: FindingPlace) -> str:

@@ -172,7 +172,7 @@ def mutation_table(
     `on_verdict`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is
     listed as not judged.
     """
-    until, apart = monotonic() + budget.seconds, ignoring is not None and ignoring.some
+    until, apart = monotonic() + budget.seconds, ignoring is not None and ignoring.anything
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
     options = CheckOptions(SCHEDULES, readings=readings, apart=apart)
     kernel = judge_case(KernelCase(module, entry, launch, model, options), budget)

@@ -25,14 +25,15 @@ Class = tuple[object, int]
 
 
 class Stores:
-    """`stores`: the instructions in question. `who`: the classes of the threads. `doubtful`: more stores would be equal
-    if no number were NaN.
+    """Compares stores. `stores`: the instructions in question. `who`: the classes of the threads.
+
+    `doubtful`: more stores would be equal if no number were NaN.
     """
 
     def __init__(self, run: LaunchTrace, chosen: frozenset[int], stores: frozenset[int], who: Sequence[object]) -> None:
         self._run, self._chosen, self._stores, self._who = run, chosen, stores, who
-        self._found: dict[object, bool] = {}
-        self._made: dict[bool, dict[tuple[int, Class], list[WeakAccess]]] = {}
+        self._are_equal: dict[object, bool] = {}
+        self._stores_of: dict[bool, dict[tuple[int, Class], list[WeakAccess]]] = {}
         self._limited: dict[bool, Mapping[int, str]] = {}
         self._spent: dict[bool, str] = {}
         self._limits: dict[object, str] = {}
@@ -40,7 +41,7 @@ class Stores:
 
     def _stored(self, ordered: bool) -> dict[tuple[int, Class], list[WeakAccess]]:
         """The stores of each instruction and class, with what they leave. `ordered`: no number is taken to be NaN."""
-        if ordered not in self._made:
+        if ordered not in self._stores_of:
             stores: dict[tuple[int, Class], list[WeakAccess]] = {}
             try:
                 named_run = None if self._run.again is None else self._run.again(self._stores, ordered)
@@ -52,25 +53,25 @@ class Stores:
             for access in () if run is None else run.weak():
                 if access.at in self._stores and access.issue is None:
                     stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
-            self._made[ordered] = stores
-        return self._made[ordered]
+            self._stores_of[ordered] = stores
+        return self._stores_of[ordered]
 
     @property
     def known(self) -> bool:
-        """True if the run was carried out that shows what they leave."""
-        return False in self._made
+        """True if the run with symbolic values was carried out."""
+        return False in self._stores_of
 
     def equal(self, at: tuple[int, int], level: int, classes: frozenset[Class], *, ordered: bool = False) -> bool:
         """True if the threads of two classes store one value to each place with two instructions. `ordered`: no number
         is taken to be NaN.
         """
         key = frozenset(at), level, classes, ordered
-        if key not in self._found:
-            self._found[key] = self._equal(*key)
-        return self._found[key]
+        if key not in self._are_equal:
+            self._are_equal[key] = self._equal(*key)
+        return self._are_equal[key]
 
     def limit(self, at: tuple[int, int], level: int, classes: frozenset[Class]) -> str | None:
-        """The limit for which it is not known whether these stores are equal; None if it is known."""
+        """The limit that keeps it open whether these stores are equal; None if that is known."""
         return None if self.equal(at, level, classes) else self._limits.get((frozenset(at), level, classes, False))
 
     def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], ordered: bool) -> bool:

@@ -242,7 +242,8 @@ def finding_lines(group: FindingGroup, names: SourceNames = SourceNames()) -> li
         lines = [str(line) for line in group.lines]
         shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
         located = all(side.instruction.location is not None for side in finding.sides)
-        text.append(f"  alike{' at the same places of the source' if located else ''}, in PTX lines {shown}")
+        where = " at the same places of the source" if located else ""
+        text.append(f"  alike{where}, in PTX line{'s' * (len(lines) > 1)} {shown}")
     return text
 
 

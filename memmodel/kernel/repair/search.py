@@ -259,7 +259,7 @@ def fix_kernel(
     module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
     known = ignored(asked.entry, baseline)
     options = CheckOptions(
-        schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True, apart=known.some
+        schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True, apart=known.anything
     )
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,

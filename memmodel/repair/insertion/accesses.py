@@ -24,14 +24,14 @@ ORDERED = ("release", "acquire", "acq_rel", "sc", "async", "bulk")
 SYNCHRONIZES = re.compile(r"fence|membar|\bbar|barrier|wait|commit|\.(acquire|release|acq_rel)")
 BRANCHES = ("bra", "brx", "exit", "ret", "trap")
 BY_DESCRIPTOR = ("wgmma", "tcgen05", "clusterlaunchcontrol")
-"""What these access is not said by names, unless they only synchronize."""
+"""Instructions that access memory by descriptors and not by names, unless they only synchronize."""
 
 NEAR = 6
-"""An access is moved over so many places at most."""
+"""An access is moved over at most so many instructions."""
 
 
 def moved_accesses(lowered: LoweredTest) -> list[Edit]:
-    """Accesses elsewhere in their threads; none where a variable has two names."""
+    """The changes that move an access within its thread; none for a test in which a variable has two names."""
     test = lowered.test
     if any(variable.alias_of is not None for variable in test.variables):
         return []

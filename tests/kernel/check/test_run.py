@@ -236,7 +236,7 @@ def test_choices_are_explored() -> None:
     many = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:", init="zero", threads=32)
     assert many.word == "explored" and many.explored == 8 and not many.open
     assert many.choices == [
-        "line 20: what this predicate decides depends on the result of atom.global.add.u32 at line 18, "
+        "line 20: the value of this predicate depends on the result of atom.global.add.u32 at line 18, "
         "which depends on the schedule"
     ]
     few = judged(
@@ -277,7 +277,7 @@ def test_where_unknown_values_come_from() -> None:
         "ld.global.u32 %r9, [%d0];\nadd.s32 %r9, %r9, 1;\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:"
     )
     assert verdict.open == [
-        "line 20: what this predicate decides depends on a value that this run does not know; "
+        "line 20: the value of this predicate depends on a value that this run does not know; "
         "it comes from ld.global.u32 at line 17"
     ]
 

@@ -64,7 +64,7 @@ def test_a_parity_of_minus_one_is_noted() -> None:
         for n, parity in enumerate((0, -1))
     )
     verdict = verdict_of(INIT + again)
-    assert verdict.word == "clean" and any("a phase parity of -1 means 1" in what for what in verdict.assumptions)
+    assert verdict.word == "clean" and any("a phase parity of -1 counts as 1" in what for what in verdict.assumptions)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ class Stepping:
             self._either(warp, group, code, unsure)
             return None
         if unsure and (code.pure is None or code.touched):
-            self.machine.unknown("what this predicate decides", code.instruction)
+            self.machine.unknown("the value of this predicate", code.instruction)
         if unsure:
             forgetting(code.assigned)(warp, unsure)
         return [lane for lane in group.lanes if values[lane] == wanted]
@@ -126,7 +126,7 @@ class Stepping:
             self._detours[number] = detour(body_of(self.entry), number, lambda at: only_computes(self.code, at))
         way = self._detours[number]
         if way is None:
-            self.machine.unknown("what this predicate decides", code.instruction)
+            self.machine.unknown("the value of this predicate", code.instruction)
         if way.loops or any(may_loop(self.code, at) for at in way.calls):
             self.run.endless[number] = code.instruction
         others = [lane for lane in group.lanes if lane not in lanes]
