@@ -49,8 +49,8 @@ class Budget:
     """How much work one answer may cost: everything that belongs to it, from encoding to findings.
 
     `effort`: solver steps (Z3 resource units), the same on every machine; `seconds`; `memory` in bytes
-    (None: half of the machine's, at most 4 GB). `whole`: the budget of which this one is left, by which reports name
-    it.
+    (None: half of the machine's, at most 4 GB). `whole`: the budget as it was given, if this is what is left of it;
+    messages name that one.
     """
 
     effort: int = 100_000_000
@@ -106,9 +106,8 @@ class ShownEvent:
 class Ground:
     """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
 
-    `why` explains with it. It stays in the process that found it: a pickled witness has no ground. `known`: results
-    that were computed from the execution. `spell`: makes the fields of the witness. `choice`: the choices that make the
-    execution, if it was replayed (`referee.choice`).
+    `why` explains with it. A pickled witness has none. `known`: results that were computed from the execution. `spell`:
+    makes the fields of the witness. `choice`: the choices of the execution, if it was replayed (`referee.choice`).
     """
 
     __slots__ = ("choice", "execution", "known", "ranks", "spell")
@@ -145,7 +144,7 @@ class Witness:
 
     @staticmethod
     def of(ground: Ground) -> Witness:
-        """The witness of an execution. Its fields are made at the first look, which most witnesses never get."""
+        """The witness of an execution. Its fields are made when they are first read: most never are."""
         witness: Witness = object.__new__(Witness)
         object.__setattr__(witness, "ground", ground)
         return witness
@@ -211,14 +210,14 @@ class Times:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """All that an engine found out about one test under one model.
+    """The answer of an engine about one test under one model.
 
     `witness`: an execution that satisfies the condition (sometimes, always). `counter`: one that does not (sometimes,
     never). `axioms`: for never, the axioms that forbid the condition. `findings`: over all executions that end, or in
     which some thread waits for ever; one for each flag and pair of places in the test. `reason`: why it is undecided or
-    vacuous. `unsearched`: what was not looked at, and why; "" if the findings are complete. `with_condition`: the flags
-    that are also raised in some execution that satisfies the condition; None: not looked for. `judged`: how many
-    candidates enumeration judged.
+    vacuous. `unsearched`: why the findings may not be complete; "" if they are. `with_condition`: the flags that are
+    also raised in some execution that satisfies the condition; None: not looked for. `judged`: how many candidates
+    enumeration judged.
     """
 
     observation: Observation
@@ -252,7 +251,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What the engine that did not give an answer says of it. `reason`: why it says nothing; empty if it agrees.
+    """An answer, asked of the other engine as well. `reason`: why that one has no answer; empty if it agrees.
     `executions`: how many candidates enumeration judged.
     """
 

@@ -35,9 +35,11 @@ _SEVERAL = {"check"}
 """Commands whose --model may be repeated."""
 
 
-def defaults(start: Path | None = None) -> Mapping[str, Mapping[str, object]]:
-    """Parameter values for each command. Raises InputError with the key that is wrong."""
-    path = _find(start or Path.cwd())
+def defaults() -> Mapping[str, Mapping[str, object]]:
+    """Parameter values for each command, from the project of the current folder. Raises InputError with the key that is
+    wrong.
+    """
+    path = _find(Path.cwd())
     if path is None:
         return {}
     values: dict[str, dict[str, object]] = {}

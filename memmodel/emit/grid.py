@@ -1,8 +1,8 @@
 """Where each litmus thread runs in a launch: GPU, CTA, warp, lane.
 
-In: LitmusTest. Out: Grid. Settled here: a litmus thread is a warp, or four where wgmma wants a warpgroup; threads that
-the test puts into one warp are its lanes 0, 1, …; who reads or writes tensor memory is the first warp of a warpgroup;
-CTA n of a cluster has rank n in it.
+In: LitmusTest. Out: Grid. Settled here: a litmus thread is a warp, or four where wgmma wants a warpgroup. Threads that
+the test puts into one warp are its lanes 0, 1, …. A thread that reads or writes tensor memory is the first warp of a
+warpgroup. CTA n of a cluster has rank n in it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Grid:
         return len(taken) < self.gpus * self.ctas * self.warps
 
     def special(self, seat: Seat, name: str) -> int | None:
-        """What the launch has in a special register of a thread; None for a register that it does not decide."""
+        """The value of a special register of a thread; None for a register that the launch does not decide."""
         base, _, axis = name.partition(".")
         cluster, rank = divmod(seat.ctaid, self.cluster)
         size = base in ("cluster_nctarank", "cluster_nctaid")

@@ -58,13 +58,13 @@ class Assembler:
                 return Assembler(Path(path))
         raise InputError("no ptxas found", hint=_HINT)
 
-    def assemble(self, module: EmittedModule, output: Path | None = None) -> tuple[Complaint, ...]:
-        """Assemble; write the binary to `output` if given. Raises InputError if ptxas cannot be run."""
+    def assemble(self, module: EmittedModule) -> tuple[Complaint, ...]:
+        """Assemble, and keep no binary. Raises InputError if ptxas cannot be run."""
         with tempfile.TemporaryDirectory(prefix="memmodel-") as folder:
             source = Path(folder, "module.ptx")
             source.write_text(module.text, encoding="utf-8")
-            path = Path(folder, "module.cubin") if output is None else output
-            command = [str(self.path), f"-arch={architecture(module.target)}", str(source), "-o", str(path)]
+            binary = Path(folder, "module.cubin")
+            command = [str(self.path), f"-arch={architecture(module.target)}", str(source), "-o", str(binary)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             except OSError as error:

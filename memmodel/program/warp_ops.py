@@ -1,7 +1,7 @@
 """Steps that only the warps of compiled modules make.
 
-In: nothing. Out: `WarpOp` and its kinds. A litmus thread stands for its warp, and a matrix is the bytes behind an
-address there, so that such an instruction lowers to other steps in a litmus test; no engine of those sees these.
+In: nothing. Out: `WarpOp` and its kinds. In a litmus test a thread stands for its warp, and a matrix is the bytes
+behind an address. So these instructions lower to other steps there, and the engines of litmus tests see none of these.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class TakeRegisters:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What an execution that comes here with `when` non-zero takes for granted; the verdict says so. `needs`: what it
+    """An assumption of every execution that comes here with `when` non-zero; the verdict lists it. `needs`: what it
     takes to drop it.
     """
 
@@ -294,8 +294,8 @@ class AccessTexture:
 
 @dataclass(frozen=True, slots=True)
 class OnStack:
-    """The stack of the thread, which grows down: `size` bytes are taken from it, aligned to `alignment`, or it ends at
-    the address `end` again. `register` := the address at which it ends then.
+    """Moves the end of the thread's stack, which grows down: by `size` bytes, aligned to `alignment`, or back to the
+    address `end`. `register` := the new end.
     """
 
     register: str | None

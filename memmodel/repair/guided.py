@@ -1,7 +1,7 @@
 """The changes of a text that an explanation asks for.
 
-In: a counterexample of a text with some changes made, and the changes that may be made. Out: those that
-do to the execution what the explanation says is missing from it. Settled here: of several that do, the cheapest.
+In: a counterexample of a text with some changes made, and the changes that may be made. Out: those that do to the
+execution what the explanation says is missing. Settled here: of several that do the same, the cheapest is taken.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ANSWERS = 8
 """So many changes are tried for one thing that an explanation misses."""
 
 FAR = 8
-"""A line that stands in for what an explanation puts beside an event is at most so many instructions away."""
+"""An explanation inserts something beside an event. A line does the same from at most so many instructions away."""
 
 ALTERNATIVES = 10
 """So many sets of changes are tried that answer one explanation."""
@@ -103,7 +103,9 @@ def _strong(
 
 
 class Nearby:
-    """The changes beside the two events of a change that no single label answers: waits, commits, arrivals, numbers."""
+    """The changes near the two events of an explanation's change: waits, commits, arrivals and numbers, which change
+    more than one label.
+    """
 
     def __init__(self, execution: Execution, applied: Sequence[Edit], offered: Sequence[Edit]) -> None:
         self.execution = execution
@@ -124,7 +126,7 @@ class Nearby:
         return False
 
     def answers(self, change: Change) -> list[frozenset[Edit]]:
-        """What may do what an explanation asks for, the nearest first."""
+        """The changes of the text that may answer an explanation's change, the nearest first."""
         first, second = instruction_of(self.execution, change.at), instruction_of(self.execution, change.other)
         match change.reason:
             case Reason.PARITY:
@@ -247,7 +249,7 @@ def _object(edit: Edit) -> str | None:
 
 
 def diagnosis(counterexample: TextCounterexample) -> Diagnosis | None:
-    """What the explanation of an execution says is missing from it; None if it does not know."""
+    """The diagnosis of a counterexample: which changes would rule it out; None if none are known."""
     execution, ground = execution_of(counterexample.witness), counterexample.witness.ground
     if execution is None or ground is None:
         return None

@@ -1,9 +1,9 @@
-"""What a repair must not do to reach its end: skip a phase that a thread waits for.
+"""A repair must not skip a phase that a thread waits for.
 
 In: executions of a test before and after a change. Out: whether the change keeps its phases. Settled here: a wait whose
-parity was changed observes an arrival that its thread has not waited for before, unless it was one of two threads that
-waited for each other. Whichever of these goes first, by that or by a move, reads nothing that nobody has produced. A
-phase of an mbarrier object that came to its end in a hang has no fewer arrivals afterwards.
+parity was changed observes an arrival that its thread has not waited for before. Two threads that waited for each other
+are an exception, since one has to go first: that one must not read an initial value that another thread overwrites. And
+a phase of an mbarrier object that ended before a hang has no fewer arrivals after the change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The evaluator of one large execution, with regard to time and memory.
+"""The evaluator of one large execution, which saves time and memory.
 
-In: ExpressionGraph, rows of the base names. Out: `LargeEvaluator`. What `[S]`, a difference or an
-intersection leaves of a relation is worked out before it is composed or inverted. Only the nodes that are to be kept
-are, and of a very large execution only while something may ask for them.
+In: ExpressionGraph, rows of the base names. Out: `LargeEvaluator`. A relation is cut by `[S]`, by a difference or by an
+intersection before it is composed or inverted. Values are kept only for the nodes of `kept`, and in a very large
+execution only as long as something may ask for them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LargeEvaluator(Evaluator[Value]):
         self._values = {number: value for number, value in self._values.items() if number < first}
 
     def take_over(self, other: LargeEvaluator, changed: AbstractSet[str]) -> None:
-        """Take the values of another execution of the same events that depend on no base name that is another one."""
+        """Take the values of another execution of the same events. `changed`: the base names that differ there."""
         nodes, values = self.nodes, other._values.items()
         self._values = {number: value for number, value in values if nodes[number].bases.isdisjoint(changed)}
 
@@ -139,7 +139,8 @@ class LargeEvaluator(Evaluator[Value]):
         return self.rows.compose(self.value(number), rows)
 
     def _without(self, left: Value, number: int) -> Value:
-        """A difference, part by part of what is taken away; an inverse is not worked out for a few pairs."""
+        """A difference. What is taken away is evaluated part by part, and an inverse not at all if few pairs are
+        left."""
         algebra, operands = self.rows, self.nodes[number].operands
         if isinstance(left, int):
             return algebra.difference(left, self.value(number))
@@ -158,7 +159,7 @@ class LargeEvaluator(Evaluator[Value]):
         return algebra.difference(left, self.value(number))
 
     def _is_union(self, number: int) -> bool:
-        """True for a union of what is kept or base, and of inverses of these: it costs nothing to take its parts."""
+        """True for a union of kept nodes, base names and inverses of these: its parts are at hand."""
         return self.nodes[number].op == "|" and all(self._is_part(part) for part in self.nodes[number].operands)
 
     def _is_part(self, number: int) -> bool:
@@ -168,6 +169,6 @@ class LargeEvaluator(Evaluator[Value]):
         return whole in self.kept or self.nodes[whole].op == "base"
 
     def _meeting(self, left: Rows, number: int) -> Rows:
-        """An inverse, as far as another relation may meet it."""
+        """The part of an inverse that may be in another relation."""
         algebra, back = self.rows, self.value(self.nodes[number].operands[0])
         return algebra.inverse(algebra.to_targets(algebra.from_sources(range_of(left), back), algebra.domain(left)))

@@ -1,9 +1,9 @@
 """Rows of the table: st.async and red.async, in both of their families.
 
 In: a Call. Out: one Issue, all of it in the generic proxy. To another CTA's shared memory the write is weak (a
-reduction relaxed at .cluster scope) and a complete-tx tells of its end. To global memory, and through a multimem
-address of a compiled module, the issue itself is the release, the write is strong at its scope, and nothing tells of
-its end. Settled here: which family has which qualifiers and types.
+reduction relaxed at .cluster scope) and a complete-tx signals its completion. To global memory, and through a multimem
+address of a compiled module, the issue itself is the release, the write is strong at its scope, and its completion is
+not signalled. Settled here: which family has which qualifiers and types.
 """
 
 from __future__ import annotations

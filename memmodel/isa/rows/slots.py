@@ -99,6 +99,6 @@ def in_blocks(name: str, *words: str, **more: Any) -> Slot:
     return _slot(name, words, Need.BLOCKS, **more)
 
 
-def scope_slot(make: Callable[..., Slot] = optional, words: tuple[str, ...] = tuple(SCOPES)) -> Slot:
-    """The scope of an access, a fence or an atomic."""
-    return make("scope", *words, refused=NO_SUCH_SCOPE)
+def scope_slot(make: Callable[..., Slot] = optional) -> Slot:
+    """The scope of an access, a fence or an atomic. `make`: `optional` or `needed`."""
+    return make("scope", *SCOPES, refused=NO_SUCH_SCOPE)

@@ -90,7 +90,7 @@ def judged_launches(
                 dependent.judge(running, launch)
             else:
                 running.clear()
-            _is_watched(verdict)
+            _drop_unwatched(verdict)
             _assume_zeros(asked.module, launch, written)
             if asked.launch.left is not None and asked.launch.left.pieces:
                 verdict.assumptions["memory holds what the launches before leave"] = "the launch alone, without a list"
@@ -104,8 +104,8 @@ def judged_launches(
         yield verdict
 
 
-def _is_watched(verdict: KernelVerdict) -> None:
-    """The launch before is judged as well: that a wait for it orders what it has to is no assumption."""
+def _drop_unwatched(verdict: KernelVerdict) -> None:
+    """Drop the assumption that a wait for the launch before orders what it has to: that launch is judged as well."""
     for what in [what for what in verdict.assumptions if what.endswith(UNWATCHED)]:
         del verdict.assumptions[what]
 

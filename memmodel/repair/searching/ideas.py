@@ -1,8 +1,8 @@
 """Which repairs are one idea: the same kinds of changes in the same threads, in other places, scopes or spellings.
 
-In: changes. Out: keys that can be compared, and repairs with what they may be said with instead. A reader who has seen
-one repair learns little from the next place for the same fence; where a thread has three waits, each of which may be an
-acquire or be followed by one, eight repairs say nothing more than the first.
+In: changes. Out: keys that can be compared; repairs, each with others of its idea. A reader who has seen one repair
+learns little from the next place for the same fence. Where a thread has three waits, each of which may be an acquire or
+be followed by one, eight repairs say nothing more than the first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MORE = {"acquire": ("acq_rel", "sc"), "release": ("acq_rel", "sc"), "acq_rel": 
 
 
 def idea(changes: Iterable[Edit]) -> Idea:
-    """What changes come to, but for their places in their threads."""
+    """The idea of changes: their kinds, without their places in their threads."""
     return Counter(map(_kind, changes))
 
 
@@ -106,8 +106,8 @@ def _turn(edits: Changes) -> tuple[float, bool]:
 def by_idea(repairs: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:
     """The repairs, the cheapest of each idea first, at most so many; each with others of its idea.
 
-    What does more than a cheaper one is left out, and so is what makes the same of the `text` as another: of a fence
-    and a barrier that change places, the fence is said to move.
+    A repair that does more than a cheaper one is left out. So is one that gives the same text as another: where a fence
+    and a barrier change places, the repair that moves the fence is kept.
     """
     groups: list[tuple[Idea, list[Changes]]] = []
     seen: set[str] = set()

@@ -1,7 +1,6 @@
 """Sets of changes, and which changes are tried first.
 
-In: changes, what the explanations say. Out: an order. Settled here: what one set of changes does, and another does as
-well.
+In: changes, what the explanations say. Out: an order. Settled here: when a set of changes does all that another does.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ class Turns:
         self.named = named
 
     def turn(self, edit: Edit) -> int:
-        """The smaller, the earlier."""
+        """A number for a change: those with smaller numbers are tried first."""
         if not relevant(edit, self.why):
             return RELEVANT + 1
         places = (edit, *edit.more) if meets(edit) else (edit,)
         lines = [bisect_right(self.starts, edit.start) for edit in places]
-        declares = edit.group[0] == -1  # what all lines that name it are about
+        declares = edit.group[0] == -1  # a declaration concerns every line that names its variable
         near = declares or any(abs(line - other) <= NEAR for line in lines for other in self.named)
         if answers(edit, self.why):
             return 0 if near else NEARBY
