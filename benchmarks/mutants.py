@@ -103,8 +103,8 @@ ARGUED = {
     "memmodel/kernel/order/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event has "
     "one in each of its pairs: only what a graph costs differs",
     "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",
-    "memmodel/repair/searching/search.py: not self.best and HANG in self.before.findings -> ((not self.best))": "the "
-    "reasons that a number answers are those of hangs",
+    "memmodel/repair/searching/search.py: not self.known_repairs and HANG in self.before.findings -> "
+    "((not self.known_repairs))": "the reasons that a number answers are those of hangs",
     "memmodel/repair/searching/sets.py: pending and len(seen) < MOST_SEEN -> ((pending))": "how many sets are tried",
 }
 """`FILE: OLD -> NEW` of a survivor: why the program does the same with it."""

@@ -121,7 +121,7 @@ models_option = model_option(
     multiple=True, help=f"A shipped model or a cat file; may be repeated. Default: {DEFAULT_MODEL}."
 )
 ptx_version_option = click.option(
-    "--ptx-version", metavar="X.Y", help="Refuse what is newer than this version of PTX, such as 8.6."
+    "--ptx-version", metavar="X.Y", help="Refuse what is younger than this version of PTX, such as 8.6."
 )
 target_option = click.option("--target", metavar="ARCH", help="Refuse what this target does not have, such as sm_90a.")
 

@@ -63,14 +63,20 @@ def perform(argv: Sequence[str] | None) -> int:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """A budget or a signal may arrive while Python clears away an object, where it is ignored: then it is repeated."""
+    """A budget or a signal may arrive while Python clears away an object, where it is ignored: a signal is repeated."""
     if isinstance(what.exc_value, Interrupted):
         _FIRST.clear()
         number = what.exc_value.exit_code - 128
         threading.Timer(0.02, os.kill, (os.getpid(), number)).start()
         return
-    if what.exc_type is None or not issubclass(what.exc_type, BudgetSpent):
+    if what.exc_type is None or not (issubclass(what.exc_type, BudgetSpent) or _half_made(what)):
         sys.__unraisablehook__(what)
+
+
+def _half_made(what: sys.UnraisableHookArgs) -> bool:
+    """True for an object of Z3 that cannot be cleared away, since a budget or a signal came while it was made."""
+    of_z3 = str(getattr(what.object, "__module__", "")).partition(".")[0] == "z3"
+    return of_z3 and what.exc_type is AttributeError and getattr(what.object, "__name__", "") == "__del__"
 
 
 def _command(app: click.Command, argv: Sequence[str] | None) -> int:

@@ -261,3 +261,22 @@ def test_output_is_opened_before_the_first_test(tests, tmp_path):
     said, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 2 and "No such file or directory" in err
     assert said == ""
+
+
+def test_what_the_budget_left_half_made_is_not_complained_of(capfd, monkeypatch):
+    """Z3's objects clear away what their `__init__` has not come to."""
+    import z3
+
+    from memmodel.cli.process import _unraisable
+
+    class Other:
+        def __del__(self):
+            raise AttributeError("a mistake of ours")
+
+    monkeypatch.setattr(sys, "unraisablehook", _unraisable)
+    context = z3.Context.__new__(z3.Context)
+    del context
+    assert capfd.readouterr().err == ""
+    other = Other()
+    del other
+    assert "a mistake of ours" in capfd.readouterr().err

@@ -18,9 +18,9 @@ from memmodel.errors import InputError
 def cache(clear: bool, path: bool) -> Exit:
     """Say where verdicts are kept, and how many there are.
 
-    `check`, `suite`, `diff`, `kernel` and the pytest plugin keep their verdicts. One is found again if nothing has
-    changed: the test or kernel, the model with all that it includes, the options, and memmodel itself. Models that were
-    read are kept as well; --clear removes both. MEMMODEL_CACHE names another folder, or `off` to keep nothing.
+    `check`, `suite`, `diff`, `kernel` and the pytest plugin keep what they judged, by the content of the test or
+    kernel, the model with all that it includes, the options and memmodel itself. Models that were read lie beside
+    them, and --clear forgets these as well. MEMMODEL_CACHE names another folder; `off` keeps nothing.
     """
     from memmodel.base.resources import cache_dir
     from memmodel.cache.store import Store

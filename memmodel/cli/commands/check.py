@@ -36,7 +36,7 @@ from memmodel.errors import InputError
 @click.command()
 @files_argument
 @models_option
-@click.option("--strict-names", is_flag=True, help="Refuse a model with a name that no PTX test has.")
+@click.option("--strict-names", is_flag=True, help="Refuse a model with a name that no PTX test has; else it is empty.")
 @ask_option
 @judging_options
 @confirm_option
@@ -45,7 +45,7 @@ from memmodel.errors import InputError
 @include_option
 @ptx_version_option
 @target_option
-@click.option("--readings", is_flag=True, help="Answer under every reading of the documents as well.")
+@click.option("--readings", is_flag=True, help="Ask every reading of the documents: forbidden, allowed, depends.")
 @guarded
 def check(
     files: tuple[str, ...],
@@ -63,10 +63,9 @@ def check(
 ) -> Exit:
     """Say what happens to each test's condition, and why.
 
-    A condition is `exists (P1:r0 == 0)`, `~exists …`, `forall …`, or `exists` with race, hang, hazard or undefined. The
-    answer is compared with what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3
-    undecided. With --readings the answer is forbidden, allowed or depends, and the code is 0 if it is decided under
-    every reading.
+    A question is `exists (P1:r0 == 0)`, `~exists …`, `forall …`, or `exists` with race, hang, hazard or undefined.
+    Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3
+    undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
     from memmodel import batch
     from memmodel.cli.listing import finished, run_readings
@@ -135,7 +134,7 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
 @click.argument("paths", nargs=-1, metavar="[PATH...]", help="Files and directories; none: the shipped suite.")
 @model_option(multiple=True, help="A shipped model or a cat file; may be repeated.")
 @click.option("--expected", metavar="CSV", help="Columns path,holds (1 or 0); only its rows run.")
-@click.option("--against", metavar="NAME", help="Compare with what the files expect of this model.")
+@click.option("--against", metavar="NAME", help="Expect what the files say of this model.")
 @click.option("--under", multiple=True, metavar="NAME|PATH", help="Run every test under this model or reading as well.")
 @click.option("--no-expect", is_flag=True, help="Run even if no test says what is expected of it.")
 @jobs_option
@@ -147,7 +146,7 @@ def outcomes(file: str, model: str, judging: Judging, json_out: str | None, incl
 @no_cache_option
 @ptx_version_option
 @target_option
-@click.option("--resume", metavar="FILE", help="Keep results in this file, and continue from it.")
+@click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
 @click.option("--verbose", "-v", is_flag=True, help="A line for every test.")
 @guarded
 def suite(
@@ -171,9 +170,9 @@ def suite(
 ) -> Exit:
     """Run many tests and list those that are not as expected.
 
-    Without --model each test runs under the models that its Expect line names. No test expects anything of a model of
-    your own: `--model my.cat --against ptx-9.4` shows what changes. Control-C ends a run, and what is done by then is
-    in the files and in the summary. With --resume the same command continues from there.
+    Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
+    words: `--model my.cat --against ptx-9.4` shows what changes. Control-C ends a run with what is done in the files
+    and in the sum; with --resume the same command goes on from there.
     """
     from memmodel import batch
     from memmodel.cli.listing import run_suite

@@ -79,11 +79,11 @@ def diff(
 ) -> Exit:
     """Find programs, or list tests, on which two models differ.
 
-    Without files, the shipped tests are run under both models. Those that differ are made smaller, and then all smaller
-    programs are tried, for --timeout seconds (60). The last line says what was tried. With files, the final states, the
-    answers and the findings of these tests are compared. Each difference has its direction (the second model forbids
-    more, allows more, or both) and what each model says of it. Exit code: 0 the same, as far as tried, 1 they differ, 2
-    bad input, 3 undecided and no difference known.
+    Without files the shipped tests are run under both models, those that differ are made smaller, and all smaller
+    programs are tried, for --timeout seconds (60); the last line says what was tried. With files, compared are the
+    final states, what happens to the question, and the findings. Each difference has its direction (the second model
+    forbids more, allows more, or both) and what each model says of it. Exit code: 0 the same, as far as tried, 1 they
+    differ, 2 bad input, 3 undecided and no difference known.
     """
     if search is not None:
         return search_differences(

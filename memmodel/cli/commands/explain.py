@@ -27,7 +27,7 @@ from memmodel.output import STANDARD_OUTPUT
 @file_argument
 @one_model_option
 @ask_option
-@click.option("--readings", is_flag=True, help="Say which reading of the documents makes a difference.")
+@click.option("--readings", is_flag=True, help="Also which reading of the documents makes a difference.")
 @judging_options
 @json_option
 @guarded
@@ -94,10 +94,10 @@ def draw(
     hide: tuple[str, ...],
     include: tuple[str, ...],
 ) -> Exit:
-    """Draw why a test is answered as it is.
+    """Draw the story of the test's answer.
 
-    For never, the picture shows the cycle that is forbidden. Otherwise it shows the two accesses, the way between them,
-    and what is missing on that way. For a hang, it marks the threads that wait.
+    A never is drawn as the cycle that is forbidden, anything else as the two accesses, the way between them and what is
+    missing on it; of a hang, the threads that wait are marked.
     """
     from memmodel import api
     from memmodel.cli.models import warn_about_models

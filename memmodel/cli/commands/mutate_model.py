@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=Seconds(1, 1e6), metavar="SECONDS", help="Stop after so long.")
 @memory_option
 @click.option("--each", type=Seconds(0.5, 1e6), default=20.0, show_default=True, help="Seconds of an engine's answer.")
-@click.option("--resume", metavar="FILE", help="Keep results in this file, and continue from it.")
+@click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
 @click.option("--search", type=click.IntRange(1, 12), metavar="N", help="Search programs for what no test tells apart.")
 @click.option(
     "--vocabulary", "words", metavar="LIST", default="core", show_default=True, help="Instructions of a search."
@@ -70,11 +70,11 @@ def mutate_model(
 ) -> Exit:
     """Edit one rule of a model at a time: which tests notice?
 
-    An edit drops an operand, an exception, a filter, an operator, an axiom or a flag, or replaces a name by a similar
-    one. A test notices the edit if the answer is no longer what its Expect line says; the smallest such test is shown.
-    An edit that no test notices is a gap of the suite, or the model does not need the text.
+    An edit drops an operand, an exception, a filter, an operator, an axiom or a flag, or puts a name in the place of
+    its sibling. It is told apart by the smallest test whose Expect line is no longer met. What no test tells apart is
+    a gap of the suite, or text that the model does not need.
 
-    Exit code: 0 all edits are noticed or equivalent, 1 some are not, 2 bad input, 3 some tests were not judged.
+    Exit code: 0 all edits are told apart or equivalent, 1 some are not, 2 bad input, 3 some tests were not judged.
     """
     from memmodel.cat.load import allow_includes, loaded
     from memmodel.cli.terminal import style_for

@@ -47,8 +47,8 @@ def record(
 ) -> int:
     """Write down the launches that a program makes.
 
-    The program runs as without memmodel. The exit code is that of the program; if that is 0, it is 3 if not all was
-    recorded. With --check, the exit code of the verdicts comes first.
+    It runs as it would without. Exit code: that of the program; if that is 0, 3 where nothing was recorded, or not all.
+    With --check, that of the verdicts comes first.
     """
     from memmodel.record.kernels import write_kernels
     from memmodel.record.library import built

@@ -60,7 +60,7 @@ class FileSheets:
 @models_option
 @ask_option
 @click.option("--title", default="memmodel report", show_default=True, help="What the page is called.")
-@click.option("--readings", is_flag=True, help="Say which reading of the documents makes a difference.")
+@click.option("--readings", is_flag=True, help="Also which reading of the documents makes a difference.")
 @click.option("--fix", is_flag=True, help="Also the repairs of what is wrong; this takes longest.")
 @click.option("--max", "most", type=click.IntRange(1, 50), default=2, show_default=True, help="Repairs of each test.")
 @click.option(

@@ -85,7 +85,7 @@ searching_options = gathered(
     click.option("--spread", metavar="LIST", help="How threads are placed: one, cta, cluster, gpu."),
     click.option("--threads", type=click.IntRange(1, 6), help="Threads at most."),
     click.option("--places", type=click.IntRange(1, 4), help="Places of a kind at most."),
-    click.option("--resume", metavar="FILE", help="Keep results in this file, and continue from it."),
+    click.option("--resume", metavar="FILE", help="Keep what is done there, and go on from it."),
     click.option("--executor", metavar="dask://HOST:PORT", help="Work on an existing Dask cluster."),
     click.option("--output", "-o", "into", metavar="DIR", help="Write each result as a litmus file."),
     click.option("--plot", metavar="SVG", help="Draw the bound reached against time."),
