@@ -131,7 +131,7 @@ def _apart(
         size = max(end for _, end in spans) - min(begin for begin, _ in spans)
         step, *others = steps[block]
         if others:
-            return f"not shown: what CTAs touch of {block.instance.name} does not lie evenly"
+            return f"not shown: CTAs touch bytes of {block.instance.name} that are not evenly spaced"
         if abs(step) < size:
             return f"not shown: CTAs touch {size} bytes of {block.instance.name}, {step:g} bytes apart"
         descriptions.append(f"{size} bytes of {block.instance.name}, {step:g} bytes apart")

@@ -12,12 +12,12 @@ from itertools import takewhile
 from memmodel.base.labels import Action, Allocates, Allocation, Family, Issue, Label, Mark, Marker
 from memmodel.kernel.export.story import (
     ALIGN,
-    Deed,
     FindingStory,
     Lack,
     NotExported,
+    StoryInstruction,
     action_of,
-    add_deed,
+    add_instruction,
     add_phase,
     width,
 )
@@ -63,8 +63,8 @@ def alone(judge: RunJudge, finding: KernelFinding) -> FindingStory:
         _not_allocated(story, finding)
     else:
         raise NotExported(WHY.get(finding.rule, "it is about the run, not about what threads do to one another"))
-    for deeds in story.threads.values():
-        deeds.sort(key=lambda deed: deed.order)
+    for items in story.threads.values():
+        items.sort(key=lambda item: item.order)
     return story
 
 
@@ -79,10 +79,10 @@ def _counts(story: FindingStory, event: TraceEvent) -> None:
         story.one_object = True
         before = [step.event for step in log[:number] if action_of(step.event) is Action.INIT]
         for init in (*before[-1:], event):
-            add_deed(story, init.thread, _deed(story, init))
+            add_instruction(story, init.thread, _instruction(story, init))
         return
     whole = event if event.issue is None else event.issue
-    add_deed(story, whole.thread, _deed(story, whole))
+    add_instruction(story, whole.thread, _instruction(story, whole))
     story.signals.append(event)
     if not _live([action_of(step.event) for step in log[:number]]):
         story.lacks[(*place, at.before)] = Lack(0, 0, live=False)
@@ -97,24 +97,24 @@ def _live(actions: list[Action | None]) -> bool:
     return last is Action.INIT
 
 
-def _deed(story: FindingStory, event: TraceEvent) -> Deed:
-    return Deed(story.judge.body[event.at], float(event.order or 0), event)
+def _instruction(story: FindingStory, event: TraceEvent) -> StoryInstruction:
+    return StoryInstruction(story.judge.body[event.at], float(event.order or 0), event)
 
 
 def _allocation(story: FindingStory, event: TraceEvent) -> None:
     """Tensor memory that is never freed, or is freed and not allocated."""
     label, thread = event.label, story.of(event.thread)
     assert isinstance(label, Allocates)
-    add_deed(story, thread.number, _deed(story, event))
+    add_instruction(story, thread.number, _instruction(story, event))
     if label.what is Allocation.ALLOC:
         exits = (other for other in thread.events if isinstance(other.label, Mark) and other.label.what is Marker.EXIT)
         for other in exits:
-            add_deed(story, thread.number, _deed(story, other))
+            add_instruction(story, thread.number, _instruction(story, other))
         return
     earlier = takewhile(lambda other: other is not event, thread.events)
     for other in earlier:
         if isinstance(other.label, Allocates) and other.label.what is not Allocation.RELINQUISH:
-            add_deed(story, thread.number, _deed(story, other))
+            add_instruction(story, thread.number, _instruction(story, other))
 
 
 def _not_allocated(story: FindingStory, finding: KernelFinding) -> None:
@@ -133,7 +133,11 @@ def _not_allocated(story: FindingStory, finding: KernelFinding) -> None:
     thread = story.judge.run.threads[0].number
     labels: tuple[Label, ...] = (Allocates(Allocation.ALLOC, group), Issue(family, group=group))
     for order, label in enumerate(labels):
-        add_deed(story, thread, Deed(instruction, float(order), TraceEvent(thread, order, instruction.number, label)))
+        add_instruction(
+            story,
+            thread,
+            StoryInstruction(instruction, float(order), TraceEvent(thread, order, instruction.number, label)),
+        )
 
 
 def _bad_address(story: FindingStory, finding: KernelFinding) -> None:
@@ -150,8 +154,8 @@ def _bad_address(story: FindingStory, finding: KernelFinding) -> None:
     whole = max(ALIGN, size)
     block = Block(Instance("x", owner, space, whole), 0, whole)
     off = int(misaligned[1], 16) % int(misaligned[2]) if misaligned else whole
-    deed = Deed(instruction, 0.0, None, (block, 0, size), words[0] != "ld", off)
-    add_deed(story, thread.number, deed)
+    item = StoryInstruction(instruction, 0.0, None, (block, 0, size), words[0] != "ld", off)
+    add_instruction(story, thread.number, item)
 
 
 def _atomic(words: tuple[str, ...]) -> int | None:
@@ -170,7 +174,7 @@ def _twice(story: FindingStory, finding: KernelFinding) -> None:
         if second is not None:
             for other in thread.events:
                 if other.barrier == second.barrier and other.generation == second.generation:
-                    add_deed(story, thread.number, _deed(story, other))
+                    add_instruction(story, thread.number, _instruction(story, other))
             return
 
 

@@ -16,12 +16,12 @@ from memmodel.base.labels import Access, Action, Allocates, Allocation, Barrier,
 from memmodel.base.points import BarrierId
 from memmodel.kernel.export.story import (
     COUNTED,
-    Deed,
     FindingStory,
     Lack,
     NotExported,
+    StoryInstruction,
     action_of,
-    add_deed,
+    add_instruction,
     add_phase,
     meet_in_clusters,
 )
@@ -83,8 +83,8 @@ class _HangStory:
             known.add(key)
             self._wait(lanes)
         meet_in_clusters(self.story, exits=True)
-        for deeds in self.story.threads.values():
-            deeds.sort(key=lambda lanes: lanes.order)
+        for items in self.story.threads.values():
+            items.sort(key=lambda lanes: lanes.order)
 
     def _wait(self, lanes: StuckLanes) -> None:
         thread = self.run.threads[self._of(lanes.threads)]
@@ -121,12 +121,14 @@ class _HangStory:
 
     def _do(self, event: TraceEvent) -> None:
         whole = event if event.issue is None else event.issue
-        add_deed(self.story, whole.thread, Deed(self.judge.body[whole.at], float(whole.order or 0), whole))
+        add_instruction(
+            self.story, whole.thread, StoryInstruction(self.judge.body[whole.at], float(whole.order or 0), whole)
+        )
 
     def _add_missing(self, thread: TraceThread, at: int, event: TraceEvent, later: int = 0) -> None:
         """Add an event that did not happen in the run."""
         event.order = len(thread.events) + later
-        add_deed(self.story, thread.number, Deed(self.judge.body[at], float(event.order), event))
+        add_instruction(self.story, thread.number, StoryInstruction(self.judge.body[at], float(event.order), event))
 
     # ---- mbarrier objects ------------------------------------------------------------------------------------
 

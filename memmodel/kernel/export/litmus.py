@@ -20,7 +20,7 @@ from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelFinding
 
 SECONDS = 20.0
-"""For the confirmation of one test."""
+"""Seconds for the confirmation of one test."""
 UNJUDGED = "the run was not judged to its end"
 
 
@@ -46,8 +46,9 @@ def write_tests(
 
 
 def best(run: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
-    """The largest test that the engines confirm, and a remark; None if they confirm none."""
-    why, known = "", set()
+    """The largest test that the engines confirm, and why it is not the whole story; None and why if they confirm
+    none."""
+    why, tried = "", set[str]()
     for note, make in _tries(run, finding):
         try:
             story = make()
@@ -55,17 +56,16 @@ def best(run: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, 
         except NotExported as error:
             why = why or str(error)
             continue
-        if text in known:
+        if text in tried:
             continue
-        known.add(text)
+        tried.add(text)
         if confirmed(text, story.flag):
-            return text, f"{note}; {why}" if note and why else ""
-        why = why or "the engines do not confirm more"
-    return None, why.replace("more", "it") if why.endswith("confirm more") else why
+            return text, f"{note}; {why or 'the engines do not confirm more'}" if note else ""
+    return None, why or "the engines do not confirm it"
 
 
 def _tries(run: RunJudge, finding: KernelFinding) -> list[tuple[str, Callable[[], FindingStory]]]:
-    """Stories of a finding, the whole story first, each with a remark."""
+    """Stories of a finding, the whole story first, each with a remark on what it leaves out."""
     if finding.rule == HANG:
         return [
             ("", lambda: hang(run, finding)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
-from memmodel.kernel.export.story import COPIED, Deed, FindingStory, NotExported, action_of
+from memmodel.kernel.export.story import COPIED, FindingStory, NotExported, StoryInstruction, action_of
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 
@@ -36,9 +36,9 @@ class ObjectLayout:
                 phase = step.before if step.update else step.seen - 1
                 self.phase[id(step.event)] = 0 if story.one_object else phase
         self.phase |= story.phases
-        events = [deed.event for deed in story.deeds() if deed.event is not None]
-        tests = [deed for deed in events if action_of(deed) is Action.TEST]
-        self._tested = {self._round(deed): deed for deed in reversed(tests)}
+        events = [item.event for item in story.instructions() if item.event is not None]
+        tests = [item for item in events if action_of(item) is Action.TEST]
+        self._tested = {self._round(item): item for item in reversed(tests)}
         """The first test of each phase, by the first thread that tests it."""
         self._awaited = {self._round(event) for event in events if isinstance(event.label, Mbarrier)}
         self.names: dict[Place, str] = {}
@@ -46,10 +46,10 @@ class ObjectLayout:
         self.counts: dict[Place, int] = {}
         self.bytes: dict[Place, int] = {}
         self.expecting: dict[Place, TraceEvent] = {}
-        for deed in story.deeds():
-            for event in self._about(deed):
+        for item in story.instructions():
+            for event in self._about(item):
                 self.names.setdefault(self.place(event), "")
-                self._count(deed, event)
+                self._count(item, event)
         self._together = self._multicasts()
         for place in self.names:
             same = next((self.names[other] for other in self._tied(place) if self.names[other]), "")
@@ -58,8 +58,8 @@ class ObjectLayout:
     def _multicasts(self) -> list[set[Place]]:
         """Objects at one offset in several CTAs that one instruction signals; they have one name."""
         groups: list[set[Place]] = []
-        for deed in self.story.deeds():
-            places = {self.place(signal) for signal in self._about(deed)}
+        for item in self.story.instructions():
+            places = {self.place(signal) for signal in self._about(item)}
             if len(places) > 1:
                 joined = [other for other in groups if other & places]
                 groups = [other for other in groups if other not in joined] + [places.union(*joined)]
@@ -78,22 +78,22 @@ class ObjectLayout:
         assert event.block is not None
         return event.block, event.first, max(0, self.phase[id(event)])
 
-    def _about(self, deed: Deed) -> list[TraceEvent]:
-        """The events of a deed on objects."""
-        event = deed.event
+    def _about(self, item: StoryInstruction) -> list[TraceEvent]:
+        """The events of an instruction on objects."""
+        event = item.event
         if event is None:
             return []
-        return [event] if isinstance(event.label, Mbarrier) else self.signals(event, deed)
+        return [event] if isinstance(event.label, Mbarrier) else self.signals(event, item)
 
-    def signals(self, event: TraceEvent, deed: Deed | None = None) -> list[TraceEvent]:
+    def signals(self, event: TraceEvent, item: StoryInstruction | None = None) -> list[TraceEvent]:
         """The signals of an asynchronous instruction that the story is about: of a multicast those to objects that
         threads of the story test or arrive on, and the one in the CTA of the bytes; else the first one.
         """
         signals = [signal for signal in event.signals if isinstance(signal.label, Signal)]
         if not isinstance(event.label, Issue) or len(signals) < 2:
             return signals if isinstance(event.label, Issue) else []
-        deed = deed or next((deed for deed in self.story.deeds() if deed.event is event), None)
-        touched = None if deed is None or deed.touched is None else deed.touched[0]
+        item = item or next((item for item in self.story.instructions() if item.event is event), None)
+        touched = None if item is None or item.touched is None else item.touched[0]
         known = [signal for signal in signals if any(signal is other for other in self.story.signals)]
         about = [signal for signal in signals if signal in known or signal.block is touched
                  or self._round(signal) in self._awaited]  # fmt: skip
@@ -106,15 +106,15 @@ class ObjectLayout:
         ranks = {signal.place.cta for signal in threads if signal.place.cta_id in owners}
         return sum(1 << rank for rank in ranks) if len(owners) > 1 else 0
 
-    def _count(self, deed: Deed, event: TraceEvent) -> None:
+    def _count(self, item: StoryInstruction, event: TraceEvent) -> None:
         label, phase = event.label, self._round(event)
         if action_of(event) is Action.ARRIVE:
             self.counts[phase] = self.counts.get(phase, 0) + 1
         elif action_of(event) is Action.COMPLETE_TX:
-            self.bytes[phase] = self.bytes.get(phase, 0) + self.size(deed)
+            self.bytes[phase] = self.bytes.get(phase, 0) + self.size(item)
         elif isinstance(label, Mbarrier) and label.action is Action.INIT:
             self.begun.add(self.place(event))
-        if isinstance(label, Mbarrier) and _expects(deed):
+        if isinstance(label, Mbarrier) and _expects(item):
             self.expecting.setdefault(phase, event)
 
     def arrivals(self, place: Place) -> int:
@@ -126,8 +126,8 @@ class ObjectLayout:
         if self.story.late:
             return max(1, self.counts.get(place, 0) - 1)
         counts: dict[Place, int] = {}
-        for deed in self.story.deeds():
-            for event in self._about(deed):
+        for item in self.story.instructions():
+            for event in self._about(item):
                 if self.place(event) == place:
                     phase = self._round(event)
                     lack = self.story.lacks.get(phase)
@@ -139,8 +139,8 @@ class ObjectLayout:
 
     def _unannounced(self, phase: Place) -> int:
         """The bytes of asynchronous instructions that no thread of the story announces."""
-        deeds = ((deed, event) for deed in self.story.deeds() for event in self._about(deed))
-        return sum(self.size(deed) for deed, event in deeds if self._round(event) == phase and self.announces(event))
+        items = ((item, event) for item in self.story.instructions() for event in self._about(item))
+        return sum(self.size(item) for item, event in items if self._round(event) == phase and self.announces(event))
 
     def announces(self, signal: TraceEvent) -> bool:
         """True if the bytes of a signal have to be announced, since no thread of the story does it."""
@@ -165,11 +165,11 @@ class ObjectLayout:
             for name, place in {name: place for place, name in reversed(self.names.items())}.items()
         ][::-1]
 
-    def size(self, deed: Deed) -> int:
+    def size(self, item: StoryInstruction) -> int:
         """The bytes that an asynchronous instruction of the story signals. They are twice as many in a phase to which
         more bytes came than were announced, so that they do not complete it.
         """
-        event = deed.event
+        event = item.event
         if event is None or not isinstance(event.label, Issue):
             return COPIED
         if event.label.family is Family.ST_ASYNC:
@@ -185,9 +185,9 @@ class ObjectLayout:
         """The address of an object, as a thread names it."""
         return f"[{self.names[place]}{remote(self.story, place[0], thread)}]"
 
-    def before(self, deed: Deed, thread: int) -> list[str]:
+    def before(self, item: StoryInstruction, thread: int) -> list[str]:
         """The lines before an asynchronous instruction: they announce its bytes, if nobody waits for them."""
-        event = deed.event
+        event = item.event
         assert event is not None
         lines = []
         for signal in self.signals(event):
@@ -195,12 +195,12 @@ class ObjectLayout:
                 where = self.named(self.place(signal), thread)
                 space = "shared::cluster" if "@" in where else "shared::cta"
                 scope = "cluster" if "@" in where else "cta"
-                lines.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {self.size(deed)};")
+                lines.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {self.size(item)};")
         return lines
 
-    def lines(self, deed: Deed, thread: int, label: str) -> list[str]:
+    def lines(self, item: StoryInstruction, thread: int, label: str) -> list[str]:
         """What a thread does with an object."""
-        event, words = deed.event, deed.instruction.words
+        event, words = item.event, item.instruction.words
         assert event is not None and isinstance(event.label, Mbarrier)
         action, place = event.label.action, self.place(event)
         where = self.named(place, thread)
@@ -225,12 +225,12 @@ class ObjectLayout:
             return [f"{'.'.join(['mbarrier.expect_tx', *kept, space, 'b64'])} {where}, {size};"] if size else []
         if action is Action.COMPLETE_TX:
             kept = _kept(words, "mbarrier", "complete_tx")
-            return [f"{'.'.join(['mbarrier.complete_tx', *kept, space, 'b64'])} {where}, {self.size(deed)};"]
+            return [f"{'.'.join(['mbarrier.complete_tx', *kept, space, 'b64'])} {where}, {self.size(item)};"]
         if action is Action.ARRIVE and "noComplete" not in words:
             kept = _kept(words, "mbarrier", "arrive", "arrive_drop", "expect_tx")
             form = ["mbarrier.arrive", *(["expect_tx"] if size else []), *kept, space, "b64"]
             return [f"{'.'.join(form)} _, {where}{f', {size}' if size else ''};"]
-        raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+        raise NotExported(f"{item.instruction.opcode} is not put into a test")
 
 
 def _kept(words: tuple[str, ...], *left: str) -> list[str]:
@@ -242,8 +242,8 @@ _PLACES = ("shared", "multicast")
 """Words that say where objects are. In a test each operation is on one object."""
 
 
-def _expects(deed: Deed) -> bool:
-    return "expect_tx" in deed.instruction.words
+def _expects(item: StoryInstruction) -> bool:
+    return "expect_tx" in item.instruction.words
 
 
 __all__ = ["ObjectLayout", "remote"]

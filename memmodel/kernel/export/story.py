@@ -1,7 +1,7 @@
 """What a finding needs of a run: its two accesses, the way between them, the fences on that way.
 
-In: RunJudge, KernelFinding. Out: `FindingStory`, threads with `Deed`s in their order. Raises `NotExported` for
-findings that do not become litmus tests.
+In: RunJudge, KernelFinding. Out: `FindingStory`, threads with `StoryInstruction`s in their order. Raises `NotExported`
+for findings that do not become litmus tests.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class NotExported(Exception):
 
 
 @dataclass(slots=True)
-class Deed:
+class StoryInstruction:
     """One instruction of a thread of the story, at its place in program order.
 
     `event`: its event in the trace; None for a weak access of the finding. `touched`: of the bytes that the finding is
@@ -96,7 +96,7 @@ class FindingStory:
 
     def __init__(self, judge: RunJudge, finding: KernelFinding) -> None:
         self.judge, self.finding = judge, finding
-        self.threads: dict[int, list[Deed]] = {}
+        self.threads: dict[int, list[StoryInstruction]] = {}
         self.uses: dict[int, Use] = {}
         self.one_object = finding.rule in OF_LIVES
         self.late = False
@@ -122,10 +122,10 @@ class FindingStory:
                 self.uses[number] = alone
         self._actual = {_owner(judge, number): use.thread for number, use in self.uses.items()}
 
-    def deeds(self) -> Iterator[Deed]:
-        """All deeds, thread by thread."""
-        for deeds in self.threads.values():
-            yield from deeds
+    def instructions(self) -> Iterator[StoryInstruction]:
+        """All instructions, thread by thread."""
+        for items in self.threads.values():
+            yield from items
 
     def of(self, number: int) -> TraceThread:
         return self.judge.run.threads[number]
@@ -200,9 +200,9 @@ def story_of(judge: RunJudge, finding: KernelFinding, *, bare: bool = False) -> 
     _ends_of_phases(story)
     meet_in_clusters(story)
     _allocations(story)
-    for thread, deeds in story.threads.items():
-        _completions(story, thread, deeds)
-        deeds.sort(key=lambda deed: deed.order)
+    for thread, items in story.threads.items():
+        _completions(story, thread, items)
+        items.sort(key=lambda item: item.order)
     if finding.rule == "undefined-before-start":
         raise NotExported("in a test all CTAs run from the start")
     ends = {story.of(thread).cta for thread in story.threads}
@@ -219,10 +219,10 @@ def _phases(judge: RunJudge, finding: KernelFinding) -> FindingStory:
     story = FindingStory(judge, finding)
     story.one_object = story.late = True
     whole = late if late.issue is None else late.issue
-    add_deed(story, whole.thread, Deed(judge.body[whole.at], float(whole.order or 0), whole))
+    add_instruction(story, whole.thread, StoryInstruction(judge.body[whole.at], float(whole.order or 0), whole))
     add_phase(story, [step for step in log if step.life == at.life], at.before - 1)
-    for deeds in story.threads.values():
-        deeds.sort(key=lambda deed: deed.order)
+    for items in story.threads.values():
+        items.sort(key=lambda item: item.order)
     return story
 
 
@@ -246,9 +246,13 @@ def _add_event(story: FindingStory, number: int) -> None:
     if use is not None and use.event is None:
         if use.issue is not None:
             order, touched = float(use.issue.order or 0), story.touched(number)
-            add_deed(story, use.thread, Deed(instruction, order, use.issue, touched, use.writes))
+            add_instruction(story, use.thread, StoryInstruction(instruction, order, use.issue, touched, use.writes))
         else:
-            add_deed(story, use.thread, Deed(instruction, use.epoch - 0.5, None, story.touched(number), use.writes))
+            add_instruction(
+                story,
+                use.thread,
+                StoryInstruction(instruction, use.epoch - 0.5, None, story.touched(number), use.writes),
+            )
         return
     event = judge.graph.events.get(number)
     if event is None:
@@ -257,16 +261,16 @@ def _add_event(story: FindingStory, number: int) -> None:
     if isinstance(whole.label, Access) and whole.partner is not None:
         whole = min(whole, whole.partner, key=lambda access: access.order or 0)
     actual = story.event(whole)
-    deed = Deed(instruction, float(actual.order or 0), actual)
+    item = StoryInstruction(instruction, float(actual.order or 0), actual)
     if event.issue is whole and isinstance(event.label, Access):  # a strong access of an asynchronous instruction
         part = actual.signals[whole.signals.index(event)]
         assert part.block is not None
-        deed.touched, deed.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
+        item.touched, item.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
     elif event.issue is whole and isinstance(event.label, Signal) and event in whole.signals:
         story.signals.append(actual.signals[whole.signals.index(event)])
     elif isinstance(actual.label, Issue) and actual.label.family is Family.ST_ASYNC:
-        deed.touched, deed.writes = _sent(judge.run, actual), True
-    add_deed(story, actual.thread, deed)
+        item.touched, item.writes = _sent(judge.run, actual), True
+    add_instruction(story, actual.thread, item)
 
 
 def _sent(run: LaunchTrace, issue: TraceEvent) -> tuple[Block, int, int] | None:
@@ -293,17 +297,17 @@ def width(instruction: PtxInstruction) -> int | None:
     return int(kind[1:]) // 8 * many
 
 
-def add_deed(story: FindingStory, thread: int, deed: Deed) -> None:
+def add_instruction(story: FindingStory, thread: int, item: StoryInstruction) -> None:
     """Something that a thread does, once."""
-    deeds = story.threads.setdefault(thread, [])
-    for known in deeds:
-        if known.event is deed.event and (deed.event is not None or known.order == deed.order):
-            if deed.touched is not None:  # on the way, and an end of it
-                known.touched, known.writes = deed.touched, deed.writes
+    items = story.threads.setdefault(thread, [])
+    for known in items:
+        if known.event is item.event and (item.event is not None or known.order == item.order):
+            if item.touched is not None:  # on the way, and an end of it
+                known.touched, known.writes = item.touched, item.writes
             return
-        if _same_barrier(known.event, deed.event):
+        if _same_barrier(known.event, item.event):
             return
-    deeds.append(deed)
+    items.append(item)
 
 
 def _same_barrier(first: TraceEvent | None, second: TraceEvent | None) -> bool:
@@ -322,30 +326,32 @@ def add_phase(story: FindingStory, steps: Iterable[ObjectStep], phase: int) -> N
     for events in came.values():
         event = next((event for event in events if event.thread in story.threads), events[0])
         whole = event if event.issue is None else event.issue
-        add_deed(story, whole.thread, Deed(story.judge.body[whole.at], float(whole.order or 0), whole))
+        add_instruction(
+            story, whole.thread, StoryInstruction(story.judge.body[whole.at], float(whole.order or 0), whole)
+        )
         if whole is not event:
             story.signals.append(event)
 
 
 def _allocations(story: FindingStory) -> None:
     """Add the allocation of what is freed in a story, before its use, by the thread that uses it."""
-    known = {id(deed.event) for deed in story.deeds()}
-    for deed in list(story.deeds()):
-        event = deed.event
+    known = {id(item.event) for item in story.instructions()}
+    for item in list(story.instructions()):
+        event = item.event
         if event is None or not isinstance(event.label, Allocates) or event.label.what is not Allocation.DEALLOC:
             continue
-        uses = [(number, use.touched) for number, deeds in story.threads.items() for use in deeds]
+        uses = [(number, use.touched) for number, items in story.threads.items() for use in items]
         users = [number for number, touched in uses if touched and touched[0].instance.space is Space.TENSOR]
         for owner in event.owners if users else ():
             if id(owner) not in known:
-                add_deed(story, users[0], Deed(story.judge.body[owner.at], -1.0, owner))
+                add_instruction(story, users[0], StoryInstruction(story.judge.body[owner.at], -1.0, owner))
 
 
 def _ends_of_phases(story: FindingStory) -> None:
     """Add what completes the phases for which threads of the story wait, if nothing in the story does."""
     if story.one_object:
         return
-    events = [deed.event for deed in story.deeds() if deed.event is not None]
+    events = [item.event for item in story.instructions() if item.event is not None]
     updates = {id(part) for event in events for part in (event, *event.signals) if action_of(part) in COMPLETING}
     for test in [event for event in events if action_of(event) is Action.TEST and event.block is not None]:
         log = story.judge.run.objects.get((test.block, test.first), []) if test.block is not None else []
@@ -359,7 +365,7 @@ def meet_in_clusters(story: FindingStory, *, exits: bool = False) -> None:
     """Add what threads of the story did at cluster barriers, which need every thread that has not exited: the arrivals,
     and the waits between two of them. `exits`: their exits, too.
     """
-    events = (deed.event for deed in story.deeds() if deed.event is not None)
+    events = (item.event for item in story.instructions() if item.event is not None)
     clusters = [event for event in events if isinstance(event.label, Barrier) and event.label.domain is Domain.CLUSTER]
     meetings = {(event.barrier, event.generation) for event in clusters}
     last = {barrier: max(turn for other, turn in meetings if other == barrier) for barrier, _ in meetings}
@@ -371,7 +377,9 @@ def meet_in_clusters(story: FindingStory, *, exits: bool = False) -> None:
             else:
                 needed = exits and isinstance(label, Mark) and label.what is Marker.EXIT
             if needed:
-                add_deed(story, number, Deed(story.judge.body[event.at], float(event.order or 0), event))
+                add_instruction(
+                    story, number, StoryInstruction(story.judge.body[event.at], float(event.order or 0), event)
+                )
 
 
 def _fences(story: FindingStory, earlier: int, later: int) -> None:
@@ -388,7 +396,9 @@ def _fences(story: FindingStory, earlier: int, later: int) -> None:
         order = points[number].order or 0
         if order > low and (high is None or order < high):
             actual = story.event(event)
-            add_deed(story, actual.thread, Deed(story.judge.body[event.at], float(actual.order or 0), actual))
+            add_instruction(
+                story, actual.thread, StoryInstruction(story.judge.body[event.at], float(actual.order or 0), actual)
+            )
 
 
 def _fence(event: TraceEvent) -> bool:
@@ -400,25 +410,35 @@ def _fence(event: TraceEvent) -> bool:
     return isinstance(label, Fence)
 
 
-def touched_by(deed: Deed) -> list[tuple[Block, int, int]]:
-    """The bytes of a deed that the test has variables for."""
-    if deed.touched is not None:
-        return [deed.touched]
-    event = deed.event
+def touched_by(item: StoryInstruction) -> list[tuple[Block, int, int]]:
+    """The bytes of an instruction that the test has variables for."""
+    if item.touched is not None:
+        return [item.touched]
+    event = item.event
     if event is not None and isinstance(event.label, Access) and event.block is not None:
         return [(event.block, event.first, event.size)]
     return []
 
 
-def _completions(story: FindingStory, thread: int, deeds: list[Deed]) -> None:
+def _completions(story: FindingStory, thread: int, items: list[StoryInstruction]) -> None:
     """Add the waits of a thread for its groups of copies."""
-    issues = [deed for deed in deeds if deed.event is not None and isinstance(deed.event.label, Issue)]
+    issues = [item for item in items if item.event is not None and isinstance(item.event.label, Issue)]
     if not issues:
         return
-    last = max(deed.order for deed in deeds)
+    last = max(item.order for item in items)
     for event in story.of(thread).events:
         if isinstance(event.label, GroupWait) and issues[0].order < (event.order or 0) < last:
-            add_deed(story, thread, Deed(story.judge.body[event.at], float(event.order or 0), event))
+            add_instruction(story, thread, StoryInstruction(story.judge.body[event.at], float(event.order or 0), event))
 
 
-__all__ = ["ALIGN", "COPIED", "Deed", "FindingStory", "Lack", "NotExported", "story_of", "touched_by", "width"]
+__all__ = [
+    "ALIGN",
+    "COPIED",
+    "FindingStory",
+    "Lack",
+    "NotExported",
+    "StoryInstruction",
+    "story_of",
+    "touched_by",
+    "width",
+]

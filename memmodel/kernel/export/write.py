@@ -27,7 +27,15 @@ from memmodel.base.labels import (
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.kernel.export.issues import issued, releases
 from memmodel.kernel.export.objects import ObjectLayout, remote
-from memmodel.kernel.export.story import ALIGN, COPIED, Deed, FindingStory, NotExported, about_lines, touched_by
+from memmodel.kernel.export.story import (
+    ALIGN,
+    COPIED,
+    FindingStory,
+    NotExported,
+    StoryInstruction,
+    about_lines,
+    touched_by,
+)
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.threads import TraceThread
@@ -92,8 +100,8 @@ class Writer:
 
     def _lay_out(self) -> None:
         touched: dict[Block, list[tuple[int, int]]] = {}
-        for deed in self.story.deeds():
-            for block, first, size in touched_by(deed):
+        for item in self.story.instructions():
+            for block, first, size in touched_by(item):
                 touched.setdefault(block, []).append((first, first + size))
         for block, spans in touched.items():
             spans.sort()
@@ -157,13 +165,13 @@ class Writer:
 
         Each write adds one to what was there, so that the story continues only as the run did.
         """
-        events = [deed for deed in self.story.deeds() if deed.event is not None]
-        for deed in sorted(events, key=lambda deed: deed.event.time if deed.event is not None else 0):
-            event, words = deed.event, deed.instruction.words
-            released = event is not None and releases(event) and deed.touched is not None
+        events = [item for item in self.story.instructions() if item.event is not None]
+        for item in sorted(events, key=lambda item: item.event.time if item.event is not None else 0):
+            event, words = item.event, item.instruction.words
+            released = event is not None and releases(event) and item.touched is not None
             if event is None or not (released or isinstance(event.label, Access)):
                 continue
-            block, first, *_ = deed.touched or (event.block, event.first)
+            block, first, *_ = item.touched or (event.block, event.first)
             if block is None:
                 continue
             place = block, first
@@ -179,12 +187,12 @@ class Writer:
     # ---- threads ---------------------------------------------------------------------------------------------
 
     def _thread(self, number: int, place: int) -> str:
-        deeds = self.story.threads[number]
+        items = self.story.threads[number]
         lines: list[str] = []
         guarded = False
-        for index, deed in enumerate(deeds):
-            deed_lines, guards = self._deed(deed, number, last=index + 1 == len(deeds))
-            lines += deed_lines
+        for index, item in enumerate(items):
+            item_lines, guards = self._instruction(item, number, last=index + 1 == len(items))
+            lines += item_lines
             guarded |= guards
         if guarded:
             lines.append("END:")
@@ -213,41 +221,41 @@ class Writer:
         first = len(self.story.threads)
         return [self._block(thread, first + number, []) for number, thread in enumerate(owners.values())]
 
-    def _deed(self, deed: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
-        event, words = deed.event, deed.instruction.words
+    def _instruction(self, item: StoryInstruction, number: int, *, last: bool) -> tuple[list[str], bool]:
+        event, words = item.event, item.instruction.words
         if event is None:
-            return [self._weak(deed, number)], False
+            return [self._weak(item, number)], False
         label = event.label
         if isinstance(label, Fence | ProxyFence):
-            return [self._plain(deed)], False
+            return [self._plain(item)], False
         if isinstance(label, Mark):
-            return ["exit;" if label.what is Marker.EXIT else self._plain(deed)], False
+            return ["exit;" if label.what is Marker.EXIT else self._plain(item)], False
         if isinstance(label, Access):
-            return self._strong(deed, number, last=last)
+            return self._strong(item, number, last=last)
         if isinstance(label, Barrier):
-            return self._barrier(deed), False
+            return self._barrier(item), False
         if isinstance(label, Mbarrier):
-            return self.layout.lines(deed, number, f"W{self.next()}"), False
+            return self.layout.lines(item, number, f"W{self.next()}"), False
         if isinstance(label, Issue):
-            return issued(self, deed, event, number), False
+            return issued(self, item, event, number), False
         if isinstance(label, GroupWait):
-            return [self._group_wait(deed, number)], False
+            return [self._group_wait(item, number)], False
         if isinstance(label, Allocates):
             return self._allocation(label), False
         raise NotExported(f"{'.'.join(words)} is not put into a test")
 
-    def _plain(self, deed: Deed) -> str:
-        if deed.instruction.operands:
-            raise NotExported(f"{deed.instruction.opcode} is not put into a test")
-        return f"{deed.instruction.opcode};"
+    def _plain(self, item: StoryInstruction) -> str:
+        if item.instruction.operands:
+            raise NotExported(f"{item.instruction.opcode} is not put into a test")
+        return f"{item.instruction.opcode};"
 
-    def _weak(self, deed: Deed, number: int) -> str:
-        assert deed.touched is not None
-        block, at, size = deed.touched
+    def _weak(self, item: StoryInstruction, number: int) -> str:
+        assert item.touched is not None
+        block, at, size = item.touched
         address = self.address(block, at, number)
-        if deed.off:
-            address = f"{address[:-1]}+{deed.off}]"
-        words = deed.instruction.words
+        if item.off:
+            address = f"{address[:-1]}+{item.off}]"
+        words = item.instruction.words
         if words[0] in ("atom", "red"):
             operands = "0, 1" if "cas" in words else "1"
             register = "%v0, " if words[0] == "atom" else ""
@@ -257,7 +265,7 @@ class Writer:
             return f"st.bulk.weak.shared::cta {address}, {size}, 0;"
         if words[0] in ("ld", "st"):
             opcode = _typed(words, block, away=away)
-            vector = isinstance(deed.instruction.operands[0 if words[0] == "ld" else 1], Vector)
+            vector = isinstance(item.instruction.operands[0 if words[0] == "ld" else 1], Vector)
             many = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1) if vector else 1
             if words[0] == "ld":
                 what = "{" + ", ".join(f"%v{n}" for n in range(many)) + "}" if vector else "%v0"
@@ -266,16 +274,16 @@ class Writer:
             return f"{opcode} {address}, {what};"
         space = "global" if block.instance.space is not Space.SHARED else "shared::cluster" if away else "shared"
         unit = min(size, 4)
-        kind = "st" if deed.writes else "ld"
-        return f"{kind}.{space}.b{8 * unit} " + (f"{address}, 1;" if deed.writes else f"%v0, {address};")
+        kind = "st" if item.writes else "ld"
+        return f"{kind}.{space}.b{8 * unit} " + (f"{address}, 1;" if item.writes else f"%v0, {address};")
 
-    def _strong(self, deed: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
-        event, words = deed.event, deed.instruction.words
+    def _strong(self, item: StoryInstruction, number: int, *, last: bool) -> tuple[list[str], bool]:
+        event, words = item.event, item.instruction.words
         assert event is not None and event.block is not None
         address = self.address(event.block, event.first, number)
         opcode = _typed(words, event.block, away=remote(self.story, event.block, number) != "")
         if any(word in ("v2", "v4", "v8") for word in words):
-            raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+            raise NotExported(f"{item.instruction.opcode} is not put into a test")
         old, new = self._reads[id(event)], self._wrote.get(id(event))
         if words[0] == "st":
             return [f"{opcode} {address}, {new};"], False
@@ -307,29 +315,29 @@ class Writer:
 
     def _in_a_warp(self, thread: TraceThread) -> bool:
         """True if the story has a barrier of the thread's warp."""
-        barriers = (deed.event.barrier for deed in self.story.deeds() if deed.event is not None)
+        barriers = (item.event.barrier for item in self.story.instructions() if item.event is not None)
         mine = thread.place.cta_id, thread.warp
-        return any(deed is not None and deed.domain is Domain.WARP and deed.where == mine for deed in barriers)
+        return any(item is not None and item.domain is Domain.WARP and item.where == mine for item in barriers)
 
     def form(self, form: str | None) -> int:
         """A number for a kind and shape of tcgen05.mma: two of different ones are no pipelined pair."""
         return self._forms.setdefault(form, len(self._forms))
 
-    def _barrier(self, deed: Deed) -> list[str]:
-        event = deed.event
+    def _barrier(self, item: StoryInstruction) -> list[str]:
+        event = item.event
         assert event is not None and isinstance(event.label, Barrier) and event.barrier is not None
         if event.label.domain is Domain.CLUSTER:
-            return [f"{deed.instruction.opcode.replace('.aligned', '')};"]
-        kind = "arrive" if "arrive" in deed.instruction.words else "sync"
+            return [f"{item.instruction.opcode.replace('.aligned', '')};"]
+        kind = "arrive" if "arrive" in item.instruction.words else "sync"
         meeting = event.barrier, event.generation
         comers = self.story.absent.get(meeting, 0) + sum(
-            any(other.event is not None and (other.event.barrier, other.event.generation) == meeting for other in deeds)
-            for deeds in self.story.threads.values()
+            any(other.event is not None and (other.event.barrier, other.event.generation) == meeting for other in items)
+            for items in self.story.threads.values()
         )
         if event.label.domain is Domain.WARP and event.label.sem is not Sem.RELAXED:
             return [f"bar.warp.sync {(1 << comers) - 1};"]
         if event.label.domain is not Domain.CTA:
-            raise NotExported(f"{deed.instruction.opcode} is not put into a test")
+            raise NotExported(f"{item.instruction.opcode} is not put into a test")
         return [f"bar.{kind} {event.barrier.key[0]}, {32 * comers};"]
 
     def _allocation(self, label: Allocates) -> list[str]:
@@ -352,17 +360,17 @@ class Writer:
         name = inside[0].name if inside else self._tensors[0]
         return [f"mov.u32 {register}, {name};", f"tcgen05.dealloc.{group}.b32 {register}, {COLUMNS};"]
 
-    def _group_wait(self, deed: Deed, number: int) -> str:
-        event = deed.event
+    def _group_wait(self, item: StoryInstruction, number: int) -> str:
+        event = item.event
         assert event is not None and isinstance(event.label, GroupWait)
         family = event.label.family
-        mine = [other.event for other in self.story.threads[number] if other.order < deed.order]
+        mine = [other.event for other in self.story.threads[number] if other.order < item.order]
         issues = [other for other in mine if other is not None and isinstance(other.label, Issue)]
         issues = [other for other in issues if isinstance(other.label, Issue) and other.label.family is family]
         left = sum(issue not in event.completes for issue in issues)
-        if not deed.instruction.operands:
-            return f"{deed.instruction.opcode};"
-        return f"{deed.instruction.opcode} {left};"
+        if not item.instruction.operands:
+            return f"{item.instruction.opcode};"
+        return f"{item.instruction.opcode} {left};"
 
 
 def _typed(words: tuple[str, ...], block: Block, *, away: bool) -> str:

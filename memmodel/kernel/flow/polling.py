@@ -1,8 +1,8 @@
-"""Tests of mbarrier objects that are not the head of a polling loop that ends by success and changes nothing.
+"""Which tests of mbarrier objects do not head a polling loop that changes nothing and ends when the test succeeds.
 
-In: Function, the numbers of tests that ran. Out: what is wrong, for each test. From a test that failed, every path must
-lead back to the same test through instructions without effect, or to a trap; no register that is written on the way may
-be read after the loop. A branch on the result itself is followed with the value that the result has.
+In: Function, the numbers of tests that ran. Out: what is wrong, for each such test. From a test that failed, every path
+must lead back to the same test through instructions without effect, or to a trap. No register that is written on the
+way may be read after the loop. A branch on the result itself is followed with the value that the result has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Branches of polling loops that a time-out takes: one side ends in a trap, and the run continues with the other side.
+"""Time-outs of polling loops: branches of which one side ends in a trap. The run continues with the other side.
 
 In: PtxFunction. Out: `LeftOut` by the number of the branch. Such a branch depends on the time or on a register in which
 the loop counts, and not on what was polled.

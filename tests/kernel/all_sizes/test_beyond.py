@@ -94,7 +94,7 @@ def test_steps_of_accesses_differ() -> None:
     other = (
         "sub.u32 %r23, 40, %r20;\nmul.wide.u32 %d3, %r23, 4;\nadd.s64 %d4, %d0, %d3;\n@%p0 ld.global.u32 %r24, [%d4];"
     )
-    assert any_grid(ONE.format(between=other)).startswith("not shown: what CTAs touch of p does not lie evenly")
+    assert any_grid(ONE.format(between=other)).startswith("not shown: CTAs touch bytes of p that are not evenly spaced")
 
 
 def test_a_grid_of_one_dimension() -> None:
