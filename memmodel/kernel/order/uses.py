@@ -18,7 +18,7 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx.vocabulary import Proxy, Sem, Space
 
-MAX_EVENTS = 32_000
+MAX_EVENTS = 36_000
 Key = tuple[tuple[int, int, int], int, int, int | None, bool, int]
 """A class of accesses: classes of the thread, epoch, number of the label, size of the elements, strong or not."""
 
