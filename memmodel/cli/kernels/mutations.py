@@ -106,7 +106,7 @@ def show_table(record: dict[str, Any], names: SourceNames) -> None:
 
 def record(table: MutationTable) -> dict[str, Any]:
     """The table as JSON values."""
-    from memmodel.kernel.mutate.table import Noticed
+    from memmodel.kernel.mutate.mutants import Noticed
     from memmodel.kernel.output.places import places
     from memmodel.kernel.synchronization.report import named, place
 

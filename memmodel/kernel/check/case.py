@@ -28,7 +28,8 @@ class CheckOptions:
     `ctas`, `assumed`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other models,
     by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
     if all of `mended` are still found; readings are asked only if there is neither a finding nor anything open.
-    `any_grid`, `any_trips`: say whether the verdict holds beyond the launch. `steps`: as in `Schedule`. `unwritten`:
+    `at_once`: with `first`, stop where the run itself shows such a finding, before the model is asked. `any_grid`,
+    `any_trips`: say whether the verdict holds beyond the launch. `steps`: as in `Schedule`. `unwritten`:
     find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may depend, if none is
     asked. `apart`: report each instruction that takes part in a race; otherwise one of those that are alike.
     """
@@ -47,6 +48,7 @@ class CheckOptions:
     unwritten: bool = False
     apart: bool = False
     depends: bool = False
+    at_once: bool = False
 
 
 @dataclass(slots=True)

@@ -180,6 +180,10 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         # Run: one schedule, the polling loops that are waits in every execution, and what else the schedule decides.
         first = first_run(case)
         report.add_first_run(first.trace)
+        if case.options.at_once and report.shown_by(first.trace):
+            report.add_problems(first.trace)
+            report.finish()
+            return
         run = first = with_failing_tests(case, first)
         polls = Polls(case.module, case.entry, case.launch)
         waits = settled_waits(case.entry, case.model, polls, run.trace, lambda: case.run(run.schedule))

@@ -121,6 +121,11 @@ class VerdictSoFar:
         in_vain = options.mended and options.mended <= {finding.key for finding in self.verdict.serious}
         return options.first and (self.found or bool(in_vain))
 
+    def shown_by(self, trace: LaunchTrace) -> bool:
+        """True if a run shows a serious finding by itself that was not known."""
+        known = self._case.options.known
+        return any(finding.key not in known and not finding.harmless for finding in problems(trace))
+
     def add_first_run(self, trace: LaunchTrace) -> None:
         """The first run: what it did, before anything is left out."""
         verdict, statistics = self.verdict, self.verdict.statistics

@@ -9,7 +9,7 @@ few sets that would leave fewer, all of them are judged, and it is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -39,12 +39,23 @@ def minimum_set(
     removals: Sequence[Mutation] | None,
     needless: Sequence[Mutation],
     unnoticed: Callable[[PtxFunction], bool],
+    broken: Collection[int] = (),
+    only_orders: Callable[[Mutation], bool] = lambda change: False,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
-    Raises what `unnoticed` raises, such as BudgetSpent.
+    `broken`: the instructions without which the kernel is wrong; `only_orders`: True for removals beside which each of
+    these is still needed. Raises what `unnoticed` raises, such as BudgetSpent.
     """
+
+    def known(changes: Sequence[Mutation]) -> bool:
+        """True if one of the changes is noticed alone, and still is beside the others."""
+        return any(
+            change.instruction.number in broken and all(it is change or only_orders(it) for it in changes)
+            for change in changes
+        )
+
     dropped: list[Mutation] = []
     if len(needless) == 1 or (needless and unnoticed(_without(entry, needless))):
         dropped += needless
@@ -52,9 +63,9 @@ def minimum_set(
         _drop(entry, needless, dropped, unnoticed)
     larger: list[Mutation] | None = None
     if removals is not None:
-        while dropped and _drop(entry, removals, dropped, unnoticed):
+        while dropped and _drop(entry, [it for it in removals if not known([*dropped, it])], dropped, unnoticed):
             pass
-        larger = _larger(entry, removals, len(dropped), unnoticed)
+        larger = _larger(entry, removals, len(dropped), unnoticed, known)
     if larger:
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
@@ -67,15 +78,17 @@ def _larger(
     removals: Sequence[Mutation],
     size: int,
     unnoticed: Callable[[PtxFunction], bool],
+    known: Callable[[Sequence[Mutation]], bool],
 ) -> list[Mutation] | None:
     """The largest set of more than `size` removals that is not noticed, empty if there is none: all of them are judged
-    but the single ones, about which this is known. None if they are too many.
+    but those that are `known` to be noticed, and single ones. None if they are too many.
     """
     sizes = range(len(removals), max(size, 1), -1)
     if sum(comb(len(removals), count) for count in sizes) > MOST:
         return None
     sets = (changes for count in sizes for changes in combinations(removals, count))
-    return list(next((changes for changes in sets if unnoticed(_without(entry, changes))), ()))
+    left = (changes for changes in sets if not known(changes))
+    return list(next((changes for changes in left if unnoticed(_without(entry, changes))), ()))
 
 
 def _drop(

@@ -7,7 +7,7 @@ two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
@@ -61,19 +61,21 @@ class Flags:
 
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
         """Each flag that is raised, with the pairs that it reports."""
+        return dict(self.each_raised(names))
+
+    def each_raised(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+        """The same one after the other: no flag is evaluated before it is asked for."""
         wanted = None if names is None else set(names)
         checks = [check for check in self.model.flags if wanted is None or check.name in wanted]
         left = [self._node(check) for check in checks]
-        raised = {}
         for at, check in enumerate(checks):
             self._evaluator.left = [*left[at:], *self._asked]
             value = self._evaluator.value(left[at])
             if self._rows.fails(check.test, value) is check.negated:
-                raised[check.name] = reported(check, value)
+                yield check.name, reported(check, value)
             del value
             self._evaluator.left = [*left[at + 1 :], *self._asked]
             self._evaluator.forget()
-        return raised
 
     def holds(self, check: Check) -> bool:
         """True if what the check says is true of this execution."""

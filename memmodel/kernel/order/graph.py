@@ -6,8 +6,8 @@ says what they mean for races.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from memmodel.base.labels import (
     Access,
@@ -302,9 +302,7 @@ class Graph:
 
     def execution(self) -> Execution:
         """The graph as models judge it, with the order of fence.sc that the run had, and without co."""
-        frame = KernelFrame(
-            [ConcreteEvent(point) for point in self.points], covered(self.points, self.events), self._meets
-        )
+        frame = self._frame(self.points)
         count, sets = len(self.points), dict.fromkeys(DECIDED_SETS, 0)
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
@@ -318,6 +316,22 @@ class Graph:
         relations["complwg"] = self._warpgroups(relations["compl"])
         relations["sync_fence"] = ordered(self.fences(), frame.relation("sr"))
         return Execution(frame, (), sets, relations)
+
+    def _frame(self, points: list[Point]) -> KernelFrame:
+        return KernelFrame([ConcreteEvent(point) for point in points], covered(points, self.events), self._meets)
+
+    def with_labels(self, execution: Execution, labels: Mapping[int, Label]) -> Execution:
+        """The execution of this graph, with other semantics, scopes or memory in the labels of some events."""
+        points = [replace(point, label=labels.get(point.event, point.label)) for point in self.points]
+        fences = (point for point in points if isinstance(point.label, Fence) and point.label.sem is Sem.SC)
+        left = sum(1 << point.event for point in fences)
+        rows = enumerate(execution.relation("sync_fence"))
+        sync_fence = [row & left if left >> number & 1 else 0 for number, row in rows]
+        frame = self._frame(points)
+        sync_fence = [row & related for row, related in zip(sync_fence, frame.relation("sr"), strict=True)]
+        return replace(
+            execution, frame=frame, chosen_relations={**execution.chosen_relations, "sync_fence": sync_fence}
+        )
 
     def _of_threads(self) -> Iterator[TraceEvent]:
         """The events of the threads in the graph."""

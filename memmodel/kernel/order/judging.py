@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -28,7 +29,7 @@ from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.roles import Roles
 from memmodel.kernel.order.uses import bounded, is_generic
-from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingPlace, KernelFinding
+from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingKey, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
@@ -147,9 +148,32 @@ class RunJudge:
         self._report(judgement, flags, self.raised(flags), ways=True)
         return judgement.findings
 
-    def _report(self, judgement: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, ways: bool) -> None:
-        """Findings for what flags report, one for those that are alike."""
-        self._asks = ways
+    def first_shown(
+        self, flags: Flags, raised: AbstractSet[tuple[str, int, int]], known: AbstractSet[FindingKey]
+    ) -> list[KernelFinding]:
+        """What the first flag that has something new reports in the one execution that the run is, or in another one of
+        its events. `raised`: pairs that are not new; `known`: findings that are not. What is missing is not said.
+        """
+        for rule, pairs in flags.each_raised():
+            judgement = Judgement(self.graph)
+            new = [pair for pair in self.counting({rule: pairs}) if pair not in raised]
+            self._report(judgement, flags, new, ways=False, asks=True)
+            findings = [finding for finding in judgement.findings if not finding.harmless and finding.key not in known]
+            if findings:
+                return findings
+        return []
+
+    def _report(
+        self,
+        judgement: Judgement,
+        flags: Flags,
+        raised: list[tuple[str, int, int]],
+        *,
+        ways: bool,
+        asks: bool | None = None,
+    ) -> None:
+        """Findings for what flags report, one for those that are alike. `asks`: as `_asks`; without it, as `ways`."""
+        self._asks = ways if asks is None else asks
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         rules = {check.name: check.doc for check in flags.model.flags}

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from memmodel.base.labels import Access, Side
+from memmodel.kernel.mutate.mutants import BROKEN, MutantResult, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED
 from memmodel.kernel.mutate.reasons import LaunchOrder
-from memmodel.kernel.mutate.table import MutantResult, MutationTable, Noticed
+from memmodel.kernel.mutate.table import MutationTable
 from memmodel.kernel.mutate.together import MinimumSet
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.places import cuda_word, on_disk, places
@@ -33,10 +34,6 @@ class Necessity(Enum):
     NEEDLESS = "needless here"
     OPEN = "undecided"
     UNREACHED = "not reached"
-
-
-BROKEN = (Noticed.FINDING, Noticed.HANG, Noticed.UNDEFINED)
-"""Fates of a mutant that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +141,9 @@ def _synchronization(results: list[MutantResult], crossing: _Crossing | None) ->
         if result is not removed and result.noticed is Noticed.UNNOTICED and not result.needing
     )
     orders = () if crossing is None else tuple(crossing.of(instruction))
-    return Synchronization(instruction, _need(removed, results, bool(weaker)), orders, _without(removed), weaker)
+    need = _need(removed, results, bool(weaker))
+    weaker = () if need is Necessity.NEEDLESS else weaker
+    return Synchronization(instruction, need, orders, _without(removed), weaker)
 
 
 def _need(removed: MutantResult | None, results: list[MutantResult], weaker: bool) -> Necessity:

@@ -17,9 +17,9 @@ from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import younger_words
 from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.mutate.mutants import findings_of_readings
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.mutate.rewritten import TextChange, rewritten
-from memmodel.kernel.mutate.table import findings_of_readings
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.question import KernelQuestion
 from memmodel.kernel.synchronization.report import phrase

@@ -20,9 +20,10 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.launch import read_launch
+from memmodel.kernel.mutate.mutants import findings_of_readings
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
-from memmodel.kernel.mutate.table import MutationTable, findings_of_readings, mutation_table
+from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.synchronization.page import report_page

@@ -1,0 +1,101 @@
+"""The mutants of a kernel, judged for much less than a verdict each.
+
+In: the kernel with its verdict, the mutations. Out: a result for each. What is wrong with most mutants shows in the run
+of the kernel itself (`same_run`). Those that only take order away, and in which nothing shows there, are judged all at
+once: where nothing is noticed in a kernel with all changes, nothing is in one with a single one of them, which has more
+order. Otherwise each half is judged, and so on. All others are judged for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.mutate.mutants import (
+    MutantResult,
+    MutantWork,
+    Noticed,
+    explained,
+    fate_of,
+    judged_alone,
+    reached,
+)
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation
+from memmodel.kernel.mutate.reasons import LaunchOrder
+from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.ptx.module.syntax import PtxFunction
+
+Judged = Iterator[tuple[int, MutantResult]]
+NEEDLESS = "nothing is noticed without the whole instruction"
+
+
+def same_run(work: MutantWork, kernel: JudgedKernel) -> SameRun | None:
+    """The representative run of a kernel, for its mutants; None if it was not judged."""
+    representative = kernel.representative
+    if representative is None or representative.judgement.flags is None:
+        return None
+    return SameRun(representative.run, work.model, representative.judgement.flags, work.base.known_keys)
+
+
+def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
+    """The result of each change. Raises BudgetSpent."""
+    changes = work.changes
+    removals = [number for number, change in enumerate(changes) if change.what == REMOVED]
+    needless = set()
+    for number, result in _judged(work, same, removals, jobs):
+        change = result.mutation
+        if result.noticed is Noticed.UNNOTICED and not result.needing and same.only_orders(change):
+            needless.add(change.instruction.number)
+        yield number, result
+    weaker = [number for number, change in enumerate(changes) if change.what != REMOVED]
+    for number in (number for number in weaker if changes[number].instruction.number in needless):
+        yield number, MutantResult(changes[number], Noticed.UNNOTICED, NEEDLESS)
+    yield from _judged(work, same, [n for n in weaker if changes[n].instruction.number not in needless], jobs)
+
+
+def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) -> Judged:
+    """The results of some changes. Those that are judged at once are of different instructions."""
+    alone: list[int] = []
+    left: list[int] = []
+    # Where not all schedules were looked at, other ones may be looked at with more changes.
+    groups = work.base.exhaustive or not work.base.choices
+    for number in numbers:
+        change = work.changes[number]
+        if not reached(work, change.instruction):
+            yield number, MutantResult(change, Noticed.UNREACHED)
+            continue
+        work.check_time()
+        new = [finding.key for finding in same.new_findings(change)]
+        if new:
+            yield number, MutantResult(change, *fate_of(new))
+        else:
+            (left if groups and same.only_orders(change) else alone).append(number)
+    yield from judged_alone(work, alone, jobs)
+    rounds: dict[int, list[int]] = {}
+    for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
+        for place, number in enumerate(of_instruction):
+            rounds.setdefault(place, []).append(number)
+    for members in rounds.values():
+        # Readings are about proxies, mostly.
+        yield from _at_once(work, sorted(members, key=lambda number: "proxy" in work.changes[number].instruction.words))
+
+
+def _at_once(work: MutantWork, numbers: Sequence[int]) -> Judged:
+    changes = [work.changes[number] for number in numbers]
+    outcome, judged = work.outcome(_with_all(work.entry, changes))
+    if len(numbers) > 1 and not outcome.nothing:
+        half = len(numbers) // 2
+        yield from _at_once(work, numbers[:half])
+        yield from _at_once(work, numbers[half:])
+        return
+    order = LaunchOrder.of(judged.representative) if judged is not None else None
+    for number, change in zip(numbers, changes, strict=True):
+        unnoticed = outcome.noticed is Noticed.UNNOTICED
+        yield number, MutantResult(change, *(explained(work, change, outcome, order) if unnoticed else outcome))
+
+
+def _with_all(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:
+    for change in changes:
+        entry = change.of(entry)
+    return entry

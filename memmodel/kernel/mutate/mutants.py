@@ -1,0 +1,237 @@
+"""One mutant of a kernel, judged: what its verdict has that the kernel's own has not.
+
+In: the kernel with its verdict and its order, a mutation. Out: `MutantResult`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial
+from time import monotonic
+from typing import NamedTuple
+
+from memmodel.answer import Budget
+from memmodel.cat.syntax import Model
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judge_case
+from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.mutate.mutations import Mutation
+from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
+from memmodel.kernel.order.readings import identity
+from memmodel.kernel.order.verdict import FindingKey, KernelFinding, KernelVerdict
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.workers import forked
+
+SCHEDULES = 4
+"""Explored for each mutant whose control flow depends on the schedule."""
+
+
+class Noticed(Enum):
+    """What becomes of a mutant."""
+
+    FINDING = "finding"
+    HANG = "hang"
+    UNDEFINED = "undefined"
+    UNDECIDED = "undecided"
+    UNNOTICED = "unnoticed"
+    UNREACHED = "not reached"
+    LATE = "not judged"
+
+
+BROKEN = (Noticed.FINDING, Noticed.HANG, Noticed.UNDEFINED)
+"""Fates of a mutant that is wrong."""
+
+
+class MutantFate(NamedTuple):
+    """What becomes of a changed kernel, as in `MutantResult`."""
+
+    noticed: Noticed
+    how: str = ""
+    needing: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """True if neither the model nor a reading finds anything new."""
+        return self.noticed is Noticed.UNNOTICED and not self.needing
+
+
+@dataclass(frozen=True, slots=True)
+class MutantResult:
+    """A mutant and its fate. `how`: the rules that it breaks with their lines, what is undecided, or why it is
+    redundant, and under which readings it is not. `needing`: these readings.
+    """
+
+    mutation: Mutation
+    noticed: Noticed
+    how: str = ""
+    needing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MutantWork:
+    """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
+    kernel. `at_once`: as in `CheckOptions`."""
+
+    module: PtxModule
+    entry: PtxFunction
+    changes: tuple[Mutation, ...]
+    launch: Launch
+    model: Model
+    budget: Budget
+    until: float
+    base: KernelVerdict
+    order: LaunchOrder | None
+    readings: tuple[tuple[str, str, Model], ...]
+    known: dict[str, set[object]]
+    at_once: bool = False
+    _unnoticed: dict[frozenset[PtxInstruction], bool] = field(default_factory=dict)
+
+    def left(self) -> Budget:
+        """What one verdict may cost now."""
+        return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self.until - monotonic())))
+
+    def check_time(self) -> None:
+        """Raise BudgetSpent if the time of all mutants has run out."""
+        if monotonic() > self.until:
+            raise BudgetSpent("the time for mutants ran out")
+
+    def judge(self, mutant: PtxFunction) -> JudgedKernel:
+        """The verdict on a mutant, up to its first finding that the kernel has not, with what readings say if there is
+        none. Raises InputError.
+        """
+        options = CheckOptions(
+            SCHEDULES, first=True, known=self.base.known_keys, readings=self.readings, at_once=self.at_once
+        )
+        return judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
+
+    def unnoticed(self, mutant: PtxFunction) -> bool:
+        """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
+        changed = self._changed(mutant)
+        return self._unnoticed[changed] if changed in self._unnoticed else self.outcome(mutant)[0].nothing
+
+    def _changed(self, mutant: PtxFunction) -> frozenset[PtxInstruction]:
+        """The instructions of a mutant that are others than those of the kernel."""
+        old, new = self.entry.body or (), mutant.body or ()
+        return frozenset(after for before, after in zip(old, new, strict=True) if after is not before)
+
+    def outcome(self, mutant: PtxFunction) -> tuple[MutantFate, JudgedKernel | None]:
+        """What becomes of a kernel with one change or several, and what that was made from. Raises BudgetSpent."""
+        try:
+            judged = self.judge(mutant)
+        except InputError as error:  # what is left cannot be run
+            return MutantFate(Noticed.UNDECIDED, error.message), None
+        noticed, how = compared(self.base, judged.verdict)
+        if noticed is Noticed.LATE:
+            raise BudgetSpent("the time for mutants ran out")
+        needing = self.needing(judged.verdict) if noticed is Noticed.UNNOTICED else ()
+        outcome = MutantFate(noticed, how, needing)
+        self._unnoticed[self._changed(mutant)] = outcome.nothing
+        return outcome, judged
+
+    def needing(self, verdict: KernelVerdict) -> tuple[str, ...]:
+        """The readings that find something in an unnoticed mutant which they do not find in the kernel."""
+        by_reading = findings_of_readings(verdict, self.readings)
+        return tuple(name for name, findings in by_reading.items() if not findings <= self.known.get(name, set()))
+
+
+def findings_of_readings(
+    verdict: KernelVerdict,
+    readings: Sequence[tuple[str, str, Model]],
+    key: Callable[[KernelFinding], object] = identity,
+) -> dict[str, set[object]]:
+    """What each reading finds: more than the model, or less. `key`: what tells findings apart."""
+
+    def keys(findings: Iterable[KernelFinding]) -> set[object]:
+        return {key(finding) for finding in findings if not finding.harmless}
+
+    mine = keys(verdict.findings)
+    by_reading = {name: mine for name, *_ in readings}
+    for reading in verdict.readings:
+        by_reading[reading.name] = mine - keys(reading.gone) | keys(reading.new)
+    return by_reading
+
+
+def judged_alone(work: MutantWork, numbers: Sequence[int], jobs: int) -> Iterator[tuple[int, MutantResult]]:
+    """Results of some of the changes as they come, each judged for itself."""
+    try:
+        for number, fate in forked(numbers, jobs, partial(_fate, work), work.until):
+            yield number, MutantResult(work.changes[number], *fate)
+    except (TimeoutError, BrokenProcessPool):  # what is missing is listed as not judged
+        pass
+
+
+def _fate(work: MutantWork, number: int) -> MutantFate:
+    """What becomes of one mutant."""
+    change = work.changes[number]
+    if not any(reached(work, instruction) for instruction in change.instructions):
+        return MutantFate(Noticed.UNREACHED)
+    try:
+        outcome, judged = work.outcome(change.of(work.entry))
+    except BudgetSpent:
+        return MutantFate(Noticed.LATE)
+    if outcome.noticed is not Noticed.UNNOTICED or judged is None:
+        return outcome
+    return explained(work, change, outcome, LaunchOrder.of(judged.representative))
+
+
+def explained(work: MutantWork, change: Mutation, outcome: MutantFate, order: LaunchOrder | None) -> MutantFate:
+    """Why a change is not noticed, or only under a reading. `order`: of a kernel with this change."""
+    how = redundant(work.order, order, change) if work.order is not None and order is not None else ""
+    if outcome.needing:
+        needed = f"needless under the model as decided, needed under {' and '.join(outcome.needing)}"
+        how = f"{how}; {needed}" if how else needed
+    return outcome._replace(how=how)
+
+
+def reached(work: MutantWork, instruction: PtxInstruction) -> bool:
+    """True if a thread reached an instruction. A commit leaves no trace: it is reached if the instruction before it in
+    the text that works with the same groups is reached, or if there is none the one after it.
+    """
+    number = instruction.number
+    if "commit_group" in instruction.words:
+        mine = [n for n, other in enumerate(work.entry.body or ()) if _groups(other) == _groups(instruction)]
+        at = mine.index(number)
+        number = next((n for n in mine[:at][::-1] + mine[at + 1 :] if "commit_group" not in _words(work, n)), number)
+    return number in work.base.reached
+
+
+def _words(work: MutantWork, number: int) -> tuple[str, ...]:
+    return (work.entry.body or ())[number].words
+
+
+def _groups(instruction: PtxInstruction) -> tuple[bool, ...]:
+    """The groups that an instruction works with: of wgmma, of bulk copies, of other asynchronous copies, or none."""
+    words = instruction.words
+    return words[:1] == ("wgmma",), words[:2] == ("cp", "async"), "bulk" in words
+
+
+def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
+    """The fate of a mutant: what its verdict has that the kernel's own has not."""
+    new = [finding.key for finding in verdict.serious if finding.key not in base.known_keys]
+    if not new and verdict.spent:
+        return Noticed.LATE, ""
+    if not new:
+        left = [reason for reason in verdict.open if reason not in base.open] or verdict.open
+        return (Noticed.UNDECIDED, left[0]) if left else (Noticed.UNNOTICED, "")
+    return fate_of(new)
+
+
+def fate_of(new: Sequence[FindingKey]) -> tuple[Noticed, str]:
+    """The fate of a mutant that has new findings."""
+    rules = {rule for rule, _ in new}
+    text = "; ".join(f"{rule}{_of_lines(lines)}" for rule, lines in new[:3])
+    more = f"; {len(new) - 3} more" if len(new) > 3 else ""
+    if rules & {"hang", "barrier-divergence"}:
+        return Noticed.HANG, text + more
+    races = [rule for rule in rules if not rule.startswith("undefined")]
+    return (Noticed.FINDING if races else Noticed.UNDEFINED), text + more
+
+
+def _of_lines(lines: tuple[int, ...]) -> str:
+    """Lines in a sentence, which reports say in the lines of the source."""
+    return f" of line{'s' * (len(lines) > 1)} {' and '.join(map(str, lines))}" if lines else ""

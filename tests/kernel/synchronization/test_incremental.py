@@ -1,0 +1,76 @@
+"""Mutants that are judged without a run of their own: what shows in the kernel's run, and what many show at once."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
+
+from memmodel.cat.load import load_model
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judge, judge_case
+from memmodel.kernel.mutate.mutants import BROKEN, MutantWork, Noticed
+from memmodel.kernel.mutate.mutations import REMOVED, mutations
+from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.table import MutationTable, mutation_table
+from memmodel.ptx.module.syntax import PtxFunction
+
+MODEL = load_model("ptx-9.4")
+HALVES = NEIGHBOUR.format(sync="bar.arrive 1, 128;\nbar.sync 1, 128;\nbar.sync 0;")
+HANDED_OVER = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p0 st.shared.u32 [%r2], 7;
+@%p0 fence.acq_rel.cta;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0;
+@!%p2 bra WAIT;
+ld.shared.u32 %r5, [%r2];
+bar.sync 0;
+bar.warp.sync 0xffffffff;
+@%p0 mbarrier.inval.shared.b64 [%r4];
+"""
+"""The fence and the release of the arrive do the same; what stands last is needless."""
+
+
+def same_run(body: str) -> SameRun:
+    read = module(body)
+    kernel = judge_case(KernelCase(read, entry(read), launch(), MODEL, CheckOptions()))
+    representative = kernel.representative
+    assert representative is not None and representative.judgement.flags is not None
+    return SameRun(representative.run, MODEL, representative.judgement.flags, kernel.verdict.known_keys)
+
+
+def test_each_fate_is_that_of_an_independent_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[PtxFunction] = []
+    outcome = MutantWork.outcome
+    monkeypatch.setattr(MutantWork, "outcome", lambda work, mutant: (judged.append(mutant), outcome(work, mutant))[1])
+    read = module(HANDED_OVER)
+    table: MutationTable = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    fates = set()
+    for result in table.results:
+        verdict = judge(read, result.mutation.of(entry(read)), launch(), MODEL)
+        assert (result.noticed in BROKEN) is bool(verdict.serious), result
+        fates.add((result.mutation.instruction.kind, result.mutation.what, result.noticed))
+    needless = {"acq_rel", "warp", "inval"}
+    assert needless == {kind for kind, what, fate in fates if (what, fate) == (REMOVED, Noticed.UNNOTICED)}
+    assert ("arrive", "with .relaxed", Noticed.UNNOTICED) in fates
+    assert ("try_wait", "with .relaxed", Noticed.FINDING) in fates
+    assert table.minimum is not None and len(table.minimum.dropped) == len(needless)
+    assert len(judged) < len(table.results) / 2
+
+
+def test_a_half_of_a_barrier_does_more_than_order() -> None:
+    """Without it nobody comes past the other half."""
+    run, removals = same_run(HALVES), [it for it in mutations(entry(module(HALVES))) if it.what == REMOVED]
+    alone = [(change.instruction.opcode, run.only_orders(change)) for change in removals]
+    assert alone == [("bar.arrive", False), ("bar.sync", False), ("bar.sync", True)]
+    assert not run.new_findings(removals[0])
+
+
+def test_what_the_run_shows_is_new_and_harmful() -> None:
+    body = HANDED_OVER + "st.shared.u32 [%r2+512], %r0;\n"  # a race of the kernel itself
+    run, changes = same_run(body), mutations(entry(module(body)))
+    shown = {(it.instruction.kind, it.what): [each.rule for each in run.new_findings(it)] for it in changes}
+    assert shown["try_wait", "with .relaxed"] == ["data-race"]
+    assert shown["acq_rel", REMOVED] == shown["inval", REMOVED] == []
