@@ -6,6 +6,7 @@ In: Budget. Out: BudgetSpent in the thread that works.
 from __future__ import annotations
 
 import gc
+import importlib._bootstrap as _bootstrap
 import os
 import signal
 import threading
@@ -55,6 +56,7 @@ class Limits:
         self._over = False
         self._looks = 0
         self._next_stop = 0.0
+        self._waits_until = 0.0
         self._woken = False
         self._spent: type[BudgetSpent] | None = None
 
@@ -124,9 +126,13 @@ class Limits:
                 self._interrupt()
 
     def _stop(self, reason: str) -> bool:
-        """Stop the work. False if it has ended."""
+        """Stop the work, or wait until a module is loaded, which would stay behind half made. False if it has ended."""
         import ctypes
 
+        if self._interrupt is None and _imports(self._thread):
+            self._waits_until = self._waits_until or monotonic() + TIME_TO_FINISH
+            if monotonic() < self._waits_until:
+                return True
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         with self._lock:
@@ -177,6 +183,12 @@ class Limits:
         while limits is not None:
             yield limits
             limits = None if limits._outer is None else limits._outer()
+
+
+def _imports(thread: int) -> bool:
+    """True if a thread is importing a module: it holds the lock of the module then. Looks at no frame."""
+    locks = getattr(_bootstrap, "_module_locks", {})
+    return any(getattr(reference(), "owner", None) == thread for reference in tuple(locks.values()))
 
 
 class _Watcher:

@@ -115,6 +115,20 @@ def test_limits_within_limits_interrupt_a_library() -> None:
             time.sleep(0.01)
 
 
+def test_a_module_is_loaded_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it would stay behind, for all that comes after in this process."""
+    (tmp_path / "takes_long.py").write_text(
+        "from time import monotonic\nend = monotonic() + 0.7\nwhile monotonic() < end:\n    pass\nlast = 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BudgetSpent), limits.Limits(Budget(seconds=0.05)):
+        import takes_long  # type: ignore[import-not-found]
+
+        while True:
+            pass
+    assert takes_long.last == 1
+
+
 def litmus_that_takes_long(folder: Path) -> None:
     from benchmarks.bounded import fences
 

@@ -183,8 +183,8 @@ def _dlpack(value: object) -> ArrayFacts | None:
         raise InputError(f"elements of {bits} bits are given as bytes")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else contiguous(shape)
-    address = (tensor.data or 0) + tensor.byte_offset
-    return ArrayFacts(shape, strides, bits // 8, address or None)
+    address = tensor.data + tensor.byte_offset if tensor.data else None
+    return ArrayFacts(shape, strides, bits // 8, address)
 
 
 def _described(value: object) -> ArrayFacts | None:

@@ -107,7 +107,9 @@ class Capsule:
 
         self.asked.append(options)
         sizes = (ctypes.c_int64 * len(self.shape))(*self.shape)
-        tensor = _DLTensor(self.numbers.buffer_info()[0], 2, 0, len(self.shape), 2, 32, 1, sizes, None, 4)
+        tensor = _DLTensor(
+            self.numbers.buffer_info()[0] if self.numbers else None, 2, 0, len(self.shape), 2, 32, 1, sizes, None, 4
+        )
         self.kept += [sizes, tensor]
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
@@ -133,6 +135,8 @@ def test_arrays_of_every_library_have_their_bytes() -> None:
     launch = launched(POINTERS, sizes["torch"][0], None)
     assert launch.params[0].value == launch.buffers[0].address + 256
     assert capsule.asked and all(options == {"stream": -1} for options in capsule.asked), "no stream waits"
+    nowhere = [Capsule(array.array("f"), (4, 8)) for _ in range(2)]
+    assert [buffer.bytes for buffer in launched(POINTERS, *nowhere).buffers] == [128, 128], "they share nothing"
 
 
 def test_numpy_where_it_is_installed() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlparse
 
@@ -22,7 +24,8 @@ from memmodel.kernel.check.conductor import check_kernel, judge
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.mutate.mutations import mutations
-from memmodel.kernel.mutate.table import Noticed, mutation_table
+from memmodel.kernel.mutate.table import Noticed, compared, mutation_table
+from memmodel.kernel.mutate.table import _Work as Mutants
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import Coverage, KernelVerdict
 from memmodel.kernel.output.groups import groups
@@ -278,6 +281,29 @@ def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
     assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
     late = mutation_table(read, entry(read), launch(), load_model("ptx-9.4"), budget=Budget(seconds=-1))
     assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
+
+
+def test_a_mutant_has_no_more_time_than_all_of_them() -> None:
+    work = object.__new__(Mutants)
+    object.__setattr__(work, "budget", Budget(seconds=50))
+    for left, wanted in ((100, 50), (20, 20), (-1, 0)):
+        object.__setattr__(work, "until", monotonic() + left)
+        assert work.left().seconds == pytest.approx(wanted, abs=5)
+
+
+def test_what_is_arrived_at_without_order_is_not_made_weaker() -> None:
+    read = module("mbarrier.arrive.shared.b64 %d5, [%r4];\nmbarrier.arrive.relaxed.cta.shared.b64 %d5, [%r4];")
+    relaxed = [change.instruction.words for change in mutations(entry(read)) if change.what == "with .relaxed"]
+    assert relaxed == [("mbarrier", "arrive", "shared", "b64")]
+
+
+@pytest.mark.parametrize("count, end", [(3, "third of line 3"), (4, "third of line 3; 1 more")])
+def test_three_new_findings_are_named_and_others_counted(count: int, end: str) -> None:
+    keys = [("first", (1,)), ("second", (2,)), ("third", (3,)), ("fourth", (4,))][:count]
+    base: Any = SimpleNamespace(known_keys=frozenset())
+    mutant: Any = SimpleNamespace(serious=[SimpleNamespace(key=key) for key in keys], spent=False)
+    noticed, how = compared(base, mutant)
+    assert noticed is Noticed.FINDING and how.endswith(end)
 
 
 def test_copies_of_one_place_in_the_source_are_changed_together() -> None:

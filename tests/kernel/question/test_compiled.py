@@ -193,6 +193,7 @@ def test_ptx_in_a_fatbin_needs_no_program(method: str, tmp_path: Path, monkeypat
     for cut in (17, 60, len(packed) - 1):  # none of these are read as something else
         with pytest.raises(fatbins.UnreadableError):
             fatbins.texts(packed[:cut])
+    assert fatbins.texts(packed[:8] + bytes(8)) == [], "a container without entries, at the end"
     plain = bytearray(packed[:96])
     plain[24:32], plain[32:36] = (len(text) - 3).to_bytes(8, "little"), bytes(4)
     plain[8:16], plain[56:58] = (len(text) + 77).to_bytes(8, "little"), bytes(2)
