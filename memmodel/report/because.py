@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from memmodel.answer import Finding
+from memmodel.answer import Finding, Observation
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.report.execution import Style
 from memmodel.report.why_text import brief_contradiction, brief_story
@@ -50,7 +50,8 @@ def stories_of_findings(report: Report) -> dict[int, Story]:
     for finding in first_findings(report.answer)[:STORIES]:
         if kind_of(finding.flag) is FindingKind.MIXED:
             continue
-        story = finding_story(subject.model, finding, report.rule(finding.flag))
+        meant = report.finding is None and report.answer.observation is Observation.NEVER
+        story = finding_story(subject.model, finding, report.rule(finding.flag), meant=meant)
         if story is not None:
             stories[id(finding)] = story
     return stories

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
 from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.litmus.syntax import Quantifier
 from memmodel.ptx.vocabulary import Scope
 from memmodel.report.execution import Style, execution_lines
 
@@ -105,6 +106,9 @@ def _about_flag(report: Report, flag: str) -> list[str]:
     if flag != HANG and with_condition is not None and report.answer.observation is Observation.SOMETIMES:
         both = "in some" if flag in with_condition else "in none"
         lines.append(f"    this happens {both} of the executions that satisfy the condition")
+    about_outcome = report.finding is None and report.quantifier is not Quantifier.FORALL
+    if flag != HANG and about_outcome and report.answer.observation is Observation.NEVER:
+        lines.append("    this happens in executions with other outcomes")
     if kind_of(flag) is FindingKind.UNDEFINED and report.rule(flag):
         lines.append(f"    rule: {report.rule(flag)} [{flag}]")
     return lines

@@ -23,11 +23,23 @@ WORDS = {
     "mbarobs": "{1} sees the phase of {0} over",
     "syncbar": "{0} and {1} meet at a barrier",
     "sync_fence": "{0} comes before {1} in Fence-SC order",
+    "sr": "{0} and {1} are morally strong",
 }
 """Base relations in words, with their two events."""
 
+WOULD = {
+    "sync_fence": "would come first in Fence-SC order",
+    "sr": "{0} and {1} would be morally strong",
+    "rf": "{0} is read by {1}, which orders strong accesses only",
+    "co": "{0} would come before {1} in coherence order",
+}
+"""The same of edges that are not there yet."""
+
 MISSED = "{0} asks for what no execution with this outcome has"
 """What a negated axiom forbids."""
+
+BESIDE = "beside it, in executions with other outcomes:"
+"""Above the findings of a test whose outcome is forbidden: no execution has both."""
 
 ITSELF = "is related to itself by"
 
@@ -93,11 +105,6 @@ def lines_of(explanation: Explanation, style: Style = plain) -> list[str]:
     """The whole explanation."""
     title, observation = style(explanation.test, "title"), style(explanation.observation, "name")
     lines = [f"{title} under {explanation.model}: {explanation.question}: {observation}"]
-    for number, story in enumerate(explanation.stories):
-        lines += _story(story, explanation.stories[:number], style)
-        if all(later.witness != story.witness for later in explanation.stories[number + 1 :]):
-            lines.append("    the execution:")
-            lines += [f"      {line}" for line in execution_lines(story.witness, style)]
     if explanation.contradictions:
         names = ", ".join(style(contradiction.axiom, "name") for contradiction in explanation.contradictions)
         needed = (
@@ -106,15 +113,27 @@ def lines_of(explanation: Explanation, style: Style = plain) -> list[str]:
         lines.append(f"  forbidden by {names}; {needed}")
     for contradiction in explanation.contradictions:
         lines += _contradiction(contradiction, style)
+    if explanation.never:
+        lines += _note(explanation)
+        lines += [f"  {BESIDE}"] if explanation.stories else []
+    for number, story in enumerate(explanation.stories):
+        lines += _story(story, explanation.stories[:number], style)
+        if all(later.witness != story.witness for later in explanation.stories[number + 1 :]):
+            lines.append("    the execution:")
+            lines += [f"      {line}" for line in execution_lines(story.witness, style)]
     if explanation.stuck is not None:
         lines += _stuck(explanation.stuck, style)
     for dependence in explanation.depends:
         lines += _dependence(dependence, style)
-    if explanation.note:
-        lines += [f"  {line}" for line in explanation.note.splitlines()]
+    if not explanation.never:
+        lines += _note(explanation)
     if len(lines) == 1:
         lines.append("  nothing to explain: nothing is found, and no outcome is forbidden or asked for")
     return lines
+
+
+def _note(explanation: Explanation) -> list[str]:
+    return [f"  {line}" for line in explanation.note.splitlines()]
 
 
 def _story(story: Story, before: tuple[Story, ...], style: Style) -> list[str]:
@@ -172,6 +191,10 @@ def _place(place: At, style: Style) -> str:
 def _link(step: PathStep) -> str:
     """A step between two lines that show its ends."""
     first, second = step.first.label or "it", step.second.label or "it"
+    if not step.holds and step.relation in WOULD:
+        return WOULD[step.relation].format(first, second)
+    if not step.holds and not step.clause and "sync" in step.relation:
+        return "would synchronize with"
     if not step.holds:
         return f"would be related by {step.relation}" + (f' ("{step.clause}")' if step.clause else "")
     if step.parts:

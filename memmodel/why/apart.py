@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side
+from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side, scope_of
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord
 from memmodel.ptx.vocabulary import Sem
-from memmodel.why.flow import Flow
+from memmodel.why.flow import Between, Flow
 
 RELEASES = (Sem.RELEASE, Sem.ACQ_REL, Sem.SC)
 ACQUIRES = (Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC)
@@ -47,18 +48,67 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
         if mine and its and not {key for _, key in mine} & {key for _, key in its}:
             pairs = [(a, b, _overlap(what, thing, other)) for a, thing in mine for b, other in its]
             release, acquire, overlap = max(pairs, key=lambda pair: pair[2])
-            if not any(_seen_elsewhere(execution, key, (first, second)) for _, key in mine):
+            by_others = partial(_used_elsewhere, execution, (first, second))
+            passed_on = any(by_others(key, after=False) for _, key in mine)
+            if what == "location":  # an object or barrier needs the arrivals of others in any case
+                passed_on |= any(by_others(key, after=True) for _, key in its)
+            if not passed_on:
                 return Apart(release, acquire, what, overlap)
     return None
 
 
-def _seen_elsewhere(execution: Execution, thing: Thing, ends: tuple[int, int]) -> bool:
-    """True if a third thread reads or waits for `thing`: it may pass on what it observes."""
+@dataclass(frozen=True, slots=True)
+class ThreadSide:
+    """What a thread has of one side of a hand-over. `event`: what releases or acquires.
+
+    `fence`: one that would, but no strong write follows it, or no strong read stands before it.
+    """
+
+    event: int | None = None
+    fence: int | None = None
+
+
+def hand_over(execution: Execution, flow: Flow, event: int, other: int, *, after: bool) -> ThreadSide:
+    """What a thread releases with after an event, or acquires with before it, by way of memory, the nearest to it.
+
+    It reaches the thread of `other`, and no third thread uses it.
+    """
+    near, po, ends = flow.at(event), execution.relation("po"), (flow.at(event), flow.at(other))
+    here, there = (execution.events[end].point.place for end in ends)
+
+    def reaches(number: int) -> bool:
+        scope = scope_of(execution.events[number].label)
+        return here is None or there is None or scope is None or here.shares(scope, there)
+
+    flags = ((n, thing) for n, what, thing in _flags(execution, near, after=after) if what == "location" and reaches(n))
+    events = [n for n, thing in flags if not _used_elsewhere(execution, ends, thing, after=not after)]
+    wanted = RELEASES if after else ACQUIRES
+    others = bits(po[near]) if after else [n for n, row in enumerate(po) if row >> near & 1]
+    labels = ((n, execution.events[n].label) for n in others)
+    fences = [n for n, label in labels if isinstance(label, Fence) and label.sem in wanted and reaches(n)]
+
+    def nearest(numbers: list[int]) -> int | None:
+        in_order = sorted(numbers, key=lambda n: execution.events[n].point.order or 0, reverse=not after)
+        return in_order[0] if in_order else None
+
+    return ThreadSide(nearest(events), nearest(fences))
+
+
+def synchronizes(execution: Execution, link: Between) -> bool:
+    """True of a link that releases and acquires by itself."""
+    first, second = execution.events[link.first].label, execution.events[link.second].label
+    if isinstance(first, Access) and isinstance(second, Access):
+        return first.sem in RELEASES and second.sem in ACQUIRES
+    return isinstance(first, Barrier | Mbarrier) and isinstance(second, Barrier | Mbarrier)
+
+
+def _used_elsewhere(execution: Execution, ends: tuple[int, int], thing: Thing, *, after: bool) -> bool:
+    """True if a third thread reads or waits for `thing`, and may pass on what it observes; `after`: or tells by it."""
     threads = {execution.events[end].point.thread for end in ends}
     for event in execution.events:
         if event.point.thread is None or event.point.thread in threads:
             continue
-        kind_and_thing = _thing(execution, event.point.event, after=False)
+        kind_and_thing = _thing(execution, event.point.event, after=after)
         if kind_and_thing is not None and kind_and_thing[1] == thing:
             return True
     return False

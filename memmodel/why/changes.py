@@ -42,6 +42,10 @@ FENCES = (Fence, ProxyFence, Mark, GroupWait)
 """What may have to stand between an access and the synchronization that is about it."""
 
 
+FEW = 40
+"""With no more events than this, a fence.sc is tried before writes as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One change. `at`: the event that is changed or beside which something is added; `other`: what it has to reach.
@@ -155,7 +159,11 @@ class Changes:
     def _field(
         self, reason: Reason, event: int, other: int | None, words: str, tier: int = 1, **fields: object
     ) -> Change:
-        change = Alteration(tuple((event, name, value) for name, value in fields.items()))
+        label = self.events[event].label
+        halves = [event]
+        if isinstance(label, Access) and label.rmw and "scope" in fields and "sem" not in fields:
+            halves = [n for n in range(self.count) if self._half(event, n)] or [event]
+        change = Alteration(tuple((half, name, value) for half in halves for name, value in fields.items()))
         return Change(reason, change, event, other, words, tier)
 
     def _scope(self, link: Between, first: int | None = None) -> Scope:
@@ -391,9 +399,11 @@ class Changes:
                 yield self._field(Reason.WEAK, number, None, "weak", weak_tier, sem=Sem.RELAXED, scope=widest)
             elif label.scope is not None and label.scope < widest:
                 yield self._field(Reason.SCOPES, number, None, f".{label.scope.name.lower()}", 2, scope=widest)
-            if label.side is Side.READ and any(self.po[n] >> number & 1 for n in memory):
+            may_pass = label.side is Side.READ or (self.pair is None and self.count <= FEW)
+            if may_pass and any(self.po[n] >> number & 1 for n in memory):
                 fence = Fence(Sem.SC, widest)
-                yield self._insert(Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=2, cost=6)
+                tier = 2 if label.side is Side.READ else 4
+                yield self._insert(Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=tier, cost=6)
         flags = {event for link in self.links for event in (link.first, link.second) if self.flow.is_async(event)}
         for number in sorted(flags):
             label = self.events[number].label
@@ -408,6 +418,15 @@ class Changes:
                     yield self._field(
                         Reason.SCOPES, number, None, f".{event.label.scope.name.lower()}", 2, scope=widest
                     )
+
+    def strong(self) -> Change | None:
+        """Those of the pair that are weak as relaxed ones, all at once."""
+        labels = ((end, self.events[end].label) for end in self.pair or ())
+        weak = [end for end, label in labels if isinstance(label, Access) and label.sem is Sem.WEAK]
+        scope = self._widest()
+        fields = [(end, name, value) for end in weak for name, value in (("sem", Sem.RELAXED), ("scope", scope))]
+        words = f".relaxed.{scope.name.lower()}"
+        return Change(Reason.WEAK, Alteration(tuple(fields)), weak[0], None, words) if weak else None
 
     def _widest(self) -> Scope:
         places = {event.point.place for event in self.events if event.point.place is not None}

@@ -7,24 +7,30 @@ longer raised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from math import prod
 from operator import attrgetter
 
-from memmodel.base.labels import Fence
-from memmodel.base.rows import pairs_of
+from memmodel.base.labels import Access, Fence
+from memmodel.base.rows import bits, pairs_of
 from memmodel.cat.analysis import names_in
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Binary, Check, Model
 from memmodel.concrete.execution import Execution
-from memmodel.ptx.vocabulary import Sem
+from memmodel.litmus.syntax import Quantifier, terms_of
+from memmodel.memory.bytes import Cell
+from memmodel.ptx.vocabulary import Proxy, Sem
 from memmodel.referee.evaluate import Ranks
+from memmodel.referee.finals import Finals
 from memmodel.referee.relevance import accesses_behind
-from memmodel.why.alter import alter, combined, with_order
+from memmodel.why.alter import Alteration, alter, combined, with_order
 from memmodel.why.changes import Change, Changes
 from memmodel.why.flow import Flow
-from memmodel.why.unfold import Chain, Unfolding, turned
+from memmodel.why.records import Reason
+from memmodel.why.unfold import Chain, Unfolding, closes_on, turned
 from memmodel.why.values import Values
 
 CHOSEN = ("co", "sync_fence")
@@ -58,7 +64,10 @@ class Diagnosis:
 
 
 class Diagnosing:
-    """Tries changes on one execution. `data`: the pair are accesses to data, and not to a flag that hands it over."""
+    """Tries changes on one execution. `data`: the pair are accesses to data, and not to a flag that hands it over.
+
+    `end`: the registers at the end of an execution whose outcome is asked about.
+    """
 
     def __init__(
         self,
@@ -70,6 +79,7 @@ class Diagnosing:
         known: dict[object, object] | None = None,
         *,
         data: bool = True,
+        end: Mapping[tuple[str, str], int] | None = None,
     ) -> None:
         self.model = model
         self.execution = execution
@@ -77,6 +87,7 @@ class Diagnosing:
         self.flag = flag
         self.pair = pair
         self.data = data
+        self.end = end
         self.flow = Flow(execution)
         self.tried = 0
         self.known = {} if known is None else known
@@ -116,9 +127,31 @@ class Diagnosing:
                 least = sum(map(PRICE, kept))
                 cheaper = (change for change in sorted(mine, key=PRICE) if change.cost <= least)
                 kept = next(([change] for change in cheaper if self.ends([change])), kept)
+            kept = self._relaxed(kept)
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
             return self._diagnosed(tuple(kept), altered)
         return None
+
+    def _relaxed(self, changes: list[Change]) -> list[Change]:
+        """The changes, with .relaxed for each .acquire or .release of a weak access where that is as good."""
+        for number, change in enumerate(changes):
+            fields = tuple(
+                (event, name, Sem.RELAXED if name == "sem" else v) for event, name, v in change.alteration.fields
+            )
+            if change.reason is Reason.RELAXED and change.words == Sem.WEAK.value and fields:
+                weaker = replace(change, reason=Reason.WEAK, alteration=Alteration(fields), other=None)
+                if self.ends([*changes[:number], weaker, *changes[number + 1 :]]):
+                    changes = [*changes[:number], weaker, *changes[number + 1 :]]
+        return changes
+
+    def strong(self) -> Change | None:
+        """The two accesses as strong ones, if they would not race then."""
+        labels = [self.execution.events[end].label for end in self.pair or ()]
+        plain = all(isinstance(n, Access) and n.proxy is Proxy.GENERIC and not n.asynchronous for n in labels)
+        if self.flag is None or self.pair is None or not plain or kind_of(self.flag.name) is not FindingKind.RACE:
+            return None
+        change = Changes(self.execution, self.flow, self.pair).strong()
+        return change if change is not None and self.ends([change]) else None
 
     def _by_a_pair(self) -> Diagnosis | None:
         """The changes that order a race or hazard of the execution, if they forbid the outcome as well."""
@@ -130,10 +163,12 @@ class Diagnosing:
             # The raced access may itself be the flag that the outcome reads, so it does not count as data.
             asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
             diagnosis = asking.diagnosis()
-            if diagnosis is not None and diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
+            if diagnosis is None or any(change.reason is Reason.NOT_SEEN for change in diagnosis.changes):
+                continue  # an execution in which more was seen has another outcome
+            if diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
                 kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
                 altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
-                return self._diagnosed(tuple(kept), altered)
+                return self._diagnosed(tuple(kept), altered, 1 << pair[0] | 1 << pair[1])
         return None
 
     def ends(self, changes: Sequence[Change]) -> bool:
@@ -174,10 +209,40 @@ class Diagnosing:
         if not pairs or any(order[b] >> a & 1 for a, b in pairs):
             return values, check
         a, b = pairs[0]
-        broken = self._broken(with_order(execution, [(a, b)], name), depth - 1)
-        if broken is not None and (b, a) in pairs:
-            broken = self._broken(with_order(execution, [(b, a)], name), depth - 1)
-        return None if broken is None else broken
+        broken: tuple[Values, Check] | None = values, check
+        for pair in ((a, b), (b, a)):
+            extended = with_order(execution, [pair], name)
+            if pair in pairs and (name != "co" or self._keeps_the_end(extended)):
+                broken = self._broken(extended, depth - 1)
+                if broken is None:
+                    return None
+        return broken
+
+    def _keeps_the_end(self, execution: Execution) -> bool:
+        """True if memory may end as the question has it: with values of writes that no other write follows."""
+        if self.end is None or self.flag is not None:
+            return True
+        test = execution.frame.lowered.test
+        finals = Finals(execution.frame.lowered, tuple(terms_of(test.condition)))
+        last: dict[Cell, list[int]] = {}
+        co = execution.relation("co")
+        for number in bits(execution.set("W")):
+            cell, value = execution.events[number].point.cell, execution.values[number]
+            asked = cell is not None and any(extent.instance == cell.instance for extent in finals.extents)
+            if asked and cell is not None and value is not None and not co[number]:
+                last.setdefault(cell, []).append(value)
+        if prod(map(len, last.values())) > ORDERS:
+            return True
+        registers = [dict[str, int]() for _ in test.threads]
+        names = {thread.name: number for number, thread in enumerate(test.threads)}
+        for (thread, name), value in self.end.items():
+            if thread in names:
+                registers[names[thread]][name] = value
+        wanted = test.quantifier is not Quantifier.FORALL
+        return any(
+            finals.holds(test.condition, registers, dict(zip(last, values, strict=True))) is wanted
+            for values in product(*last.values())
+        )
 
     def _shrunk(self, changes: list[Change]) -> list[Change]:
         """A minimal part that is enough. The dearest changes are left out first, halves before single ones.
@@ -198,8 +263,11 @@ class Diagnosing:
                 return kept
             size //= 2
 
-    def _diagnosed(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:
-        """The diagnosis for changes that are enough, with what forbids the outcome or orders the pair then."""
+    def _diagnosed(self, changes: tuple[Change, ...], altered: Execution, about: int | None = None) -> Diagnosis:
+        """The diagnosis for changes that are enough, with what forbids the outcome or orders the pair then.
+
+        `about`: the accesses on which a cycle should close.
+        """
         if self.flag is not None and self.pair is not None:
             known = self._ended is not None and self._ended[0] == tuple(map(id, changes))
             unfolding = Unfolding(self._ended[1] if known and self._ended else Values(self.model, altered, self.ranks))
@@ -212,7 +280,14 @@ class Diagnosing:
         broken = self.impossible(altered)
         assert broken is not None
         values, check = broken
-        return Diagnosis(changes, Unfolding(values).broken(check, self.behind), check.name)
+        unfolding, behind = Unfolding(values), self.behind if about is None else about
+        chain = unfolding.broken(check, behind)
+        if not closes_on(chain, behind):
+            others = (axiom for axiom in self.model.axioms if not axiom.negated and not values.holds(axiom))
+            chains = ((axiom, unfolding.broken(axiom, behind)) for axiom in others)
+            first = check, chain
+            check, chain = next((pair for pair in chains if closes_on(pair[1], behind)), first)
+        return Diagnosis(changes, chain, check.name)
 
 
 def fence_orders(execution: Execution) -> Iterator[Execution]:

@@ -16,7 +16,7 @@ from memmodel.litmus.syntax import Not, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.why.forbidden import contradictions
 from memmodel.why.limited import limited
-from memmodel.why.records import Contradiction, Explanation, Story
+from memmodel.why.records import Contradiction, Explanation, Reason, Story
 from memmodel.why.story import finding_story, outcome_story
 
 
@@ -55,7 +55,10 @@ def explanation(
     if shown is not None and answer.observation in (Observation.SOMETIMES, Observation.ALWAYS, Observation.NEVER):
         stories.append(outcome_story(model, shown))
     findings = sorted(first_findings(answer), key=lambda finding: not _asked(test.finding, finding))
-    stories += [finding_story(model, finding, rules.get(finding.flag, "")) for finding in findings]
+    meant = test.finding is None and not any(
+        obstacle.reason is Reason.NO_SYNCHRONIZATION for story in stories if story for obstacle in story.obstacles
+    )
+    stories += [finding_story(model, finding, rules.get(finding.flag, ""), meant=meant) for finding in findings]
     hang, never = answer.hang, why_never(lowered, model, answer, options)
     path = test.source.name if test.source else ""
     return Explanation(

@@ -109,4 +109,4 @@ def _places(steps: tuple[PathStep, ...]) -> tuple[At, ...]:
             if place.thread is not None:
                 places[place] = None
         places |= dict.fromkeys(_places(step.parts))
-    return tuple(sorted(places, key=lambda place: (place.line or 0, place.label)))
+    return tuple(sorted(places, key=lambda place: (place.thread or "", place.line or 0, place.label)))

@@ -11,7 +11,7 @@ from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Sign
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Sem
-from memmodel.why.apart import Apart, apart
+from memmodel.why.apart import Apart, apart, hand_over, synchronizes
 from memmodel.why.changes import Change
 from memmodel.why.flow import Flow
 from memmodel.why.records import At, Obstacle, Reason
@@ -35,8 +35,8 @@ class Sentences:
     def ref(self, event: int) -> str:
         return str(at(self.shown[event]))
 
-    def obstacle(self, change: Change) -> Obstacle:
-        """A change as an obstacle."""
+    def obstacle(self, change: Change, strong: Change | None = None) -> Obstacle:
+        """A change as an obstacle. `strong`: what would do as well where threads do not synchronize."""
         reason = change.reason
         if reason is Reason.NO_PROXY_FENCE:
             return self._proxy_fence(change)
@@ -49,6 +49,14 @@ class Sentences:
             if separation is not None:
                 return self._apart(separation)
         text, repair = self._text_and_repair(change)
+        if reason is Reason.NO_SYNCHRONIZATION:
+            beside = self._beside(change)
+            text, repair = beside or (text, repair)
+            if strong is not None and beside is None:
+                ends = " and ".join(
+                    self._line(event) for event in dict.fromkeys(e for e, *_ in strong.alteration.fields)
+                )
+                repair += f"; strong accesses would not race: {strong.words} at {ends}"
         return Obstacle(reason, text, repair, self._places(change.at, change.other))
 
     def _apart(self, separation: Apart) -> Obstacle:
@@ -68,15 +76,14 @@ class Sentences:
         words = change.words
         match change.reason:
             case Reason.NO_SYNCHRONIZATION:
-                return (
-                    f"nothing orders {prior} before {after}",
-                    "a release after the first, an acquire that observes it",
-                )
+                return f"nothing orders {prior} before {after}", self._meeting(change)
             case Reason.NOT_SEEN:
-                return (
-                    f"{after} has not seen {prior}{self._not_waiting(change.other)}",
-                    f"a loop that repeats {self._line(change.other)} until it has, or a branch that skips the access",
-                )
+                branch = "a branch that skips the access"
+                if self._changes_memory(change.other):
+                    repair = f"{branch} unless it has"
+                else:
+                    repair = f"a loop that repeats {self._line(change.other)} until it has, or {branch}"
+                return f"{after} has not seen {prior}{self._not_waiting(change.other)}", repair
             case Reason.REDUCTION:
                 return f"{prior} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
@@ -116,6 +123,8 @@ class Sentences:
                 )
             case Reason.COUNT:
                 return f"the phase that {after} waits for is over without {prior}", "the count of all arrivals"
+            case Reason.NO_FENCE_SC if change.alteration.fields:
+                return f"{prior} is no fence.sc", f".sc at {self._line(change.at)}"
             case Reason.NO_FENCE_SC:
                 return f"no fence.sc stands before {prior}", f"fence.sc before {self._line(change.at)}"
             case Reason.WEAK:
@@ -127,6 +136,60 @@ class Sentences:
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
+
+    def _beside(self, change: Change) -> tuple[str, str] | None:
+        """Where the two threads synchronize once, before the first access or after the second one: the sentence."""
+        first, second = self.flow.at(change.at), self.flow.at(change.other if change.other is not None else change.at)
+        threads = self.flow.thread(first), self.flow.thread(second)
+        links = [
+            link for link in self.flow.links if threads == (self.flow.thread(link.first), self.flow.thread(link.second))
+        ]
+        if len(links) != 1 or not synchronizes(self.execution, links[0]):
+            return None
+        link = links[0]
+        prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
+        if self.po[link.first] >> first & 1:
+            wrong, side = link.first, f"before {self._line(change.at)}"
+            repair = f"{self._line(link.first)} after {self._line(change.at)}"
+        elif self.po[second] >> link.second & 1:
+            wrong, side = link.second, f"after {self._line(change.other)}"
+            repair = f"{self._line(link.second)} before {self._line(change.other)}"
+        else:
+            return None
+        return f"nothing orders {prior} before {after}: {self.ref(wrong)} stands {side}", repair
+
+    def sides(self, change: Change) -> tuple[At, At]:
+        """Both sides of the hand-over that two threads lack: an event that could be one, or what would have to be."""
+        assert change.other is not None
+        release = hand_over(self.execution, self.flow, change.at, change.other, after=True)
+        acquire = hand_over(self.execution, self.flow, change.other, change.at, after=False)
+        first, observed = At("", "a release"), "it"
+        if release.event is not None:
+            first, observed = at(self.shown[release.event]), self._line(release.event)
+        elif release.fence is not None:
+            first = At("", f"a strong write after {self._line(release.fence)}")
+        second = At("", f"an acquire that observes {observed}")
+        if acquire.event is not None:
+            second = at(self.shown[acquire.event])
+        elif acquire.fence is not None:
+            second = At("", f"a strong read before {self._line(acquire.fence)} that observes {observed}")
+        return first, second
+
+    def _meeting(self, change: Change) -> str:
+        """What would be such a hand-over."""
+        first, second = self.sides(change)
+        release = "a release after the first" if first.text == "a release" else first.text
+        if second.missing:
+            return f"{release}, {second.text}" if first.missing else second.text
+        release = release if first.missing else f"{first.label} ({first.where})"
+        return f"{release}, observed by {second.label} ({second.where})"
+
+    def _changes_memory(self, event: int | None) -> bool:
+        """True of an atomic operation that leaves something else each time that it is repeated."""
+        if event is None or event not in self.shown:
+            return False
+        label = self.execution.events[event].label
+        return isinstance(label, Access) and label.rmw and not self.shown[event].text.count(".cas")
 
     def _not_waiting(self, seeing: int | None) -> str:
         """That the later access is executed whatever its thread has seen."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from memmodel.answer import Witness
+from memmodel.answer import Observation, Witness
 from memmodel.source import Span
 
 
@@ -193,3 +193,9 @@ class Explanation:
     stuck: HangTold | None = None
     depends: tuple[Dependence, ...] = ()
     note: str = ""
+
+    @property
+    def never(self) -> bool:
+        """True if no execution has the outcome that is asked about. Findings are of executions with other outcomes."""
+        never = self.observation == Observation.NEVER.value and self.question.endswith(")")
+        return never and all(story.about != "outcome" for story in self.stories)

@@ -5,6 +5,7 @@ In: a model, a witness, perhaps a finding of it. Out: `Story`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 
 from memmodel.answer import Finding, Witness
@@ -26,12 +27,16 @@ def outcome_story(model: Model, witness: Witness) -> Story | None:
     execution = execution_of(witness)
     if execution is None or witness.ground is None:
         return None
-    diagnosing = Diagnosing(model, execution, witness.ground.ranks, None, None, witness.ground.known)
+    known, end = witness.ground.known, witness.registers
+    diagnosing = Diagnosing(model, execution, witness.ground.ranks, None, None, known, end=end)
     return limited(lambda: _story("outcome", witness, diagnosing, diagnosing.diagnosis(), None, ""), None)
 
 
-def finding_story(model: Model, finding: Finding, rule: str) -> Story | None:
-    """Why a flag is raised. None for a hang, and for a witness that has left its process."""
+def finding_story(model: Model, finding: Finding, rule: str, *, meant: bool = False) -> Story | None:
+    """Why a flag is raised. None for a hang, and for a witness that has left its process.
+
+    `meant`: the outcome that is asked about does not come from a race, so that the accesses may be meant to meet.
+    """
     witness, first, second = finding.witness, finding.first, finding.second
     execution = execution_of(witness)
     flag = next((check for check in model.flags if check.name == finding.flag), None)
@@ -45,7 +50,9 @@ def finding_story(model: Model, finding: Finding, rule: str) -> Story | None:
     pair = (first.uid, second.uid)
     diagnosing = Diagnosing(model, execution, witness.ground.ranks, flag, pair, witness.ground.known)
     rule_text = finding.rule or rule
-    return limited(lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, rule_text), None)
+    return limited(
+        lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, rule_text, meant=meant), None
+    )
 
 
 def execution_of(witness: Witness) -> Execution | None:
@@ -61,6 +68,8 @@ def _story(
     diagnosis: Diagnosis | None,
     pair: tuple[int, int] | None,
     rule: str,
+    *,
+    meant: bool = False,
 ) -> Story:
     shown = {event.uid: event for event in witness.events}
     ends = _ends(diagnosis, pair)
@@ -71,9 +80,10 @@ def _story(
         obstacle = Obstacle(reason, text, "", tuple(place for place in (first, second) if place is not None))
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
     changes = sorted(diagnosis.changes, key=attrgetter("at"))
-    obstacles = tuple(dict.fromkeys(map(sentences.obstacle, changes)))
+    strong = diagnosing.strong() if meant and changes[-1].reason is Reason.NO_SYNCHRONIZATION else None
+    obstacles = tuple(dict.fromkeys(sentences.obstacle(change, strong) for change in changes))
     values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
-    steps = Path(witness, diagnosis.changes, values).steps(_order(diagnosis.chain))
+    steps = Path(witness, diagnosis.changes, values, sentences.sides).steps(_order(diagnosis.chain))
     return Story(about, first, second, _gone(about, obstacles), steps, diagnosis.axiom, rule, witness)
 
 
@@ -102,7 +112,7 @@ def _gone(about: str, obstacles: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:
 def _order(chain: Chain) -> Chain:
     """The part of a cycle that is order: what follows its one communication edge; otherwise all of it."""
     communication = [number for number, link in enumerate(chain) if link.name in COMMUNICATION]
-    if len(communication) == 1 and (communication[0] == 0 or chain[-1].second == chain[0].first):
+    if len(communication) == 1 and chain[-1].second == chain[0].first:
         return (*chain[communication[0] + 1 :], *chain[: communication[0]])
     return chain
 
@@ -142,32 +152,57 @@ def _added(label: Label) -> str:
 class Path:
     """Links of an execution, perhaps an altered one, as steps for the reader."""
 
-    def __init__(self, witness: Witness, changes: tuple[Change, ...], values: Values) -> None:
+    def __init__(
+        self,
+        witness: Witness,
+        changes: tuple[Change, ...],
+        values: Values,
+        sides: Callable[[Change], tuple[At, At]] | None = None,
+    ) -> None:
         self.shown = {event.uid: event for event in witness.events}
         self.values = values
         self.count = values.count
         self.inserted = [(change, inserted.label) for change in changes for inserted in change.alteration.inserted]
+        self.sides = sides
+        weak = [change for change in changes if change.reason is Reason.WEAK]
+        self.stronger = {event for change in weak for event, _, _ in change.alteration.fields}
 
     def place(self, event: int) -> At:
         if event < self.count:
             return at(self.shown[event])
         change, label = self.inserted[event - self.count]
+        if self._meets(event) and self.sides is not None:
+            assert isinstance(label, Barrier)
+            return self.sides(change)[0 if label.half is Half.ARRIVE else 1]
+        if change.reason is Reason.NO_FENCE_SC:  # there may be several
+            return At("", f"{change.words} before {self.shown[change.at].label}")
         return At("", change.words or _added(label))
 
     def steps(self, chain: Chain) -> tuple[PathStep, ...]:
         return tuple(self._step(link) for link in chain)
 
+    def _meets(self, event: int) -> bool:
+        """True of a side of a hand-over that is not there. It stands for every kind of synchronization."""
+        if event < self.count:
+            return False
+        change, label = self.inserted[event - self.count]
+        return isinstance(label, Barrier) and change.reason is Reason.NO_SYNCHRONIZATION
+
     def _step(self, link: Link) -> PathStep:
+        first, second = self.place(link.first), self.place(link.second)
+        holds = self._holds(link) or (link.name == "po" and not (first.missing or second.missing))
+        if self._meets(link.first) and self._meets(link.second):
+            return PathStep(first, second, link.name, holds=False)
         parts = () if len(link.parts) < 1 else self.steps(link.parts)
-        return PathStep(
-            self.place(link.first), self.place(link.second), link.name, link.clause, parts, holds=self._holds(link)
-        )
+        return PathStep(first, second, link.name, link.clause, parts, holds=holds)
 
     def _holds(self, link: Link) -> bool:
         """True if the link exists in the original execution."""
         if max(link.first, link.second) >= self.count:
             return False
         name, a, b = link.name, link.first, link.second
+        if name == "rf" and {a, b} & self.stronger:
+            return False
         if name.endswith("^-1"):
             name, a, b = name[:-3], b, a
         rows = self.values.relation(name)

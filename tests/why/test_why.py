@@ -245,6 +245,63 @@ exists (P1:r1 == 0)
     assert obstacle.reason is Reason.LOCATION and obstacle.text.endswith(f"are not about one {what}")
 
 
+SAID = {
+    "isa/MP+atom": ("forbidden by Causality; beside it, in; data race: between; skips the access unless it has",),
+    "shapes/SB+sc.gpu@two-ctas": (
+        "forbidden by Causality; beside it, in; data race: between; a strong write after b (P0, line 7), a strong read "
+        "before e (P1, line 7) that observes it; strong accesses would not race: .relaxed.gpu at a (P0, line 6) and f",
+        "a release after",
+    ),
+    "shapes/Z6.0+sc.gpu@two-ctas": ("beside it, in; would do: an acquire that observes c (P0, line 8)", "not one loc"),
+    "shapes/CoRR+rlx.gpu+weak@two-ctas": ("beside it, in; strong accesses would not race: .relaxed.gpu at c (P1",),
+    "shapes/CoRR+weak+rlx.gpu@two-ctas": (
+        "can be seen: nothing orders; b: R.weak x = 1 (P1, line 6) is weak",
+        "acquire is",
+    ),
+    "shapes/CoWR+weak@two-ctas": (
+        "a: W.weak x = 1 (P0, line 6) is weak; c: W.weak x = 2 (P1, line 6) is weak; SC-per",
+    ),
+    "shapes/2+2W+weak@same-cta": (
+        "fence.sc before b (P0, line 7); fence.sc before d (P1, line 7); missing: fence.sc bef",
+    ),
+    "shapes/RMW-chain+store@two-ctas": ("an acquire that observes b (P0, line 7); data race; has not seen b:",),
+    "shapes/RMW-chain+cta-in-other-cta@two-ctas": (".gpu at c (P1, line 6); Causality forbids; for the same reason",),
+    "shapes/WRC+rlx+rlx+acq@two-ctas": (
+        "data race: between; a: W.relaxed.gpu x = 1 (P0, line 6); for the same reason",
+    ),
+    "control/bar+after-arrive": ("line 9) stands before b (P0, line 10); a (P0, line 9) after b; for the same reason",),
+    "isa/SB+acq_rel": ("b: fence.acq_rel.sys (P0, line 11) is no fence.sc; .sc at b; come first in Fence-SC",),
+}
+"""Parts of an explanation in their order, and what it does not say: sentences that misled."""
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("name", SAID)
+def test_an_explanation_does_not_mislead(name: str) -> None:
+    wanted, *unwanted = SAID[name]
+    text = " ".join(" ".join(lines_of(told(name))).split())
+    place = 0
+    for part in wanted.split("; "):
+        place = text.find(part, place)
+        assert place >= 0, part
+    assert not any(part in text for part in unwanted)
+
+
+@pytest.mark.parametrize(("misplaced", "where"), [("release", "stands before b"), ("acquire", "stands after c")])
+def test_synchronization_on_the_wrong_side_of_an_access_is_named(misplaced: str, where: str) -> None:
+    writes, reads = ["st.weak x, 1", "st.release.gpu y, 1"], ["ld.acquire.gpu r0, y", "ld.weak r1, x"]
+    writes, reads = (writes[::-1], reads) if misplaced == "release" else (writes, reads[::-1])
+    rows = "\n".join(f" {write} | {read} ;" for write, read in zip(writes, reads, strict=True))
+    text = f"""PTX side
+{{ x = 0; y = 0; }}
+ P0 @ cta 0, gpu 0 | P1 @ cta 1, gpu 0 ;
+{rows}
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+    (obstacle,) = api.explain(text).stories[0].obstacles
+    assert obstacle.reason is Reason.NO_SYNCHRONIZATION and where in obstacle.text
+
+
 def test_no_two_reasons_have_the_same_words() -> None:
     assert len({one.value for one in Reason}) == len(Reason)
 

@@ -148,20 +148,20 @@ def styled(text: str, role: str) -> str:
 
 def _because(explained: Explanation) -> tuple[Because, ...]:
     reasons = [
+        Because(f"forbidden by {contradiction.axiom}", contradiction.rule) for contradiction in explained.contradictions
+    ]
+    reasons += [
         Because(obstacle.reason.value, obstacle.text, obstacle.repair)
         for story in explained.stories
         for obstacle in story.obstacles
     ]
     if explained.stuck is not None:
         reasons += [Because(stopped.reason.value, stopped.text, stopped.goes_on) for stopped in explained.stuck.waiting]
-    reasons += [
-        Because(f"forbidden by {contradiction.axiom}", contradiction.rule) for contradiction in explained.contradictions
-    ]
     return tuple(dict.fromkeys(because for because in reasons if because.reason != Reason.NOTHING_MISSING.value))
 
 
 def _marks(explained: Explanation) -> tuple[SourceMark, ...]:
-    """The places in the source that the explanation is about: of its first story, else of its first axiom or hang."""
+    """The places in the source that the explanation is about: of its first axiom, else of its first story or hang."""
     roles: dict[tuple[int, int], SourceMark] = {}
 
     def mark(event: ShownEvent | None, role: str) -> None:
@@ -171,7 +171,8 @@ def _marks(explained: Explanation) -> tuple[SourceMark, ...]:
             if known is None or known.role == WAY != role:
                 roles[place] = SourceMark(*place, role, f"{event.label}: {event.text}")
 
-    story = next((candidate for candidate in explained.stories if candidate.first is not None or candidate.steps), None)
+    stories = () if explained.contradictions else explained.stories  # as in the picture, a cycle comes first
+    story = next((candidate for candidate in stories if candidate.first is not None or candidate.steps), None)
     shown = story or next(iter(explained.contradictions), None)
     if shown is not None:
         ends = (story.first, story.second) if story is not None and story.first is not None else _closing(shown.steps)
