@@ -91,7 +91,7 @@ class Assembly:
         }
         return {**{name: rows_of(its, self.frame.count) for name, its in pairs.items()}, "barmix": self._mixed}
 
-    def rests(self, rf: Rows, co: Rows) -> bool:
+    def waits_read_last_writes(self, rf: Rows, co: Rows) -> bool:
         """True if the spin loops in which threads wait for ever read writes that nothing follows in co."""
         reads = [event for event in self.last_round if _reads(self.frame, event)]
         return not any(rf[write] >> read & 1 and co[write] for read in reads for write in range(self.frame.count))

@@ -27,14 +27,14 @@ class PlannedCheck:
     """A check at the stage that settles it.
 
     `runs`: what to compute first. `slot`: the slot of its body. `broken_by`: whether more or less of `co` can break it.
-    `grows`: neither less of `rf` nor less of `sync_fence` can break it.
+    `only_more_breaks`: neither less of `rf` nor less of `sync_fence` can break it.
     """
 
     check: Check
     slot: int
     runs: tuple[Compute, ...]
     broken_by: frozenset[int]
-    grows: bool
+    only_more_breaks: bool
 
     def holds(self, values: Values, shape: Shape) -> bool:
         """Compute what the check needs, and decide it."""
@@ -109,7 +109,7 @@ class Plan:
     def _arrange(self, bodies: Sequence[tuple[Check, int]]) -> None:
         """Put each check into its stage, cheapest first, with the instructions that nothing before it has run."""
         done, code = 0, self._code
-        hurt, by_rf, by_fences = (effect_of_more(self.model, name) for name in ("co", "rf", "sync_fence"))
+        by_co, by_rf, by_fences = (effect_of_more(self.model, name) for name in ("co", "rf", "sync_fence"))
         inputs = [slot for order in self.orders for slot in (order.over, order.extends)]
         for number, stage in enumerate(self.stages):
             if number == ORDERS:
@@ -124,8 +124,8 @@ class Plan:
                     check, slot = waiting.pop(at)
                     runs = code.runs(code.needed(slot) & ~done)
                     done |= code.needed(slot)
-                    grows = by_rf[check.name] | by_fences[check.name] <= MORE
-                    test = PlannedCheck(check, slot, runs, hurt[check.name], grows)
+                    only_more_breaks = by_rf[check.name] | by_fences[check.name] <= MORE
+                    test = PlannedCheck(check, slot, runs, by_co[check.name], only_more_breaks)
                     (stage.flags if flags else stage.axioms).append(test)
             later = 0
             for slot in (

@@ -351,7 +351,7 @@ class _Combination:
                 self.meter.spend(CANDIDATE // 20)
                 continue
             self.plan.fill(values, "co", co)
-            if not self.skeleton.rests(rf, co) or self._refused(self._failed(3, values)):
+            if not self.skeleton.waits_read_last_writes(rf, co) or self._refused(self._failed(3, values)):
                 continue
             self.meter.spend(CANDIDATE // 2)
             raised_here = raised + self._raised(3, values)

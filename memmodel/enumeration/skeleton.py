@@ -73,7 +73,7 @@ class Skeleton:
                 self.writes.setdefault(cell, []).append(number)
             elif isinstance(label, Fence) and label.sem is Sem.SC:
                 self.fences.append(number)
-        self._resting = [read for read in self.reads if read in self.assembly.last_round]
+        self._final_reads = [read for read in self.reads if read in self.assembly.last_round]
         self._kept: tuple[Variant, ...] | None = None
         self.uses = 0
 
@@ -126,10 +126,10 @@ class Skeleton:
     def _matrices(self) -> dict[str, int]:
         return {}
 
-    def rests(self, rf: int, co: int) -> bool:
+    def waits_read_last_writes(self, rf: int, co: int) -> bool:
         """True if the spin loops in which threads wait for ever read writes that nothing follows in co."""
         count, row = self.shape.count, self.shape.row
-        for read in self._resting:
+        for read in self._final_reads:
             cell = self.frame.events[read].point.cell
             assert cell is not None
             for write in self.writes[cell]:

@@ -79,6 +79,6 @@ class Sources:
         self._meter.spend(CANDIDATE)
 
         def for_good(test: PlannedCheck) -> bool:
-            return test.grows and breaks in (None, test.broken_by)
+            return test.only_more_breaks and breaks in (None, test.broken_by)
 
         return self._plan.stages[stage].broken(self._values, self._skeleton.shape, for_good)

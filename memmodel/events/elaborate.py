@@ -46,7 +46,7 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, ground
         # A value that needs more passes than there are writes supports itself: no execution has it.
         if missed and not (missed == "values" and number > 2 + len(graph.events)):
             continue
-        if not walk.held_back:
+        if not walk.rounds_left_out:
             return graph
         knowledge.rounds = 2 * max(bound, knowledge.rounds)
     raise TooLarge("the addresses that the test computes do not settle")

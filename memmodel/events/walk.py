@@ -53,7 +53,7 @@ class Walk:
         self._marks_ends = marks_ends(lowered)
         self._instructions = 0
         self.rounds: list[tuple[int, Loop, tuple[int, int]]] = []
-        self.held_back = False
+        self.rounds_left_out = False
 
     def graph(self) -> EventGraph:
         """All events of the test."""
@@ -277,7 +277,7 @@ class Walk:
                     return FALSE
                 always = False
         if always and deps and count >= max(self._bound, self.build.knowledge.rounds):
-            self.held_back = True
+            self.rounds_left_out = True
             always = False
         if count >= self._bound and not always:
             self._graph.cut.append(NotFollowed(go, current.step.instruction))

@@ -167,7 +167,7 @@ def _add(lanes: Lanes, traces: tuple[Trace, ...], question: AskedKey, left: int)
     for chosen in product(*sources):
         rf = sum(1 << write * count + read for read, write in zip(skeleton.reads, chosen, strict=True))
         for (co, _), kind in zip(coherence, kinds, strict=True):
-            if not skeleton.rests(rf, co):
+            if not skeleton.waits_read_last_writes(rf, co):
                 continue
             for order in fences:
                 for number in range(len(lanes.variants)):

@@ -345,5 +345,5 @@ def _walk(uses: MbarrierUses, order: list[int], *, partial: bool) -> ObjectWalk 
 
 def _rest(assembly: Assembly, evaluation: Evaluation) -> None:
     """In a spin loop that never ends, every read reads a write that no other follows."""
-    if not assembly.rests(evaluation.execution.relation("rf"), evaluation.execution.relation("co")):
+    if not assembly.waits_read_last_writes(evaluation.execution.relation("rf"), evaluation.execution.relation("co")):
         raise InternalError("replay: a thread waits for ever, and reads what is overwritten")

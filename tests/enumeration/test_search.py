@@ -117,7 +117,7 @@ def everything(problem: Problem, asked: AskedKey) -> Iterator[tuple[Execution, A
                 settled = assembly.relations(meeting, observed)
                 for rf, fences, co in product(product(*sources), orders_of_fences(frame), orders_of_writes(frame)):
                     chosen = {"rf": rows_of(rf, frame.count), "co": co, "sync_fence": fences, **settled}
-                    if assembly.rests(chosen["rf"], co):
+                    if assembly.waits_read_last_writes(chosen["rf"], co):
                         yield Execution(frame, values, assembly.sets(observed), chosen), assembly
 
 

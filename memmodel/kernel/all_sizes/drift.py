@@ -1,7 +1,7 @@
-"""How numbers change where a loop runs more often: by so much for each unit of a parameter, and for each more round.
+"""How numbers change when a loop runs more often: the drift of a number.
 
-In: an expression, and the numbers in its leaves with their drifts. Out: the drift of its value, or None where it does
-not change evenly. A number without a drift is the same however often the loops run. The drift of a number is modulo a
+In: an expression, and the numbers in its leaves with their drifts. Out: the drift of its value, or None if it does not
+change evenly. A number whose drift is zero is the same however often the loops run. The drift of a number is modulo a
 power of two, by the width of its type. Where a number is compared, divided or extended, it is noted how far it may
 change before it wraps. The result of an operation that is not known here does not change evenly if an operand drifts.
 """
@@ -38,10 +38,12 @@ OPPOSITE = {"ge": "lt", "le": "gt", "ne": "eq"}
 
 
 class Drift(NamedTuple):
-    """`grows`: for each unit by which the parameter is larger. `moves`: for each period of rounds that is added."""
+    """How much a number changes: for each unit by which the parameter is larger, and for each period of rounds that is
+    added.
+    """
 
-    grows: Fraction
-    moves: int
+    by_parameter: Fraction
+    by_period: int
 
 
 STILL = Drift(Fraction(0), 0)
@@ -65,20 +67,20 @@ Leaves = Callable[[Leaf], DriftingNumber]
 
 class Drifts:
     """The drifts that one parameter causes. `divisor`: the parameter grows by its multiples, so that quotients are
-    exact. `rate`: its growth for each period of rounds, as the ends of the loops show; None if none did so far. `torn`:
-    the loops that the parameter decides show different rates.
+    exact. `rate`: its growth for each period of rounds, as the ends of the loops show; None if none did so far.
+    `rates_differ`: the loops that the parameter decides show different rates.
     """
 
     def __init__(self) -> None:
         self.divisor = 1
         self.rate: Fraction | None = None
-        self.torn = False
+        self.rates_differ = False
         self._room: dict[tuple[int, Drift], int] = {}
         """How far numbers may go up (1) or down (-1), by their drift."""
 
     def step(self) -> int | None:
         """The least number that the parameter may grow by, and all its multiples."""
-        if self.rate is None or self.torn:
+        if self.rate is None or self.rates_differ:
             return None
         return lcm(self.divisor, self.rate.numerator)
 
@@ -86,16 +88,16 @@ class Drifts:
         """How many periods may be added before a number wraps."""
         periods = [MOST_PERIODS]
         for (sign, drift), room in self._room.items():
-            growth = drift.grows * (self.rate or 1)
-            by = max(sign * (drift.moves + growth), sign * growth)  # as in `_truth`
+            growth = drift.by_parameter * (self.rate or 1)
+            by = max(sign * (drift.by_period + growth), sign * growth)  # as in `_truth`
             periods += [int(room / by)] if by > 0 else []
         return min(periods)
 
-    def done(self, drift: Drifting) -> Drifting:
+    def after_loop(self, drift: Drifting) -> Drifting:
         """The drift of a number after the added rounds of a loop."""
-        if drift is None or not drift.moves:
+        if drift is None or not drift.by_period:
             return drift
-        return None if self.rate is None else _drift(drift.grows + drift.moves / self.rate, 0)
+        return None if self.rate is None else _drift(drift.by_parameter + drift.by_period / self.rate, 0)
 
     # ---- expressions ---------------------------------------------------------------------------------------------
 
@@ -206,13 +208,13 @@ class Drifts:
         if factor is None or number.drift is None or number.value is None:
             return UNEVEN
         drift, step = number.drift, 1
-        if drift.grows:
+        if drift.by_parameter:
             step = self.step() or 0
-            if not step or (drift.grows * step).denominator != 1:
+            if not step or (drift.by_parameter * step).denominator != 1:
                 return UNEVEN
             self.divisor = step
         halves, rests = [], []
-        for slope in (int(drift.grows * step), drift.moves):
+        for slope in (int(drift.by_parameter * step), drift.by_period):
             half = (slope * factor + (1 << width - 1)) >> width
             halves.append(half)
             rests.append(slope * factor - (half << width))
@@ -260,14 +262,18 @@ class Drifts:
 
     def _divided(self, drift: Drift, by: int, *, rest: bool = False) -> Drifting:
         """The drift of a quotient, rounded down, or of the remainder; both parts must be multiples of the divisor."""
-        if drift.moves % by:
+        if drift.by_period % by:
             return UNEVEN
-        if drift.grows:
-            need = drift.grows.denominator * by // gcd(drift.grows.numerator, drift.grows.denominator * by)
+        if drift.by_parameter:
+            need = (
+                drift.by_parameter.denominator
+                * by
+                // gcd(drift.by_parameter.numerator, drift.by_parameter.denominator * by)
+            )
             if lcm(self.divisor, need) > MAX_DIVISOR:
                 return UNEVEN
             self.divisor = lcm(self.divisor, need)
-        return STILL if rest else _drift(drift.grows / by, drift.moves // by)
+        return STILL if rest else _drift(drift.by_parameter / by, drift.by_period // by)
 
     def _truth(self, how: str, first: DriftingNumber, second: DriftingNumber) -> bool | None:
         """The result of a comparison, if it is the same however often the loops run."""
@@ -276,7 +282,7 @@ class Drifts:
         grows, moves = _plus(first.drift, second.drift, -1)
         if grows and moves and grows * moves < 0:
             rate = -moves / grows
-            self.torn |= self.rate is not None and self.rate != rate
+            self.rates_differ |= self.rate is not None and self.rate != rate
             self.rate = rate
         # With t ≥ 0 periods more than the m ≥ 0 that have been run, the parameter is larger by rate * (m + t).
         each = grows * (self.rate or 1) if grows else Fraction(0)
@@ -302,7 +308,7 @@ def _drift(grows: Fraction, moves: int) -> Drift:
 
 def _plus(first: Drifting, second: Drifting, factor: int) -> Drift:
     assert first is not None and second is not None
-    return _drift(first.grows + factor * second.grows, first.moves + factor * second.moves)
+    return _drift(first.by_parameter + factor * second.by_parameter, first.by_period + factor * second.by_period)
 
 
 def _times(drift: Drifting, factor: int) -> Drift:

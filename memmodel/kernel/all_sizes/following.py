@@ -409,7 +409,7 @@ class FollowedRounds(Follower):
                 step = step_of(begun.rows[slot][lane], ended.rows[slot][lane], self._widths[slot])
                 if visit == stretch.first:
                     even = slot in loop.live and slot not in self.uneven and now is not None and step is not None
-                    begin = Drift(now.grows, step) if even and now is not None and step is not None else UNEVEN
+                    begin = Drift(now.by_parameter, step) if even and now is not None and step is not None else UNEVEN
                     self._begun[thread, slot] = begin
                     self._set(warp, slot, lane, begin)
                     continue
@@ -418,7 +418,7 @@ class FollowedRounds(Follower):
                     self.uneven.add(slot)
                 elif begin not in (None, now):
                     raise Refused("what a register holds after a period", jump.span)
-                self._set(warp, slot, lane, self.drifts.done(now))
+                self._set(warp, slot, lane, self.drifts.after_loop(now))
             for slot in self._notes:
                 self._set(warp, slot, lane, UNEVEN)
             self._reached.add(thread)

@@ -241,7 +241,7 @@ def apart(run: LaunchTrace, block: Block, moved: Mapping[Moved, int], rate: Frac
     still = Counter((access.first, access.size) for access in run.weak((block,)))
     for access, count in moved.items():
         still[access.first, access.size] -= count
-    steps = {access.drift.moves for access in moved if access.drift is not None and access.drift.moves}
+    steps = {access.drift.by_period for access in moved if access.drift is not None and access.drift.by_period}
     step = next(iter(steps), 0)
     period = [access for access in moved if access.drift == Drift(Fraction(0), step)]
     after = [access for access in moved if access.drift is not None and access.drift == Drift(step / rate, 0)]

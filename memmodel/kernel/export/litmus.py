@@ -22,6 +22,7 @@ from memmodel.kernel.order.verdict import KernelFinding
 SECONDS = 20.0
 """Seconds for the confirmation of one test."""
 UNJUDGED = "the run was not judged to its end"
+UNCONFIRMED = "the engines do not confirm more"
 
 
 def write_tests(
@@ -46,8 +47,7 @@ def write_tests(
 
 
 def best(run: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
-    """The largest test that the engines confirm, and why it is not the whole story; None and why if they confirm
-    none."""
+    """The largest test that the engines confirm, and why it is not the whole story; or None and why there is no test."""
     why, tried = "", set[str]()
     for note, make in _tries(run, finding):
         try:
@@ -60,8 +60,9 @@ def best(run: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, 
             continue
         tried.add(text)
         if confirmed(text, story.flag):
-            return text, f"{note}; {why or 'the engines do not confirm more'}" if note else ""
-    return None, why or "the engines do not confirm it"
+            return text, f"{note}; {why}" if note and why else ""
+        why = why or UNCONFIRMED
+    return None, "the engines do not confirm it" if why == UNCONFIRMED else why
 
 
 def _tries(run: RunJudge, finding: KernelFinding) -> list[tuple[str, Callable[[], FindingStory]]]:

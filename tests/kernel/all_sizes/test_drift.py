@@ -71,14 +71,14 @@ def test_numbers_change_evenly(expr: Expr, start: int, by: int, parameter: int, 
     assert drift is not None and first is not None
     rate = drifts.rate or Fraction(1)
     step = lcm(drifts.divisor, rate.numerator)
-    assume(not drifts.torn)
+    assume(not drifts.rates_differ)
     for more in range(0, min(1000, drifts.periods()) + 1, int(step / rate)):
         grown = int(more * rate)
-        growth = drift.grows * grown
+        growth = drift.by_parameter * grown
         assert growth.denominator == 1
         for made in {0, 1, more // 2, more - 1, more} & set(range(more + 1)):
             value = evaluated(function, numbers.values(made, grown))
-            assert value == (first + int(growth) + drift.moves * made) & (1 << width) - 1
+            assert value == (first + int(growth) + drift.by_period * made) & (1 << width) - 1
 
 
 @pytest.mark.parametrize(
