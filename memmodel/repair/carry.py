@@ -123,9 +123,9 @@ class Carry:
         changes, done = [], tuple(applied)
         for edit in sorted(strongest.values(), key=attrgetter("rank")):
             known = groups.get(edit.group)
-            if known is not None and self.no_more(edit, known):
+            if known is not None and self.orders_no_more(edit, known):
                 continue
-            if known is not None and not self.no_more(known, edit):
+            if known is not None and not self.orders_no_more(known, edit):
                 return None
             key = (id(execution), edit, known, done)
             if key not in self._changes:
@@ -153,11 +153,11 @@ class Carry:
             return edits
         left: list[Edit] = []
         for edit in sorted(edits, key=lambda edit: -edit.level):
-            if not any(self.no_more(edit, other) for other in left):
-                left = [other for other in left if not self.no_more(other, edit)] + [edit]
+            if not any(self.orders_no_more(edit, other) for other in left):
+                left = [other for other in left if not self.orders_no_more(other, edit)] + [edit]
         return left
 
-    def no_more(self, less: Edit, more: Edit) -> bool:
+    def orders_no_more(self, less: Edit, more: Edit) -> bool:
         """True if a change is known to order no more than another one of its group."""
         before, after = self.delta(less), self.delta(more)
         if less == more or before is None or after is None or before.inserted or after.inserted:

@@ -32,8 +32,8 @@ from memmodel.repair.judge import (
 from memmodel.repair.layout import laid
 from memmodel.repair.weakening.forms import sites
 from memmodel.repair.weakening.needed import with_readings
-from memmodel.repair.weakening.raised import Raised
 from memmodel.repair.weakening.search import Narrowing
+from memmodel.repair.weakening.site_forms import SiteForms
 from memmodel.solve.seek import OUTCOME, Sought, State
 
 
@@ -108,10 +108,12 @@ def _weaker(
     if reason:
         return Weaker(name, text, text, (), 1, f"what the test allows as it stands is not decided: {reason}")
     judges = _Judges(name, before, states, judge, models, options)
-    raised = Raised(text, sites(asked[0]), judges.parsed)
-    if not raised.legal:
-        legal = [[edit for edit in site if judges.parsed(apply(text, (edit,))) is not None] for site in raised.sites]
-        raised = Raised(text, [site for site in legal if site], judges.parsed)
+    site_forms = SiteForms(text, sites(asked[0]), judges.parsed)
+    if not site_forms.legal:
+        legal = [
+            [edit for edit in site if judges.parsed(apply(text, (edit,))) is not None] for site in site_forms.sites
+        ]
+        site_forms = SiteForms(text, [site for site in legal if site], judges.parsed)
     tried = 0
 
     def one_more() -> int:
@@ -121,8 +123,8 @@ def _weaker(
             progress(tried)
         return tried
 
-    forms, best = Narrowing(raised, judges, one_more).cheapest()
-    changes, new = with_readings(name, text, raised.edits(forms), models, options), raised.made(forms)
+    forms, best = Narrowing(site_forms, judges, one_more).cheapest()
+    changes, new = with_readings(name, text, site_forms.edits(forms), models, options), site_forms.text_with(forms)
     return Weaker(name, text, new, changes, tried, best=best, version=newer_version(name, text, new))
 
 

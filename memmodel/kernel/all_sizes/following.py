@@ -52,10 +52,10 @@ WORDS = DataType("b", WIDEST)
 
 
 class RoundEnd(NamedTuple):
-    """A thread goes back to the head of a loop. `within`: how often it had gone back to the heads of loops around it.
+    """A thread goes back to the head of a loop. `within`: how often it has gone back to the heads of the loops around.
 
-    `events`: the length of its trace then; `single`, `many`: the numbers of accesses of the run. `rows`: the registers
-    that the loop writes.
+    `events`: how many events the thread has by then; `single`, `many`: how many accesses the run has. `rows`: the
+    values of the registers that the loop writes.
     """
 
     head: int
@@ -82,13 +82,13 @@ class Stretch(NamedTuple):
 
 
 class FollowedRounds(Follower):
-    """Follows one run. `stretches`: by thread; without any the run is only observed.
+    """Follows one run. `stretches`: by thread; without any, the run is only observed.
 
-    `uneven`: registers that do not change evenly over a period, whose values at its begin must have no effect.
-    `varying`: stores of numbers that drift, and stores of unknown numbers after the begin of the period. `value`: the
-    parameter in this launch. `leaves`: branches that may go elsewhere for larger values of the parameter; `wandering`:
-    global memory that is read at other addresses then; `placed`: weak accesses to global memory whose addresses drift,
-    with how many there are.
+    `uneven`: registers that do not change evenly over a period; their values at its beginning must have no effect.
+    `varying`: stores of numbers that drift, and stores of unknown numbers after the beginning of the period. `value`:
+    the parameter in this launch. For larger values of the parameter, `leaves` has the branches that may go elsewhere,
+    and `wandering` the global memory that is read at other addresses. `placed`: weak accesses to global memory whose
+    addresses drift, with their number.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ RunLaunch = Callable[[FollowedRounds], LaunchTrace]
 """Runs the launch under one schedule, with a follower."""
 
 MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS, MOST_TRIALS = 8, 3, 4, 4
-"""Parameters, lengths of a period, places of it that are tried, and runs of it."""
+"""At most so many parameters, lengths of a period, places of it and runs of it are tried."""
 
 SHOWN = 5
 """Lines that are named."""

@@ -47,7 +47,7 @@ def write_tests(
 
 
 def best(run: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
-    """The largest test that the engines confirm, and why it is not the whole story; or None and why there is no test."""
+    """The largest test that the engines confirm, and why it is not the whole story; or None and why there is none."""
     why, tried = "", set[str]()
     for note, make in _tries(run, finding):
         try:

@@ -1,13 +1,13 @@
 """The cheapest set of changes after which a test is right, and the proof that no cheaper set of them is.
 
 In: `Trials` of a text, changes with their prices. Out: `Reached`: a set, or a bound. The search is by implicit hitting
-sets. The cheapest set that meets all demands is judged. If it is not right, an execution shows it, and says a demand:
-whatever has as little as this set makes one of certain other changes as well. The first set that is right is the
-cheapest, since every cheaper one fails a demand.
+sets. The cheapest set that meets all demands is judged. If it is not right, a counterexample leads to a new demand: a
+right set makes at least one of certain other changes. The first set that is right is the cheapest, since every cheaper
+one fails a demand.
 
-Settled here: what an execution demands. It is made to fit as few changes that wait or signal as it can, and as many
-other changes as it can. With any set in between it stays an execution that is bad: of order by `carry`, of what waits
-since a wait takes executions away and adds none.
+Settled here: what a counterexample demands. It is carried to a text with as few changes that wait or signal as
+possible, and with as many other changes as possible. It is a counterexample of every set in between. For changes that
+add order, `carry` shows that. For waits it holds because a wait takes executions away and adds none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memmodel.solve.cheapest import Cheapest
 from memmodel.solve.seek import OUTCOME
 
 EACH = 2
-"""So many executions of a set that does not suffice are learnt from."""
+"""So many counterexamples of a set that does not suffice lead to demands."""
 
 WAIT = re.compile(r"wait\.parity[^;]*(\[[^]]*\]), (\S+);")
 """A wait for a phase: a thread gets one for each object and parity."""
@@ -54,10 +54,8 @@ class Reached:
 
 
 class CheapestSearch:
-    """Sets of `offered` changes. `price`: of a change, as the difference that it makes to a program.
-
-    `demands`: how many were learnt.
-    """
+    """Sets of `offered` changes. `price`: what a change adds to the cost of a program. `demands`: how many there
+    are."""
 
     def __init__(self, name: str, trials: Trials, offered: Sequence[Edit], price: Callable[[Edit], float]) -> None:
         self.name = name
@@ -114,8 +112,9 @@ class CheapestSearch:
         return sum(self.price[edit] for edit in edits)
 
     def _grown_until_right(self, chosen: frozenset[Edit], best: Changes | None) -> Changes | None:
-        """The best set that is known, once a set is made larger by what its executions demand, until it is right or no
-        cheaper than the best. What is learnt on the way speaks of other changes each time."""
+        """Enlarge a set by what its counterexamples demand, until it is right or no cheaper than the best set known.
+        Return the best set then. Each demand on the way is about other changes.
+        """
         while best is None or self.total(chosen) < self.total(best) - TINY:
             if self.trials.is_right(chosen):
                 return in_order(chosen)

@@ -1,9 +1,9 @@
 """The search for the cheapest forms with which nothing more is allowed, by implicit hitting sets.
 
-In: `Raised`, what judges forms. Out: forms, and whether every cheaper choice was refuted. The search begins with the
-cheapest form everywhere. An execution that is bad there says what is needed: it is tried with as much order as it
-survives, and every choice of forms that orders no more than this has it too. The cheapest choice that answers all of
-this is tried next.
+In: `SiteForms`, what judges forms. Out: forms, and whether every cheaper choice was refuted. The search begins with the
+cheapest form everywhere. A counterexample of a choice leads to a need: it is tried with as much order as it survives,
+and every choice of forms that orders no more than this has it too. So some site needs more. The cheapest choice that
+meets all needs is tried next.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Protocol
 
 from memmodel.repair.carry import survives
 from memmodel.repair.judge import TextCounterexample
-from memmodel.repair.weakening.raised import Forms, Raised
+from memmodel.repair.weakening.site_forms import Forms, SiteForms
 from memmodel.why.story import execution_of
 
 MAX_TRIED = 400
-"""Programs that are judged before the search takes what it has and narrows one place after the other."""
+"""After so many judged programs the search gives up, and makes one site after the other cheaper."""
 
 MAX_CHOICES = 20_000
-"""Choices of forms that are looked at for the cheapest one, before the same."""
+"""After so many choices of forms were looked at for the cheapest one, the search gives up in the same way."""
 
 Need = frozenset[tuple[int, int]]
 """Sites with forms: one of them is needed."""
 
 
 class Judges(Protocol):
-    """What says of a text that nothing more is allowed, or shows an execution that is."""
+    """Says that a text allows nothing more, or shows an execution that it allows in addition."""
 
     def quick_counterexample(self, text: str) -> TextCounterexample | None: ...
 
@@ -37,46 +37,47 @@ class Judges(Protocol):
 
 @dataclass(slots=True)
 class Narrowing:
-    """`tried`: counts a program that is judged."""
+    """The search over the forms of sites. `tried`: counts a program that is judged."""
 
-    raised: Raised
+    site_forms: SiteForms
     judges: Judges
     tried: Callable[[], int]
 
     def cheapest(self) -> tuple[Forms, bool]:
         """The cheapest forms, and whether every cheaper choice was refuted."""
         needs: list[Need] = []
-        while self.raised.legal:
-            forms = self._answering(needs)
+        while self.site_forms.legal:
+            forms = self._cheapest_that_meets(needs)
             if forms is None or self.tried() > MAX_TRIED:
                 break
-            counterexample = self.judges.quick_counterexample(self.raised.made(forms))
+            counterexample = self.judges.quick_counterexample(self.site_forms.text_with(forms))
             if counterexample is None and (
-                forms == self.raised.top or self.judges.allows_nothing_more(self.raised.made(forms))
+                forms == self.site_forms.top or self.judges.allows_nothing_more(self.site_forms.text_with(forms))
             ):
                 return forms, True
             needs.append(self._need(forms, counterexample))
         return self._one_by_one(), False
 
     def _need(self, forms: Forms, counterexample: TextCounterexample | None) -> Need:
-        """What a choice of forms lacks: an execution of it is left by all that orders no more than `kept`."""
+        """The need that a choice of forms does not meet: the forms that order more than those its counterexample
+        survives."""
         kept = forms if counterexample is None else self._kept(forms, counterexample)
         sites = range(len(forms))
         return frozenset(
             (site, form)
             for site in sites
-            for form in range(self.raised.top[site] + 1)
-            if not self.raised.no_more(site, form, kept[site])
+            for form in range(self.site_forms.top[site] + 1)
+            if not self.site_forms.orders_no_more(site, form, kept[site])
         )
 
     def _kept(self, forms: Forms, counterexample: TextCounterexample) -> Forms:
-        """As much order as an execution survives."""
+        """The forms with the most order that the counterexample survives."""
         kept = list(forms)
-        todo = [[site for site, form in enumerate(forms) if form != self.raised.top[site]]]
+        todo = [[site for site, form in enumerate(forms) if form != self.site_forms.top[site]]]
         left: list[int] = []
         while todo:
             chunk = todo.pop()
-            more = [self.raised.top[site] if site in chunk else form for site, form in enumerate(kept)]
+            more = [self.site_forms.top[site] if site in chunk else form for site, form in enumerate(kept)]
             if chunk and self._survives(counterexample, forms, tuple(more)):
                 kept = more
             elif len(chunk) > 1:
@@ -85,21 +86,23 @@ class Narrowing:
             else:
                 left += chunk
         for site in left:
-            for form in range(self.raised.top[site] - 1, forms[site], -1):
+            for form in range(self.site_forms.top[site] - 1, forms[site], -1):
                 more = [*kept[:site], form, *kept[site + 1 :]]
-                if self.raised.no_more(site, forms[site], form) and self._survives(counterexample, forms, tuple(more)):
+                if self.site_forms.orders_no_more(site, forms[site], form) and self._survives(
+                    counterexample, forms, tuple(more)
+                ):
                     kept = more
                     break
         return tuple(kept)
 
     def _survives(self, counterexample: TextCounterexample, forms: Forms, others: Forms) -> bool:
         execution = execution_of(counterexample.witness)
-        raised = None if execution is None else self.raised.at(execution, forms, others)
-        return raised is not None and survives(counterexample, raised)
+        changed = None if execution is None else self.site_forms.carried(execution, forms, others)
+        return changed is not None and survives(counterexample, changed)
 
-    def _answering(self, needs: list[Need]) -> Forms | None:
-        """The cheapest forms that answer all needs; None if that is not soon known."""
-        start: Forms = (0,) * len(self.raised.top)
+    def _cheapest_that_meets(self, needs: list[Need]) -> Forms | None:
+        """The cheapest forms that meet all needs; None if they are not found within `MAX_CHOICES`."""
+        start: Forms = (0,) * len(self.site_forms.top)
         best: tuple[float, Forms] | None = None
         pending: list[tuple[float, Forms]] = [(0.0, start)]
         seen: set[Forms] = set()
@@ -115,7 +118,7 @@ class Narrowing:
                 best = (price, forms)
                 continue
             more = [
-                (price - self.raised.cost(site, forms[site]) + self.raised.cost(site, form), site, form)
+                (price - self.site_forms.cost(site, forms[site]) + self.site_forms.cost(site, form), site, form)
                 for site, form in min(open_, key=len)
             ]
             for cost, site, form in sorted(more, reverse=True):
@@ -125,10 +128,10 @@ class Narrowing:
 
     def _one_by_one(self) -> Forms:
         """One site after the other made as cheap as the rest allows, the dearest first."""
-        chosen = list(self.raised.top)
-        for site in sorted(range(len(chosen)), key=lambda site: -self.raised.cost(site, chosen[site])):
-            for form in range(self.raised.top[site]):
-                other = self.raised.made((*chosen[:site], form, *chosen[site + 1 :]))
+        chosen = list(self.site_forms.top)
+        for site in sorted(range(len(chosen)), key=lambda site: -self.site_forms.cost(site, chosen[site])):
+            for form in range(self.site_forms.top[site]):
+                other = self.site_forms.text_with((*chosen[:site], form, *chosen[site + 1 :]))
                 self.tried()
                 if self.judges.quick_counterexample(other) is None and self.judges.allows_nothing_more(other):
                     chosen[site] = form

@@ -1,7 +1,7 @@
-"""Executions of a program whose sites have some forms, as they are where the sites have others.
+"""The forms that the sites of a text may have, and what an execution becomes when sites change their forms.
 
-In: the sites of a text, each with its forms; executions. Out: executions, and which of two forms orders no more. All is
-told from the `base`, the text in which every site has its cheapest form: a form differs from that in one place.
+In: the sites of a text, each with its forms; executions. Out: executions, and which of two forms orders no more. Forms
+are compared with the `base`, the text in which every site has its cheapest form: a form differs from that at one site.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Forms = tuple[int, ...]
 """For each site the number of its form: 0 is the cheapest; the last is the text as it stands."""
 
 
-class Raised:
-    """The forms of the sites of a text. `legal`: is the base a test?"""
+class SiteForms:
+    """The forms of the sites of a text. `legal`: the base is a legal test."""
 
     def __init__(self, text: str, sites: list[list[Edit]], parse: Callable[[str], LoweredTest | None]) -> None:
         self.text = text
         self.sites = sites
         self.top: Forms = tuple(len(site) for site in sites)
         self._parse = parse
-        self._base = parse(self.made((0,) * len(sites)))
+        self._base = parse(self.text_with((0,) * len(sites)))
         self._deltas: dict[tuple[int, int], Delta | None] = {}
         self.legal = self._base is not None
 
@@ -35,7 +35,7 @@ class Raised:
         """The changes of the text that give its sites these forms."""
         return tuple(site[form] for site, form in zip(self.sites, forms, strict=True) if form < len(site))
 
-    def made(self, forms: Forms) -> str:
+    def text_with(self, forms: Forms) -> str:
         """The text with these forms."""
         return apply(self.text, self.edits(forms))
 
@@ -45,16 +45,17 @@ class Raised:
         return prices[form] - prices[0]
 
     def delta(self, site: int, form: int) -> Delta | None:
-        """How a form differs from the cheapest; None if that cannot be told, or the text is none with it."""
+        """How a form differs from the cheapest; None if they cannot be compared, or the text is no legal test with
+        it."""
         if (site, form) not in self._deltas:
             forms = [0] * len(self.sites)
             forms[site] = form
-            changed = self._parse(self.made(tuple(forms)))
+            changed = self._parse(self.text_with(tuple(forms)))
             comparable = self._base is not None and changed is not None
             self._deltas[site, form] = difference(self._base, changed) if comparable else None  # type: ignore[arg-type]
         return self._deltas[site, form]
 
-    def no_more(self, site: int, form: int, other_form: int) -> bool:
+    def orders_no_more(self, site: int, form: int, other_form: int) -> bool:
         """True if one form of a site is known to order no more than another form of it."""
         if form == other_form or other_form == self.top[site]:
             return True
@@ -66,8 +67,8 @@ class Raised:
         changed = ((was.get(old, old), now.get(old, old)) for old in was.keys() | now.keys())
         return all(at_most(a, b) for a, b in (*inserted, *changed))
 
-    def at(self, execution: Execution, forms: Forms, others: Forms) -> Execution | None:
-        """An execution of the text with some forms, as it is with others; None if that cannot be told."""
+    def carried(self, execution: Execution, forms: Forms, others: Forms) -> Execution | None:
+        """An execution of the text with some forms, as it is with others; None if that is not known."""
         changes: list[Alteration] = []
         for site in self._in_order(site for site, form in enumerate(others) if form != forms[site]):
             change = self._change(execution, forms, site, others[site])
@@ -93,13 +94,13 @@ class Raised:
         return alteration_by(execution, replace(then, at=at, labels=labels))
 
     def _ahead(self, forms: Forms, site: int, delta: Delta) -> int:
-        """How many lines stand before a place of the base where the sites have some forms."""
+        """How many lines the forms of other sites put before a place of the base."""
         count = 0
         for other, form in enumerate(forms):
-            raised = self.delta(other, form) if form and other != site else None
-            if raised is None or not raised.inserted or raised.at[0] != delta.at[0]:
+            delta_there = self.delta(other, form) if form and other != site else None
+            if delta_there is None or not delta_there.inserted or delta_there.at[0] != delta.at[0]:
                 continue
-            start, limit = (raised.at[1], self._start(other)), (delta.at[1], self._start(site))
+            start, limit = (delta_there.at[1], self._start(other)), (delta.at[1], self._start(site))
             count += start < limit if delta.inserted else start[0] <= limit[0]
         return count
 
@@ -107,6 +108,6 @@ class Raised:
         return sorted(sites, key=self._start)
 
     def _start(self, site: int) -> tuple[int, bool]:
-        """Where in the text the line stands that a form of a site has more; a new one is before what is there."""
+        """Where in the text a site puts its additional line. A new line comes before a line that is there."""
         new = next((part.start for edit in self.sites[site] for part in edit.more), None)
         return (self.sites[site][0].start, True) if new is None else (new, False)
