@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from memmodel.search.vocabulary import OBJECT, PLACED, Ingredient, Vocabulary
+from memmodel.isa.rows.ingredients import OBJECT, PLACED, Ingredient
+from memmodel.search.vocabulary import Vocabulary
 
 Use = tuple[int, tuple[int, ...]]
 """The number of an ingredient among the accesses of the vocabulary, and its places: numbers, by class."""
@@ -169,7 +170,7 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
 
 def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
     """A place by what is done there. What is only read is as good as a place for each reader; reductions are few."""
-    if sum(ingredient.name == "red" for _, ingredient in mine) > REDUCTIONS:
+    if sum(ingredient.reduces for _, ingredient in mine) > REDUCTIONS:
         return False
     if len(mine) == 1:
         return len(mine[0][1].places) > 1
@@ -201,12 +202,8 @@ def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
         for name, places in body:
             ingredient = accesses[name]
             mine.update(zip(ingredient.places, places, strict=True))
-            if (
-                not ingredient.places
-                and ingredient.local
-                and not ingredient.name.startswith(("wait_group", "tcgen05", "wgmma"))
-            ):
-                mine.add(ingredient.name.split(".")[0])
+            if ingredient.meets:
+                mine.add(ingredient.meets)
         marks.append(mine)
     left, reached = list(range(1, len(marks))), set(marks[0])
     while True:
@@ -302,8 +299,9 @@ def _homes(sketch: Sketch, vocabulary: Vocabulary, seats: Sequence[tuple[int, in
             for hole, place in zip("xyz", mine, strict=False):
                 if place[0] in PLACED:
                     (far if hole in ingredient.far else near).setdefault(place, set()).add(seats[number][2])
-            if ingredient.far == "yz":
-                together.append((mine[1], mine[2]))
+            if len(ingredient.far) == 2:
+                first, second = (mine["xyz".index(hole)] for hole in ingredient.far)
+                together.append((first, second))
     choices = []
     for place in sorted({*near, *far}):
         users = near.get(place, set()) | far.get(place, set())

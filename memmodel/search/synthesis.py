@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from memmodel import api
 from memmodel.answer import Observation
 from memmodel.errors import InputError
+from memmodel.isa.rows.ingredients import GLOBAL, Form
 from memmodel.ptx.vocabulary import Sem
 from memmodel.search.judging.frames import Key
 from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
-from memmodel.search.vocabulary import GLOBAL, SCOPES, Form, Vocabulary
+from memmodel.search.vocabulary import SCOPES, Vocabulary
 
 _SEMS = {sem.value: sem for sem in Sem}
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Form, Ingredient
 from memmodel.ptx.vocabulary import Place
 from memmodel.search.sketches import Homes, Sketch, Use
-from memmodel.search.vocabulary import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Form, Ingredient, Vocabulary
+from memmodel.search.vocabulary import Vocabulary
 
 NAMES = {
     GLOBAL: ("x", "y", "z", "w"),
@@ -165,7 +166,7 @@ def written(it: Draft, vocabulary: Vocabulary) -> dict[int, int]:
 
 def value_of(ingredient: Ingredient, number: int) -> int:
     """What the n-th write writes; each reduction sets a bit of its own."""
-    return 8 << number if ingredient.name == "red" else number
+    return 8 << number if ingredient.reduces else number
 
 
 def shows(value: int, wrote: int) -> bool:
@@ -203,7 +204,8 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
     for kind, place in used_places(it, vocabulary):
         if kind != OBJECT:
             home = "" if one_cta or kind not in PLACED else f"@cta{dict(it.homes)[kind, place]}"
-            word = "[0]" if kind in (TILE, SHARED) and not vocabulary.wide else ""
+            many = vocabulary.columns > 1 if kind == TENSOR else kind in (TILE, SHARED) and not vocabulary.wide
+            word = "[0]" if many else ""
             places.append(NAMES[kind][place] + home + word)
     return registers + places
 
@@ -230,12 +232,14 @@ def declared(
             initial = 10 if vocabulary.wide else 0
         tiles += kind in (TILE, SHARED)
         pattern = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
+        if kind == TENSOR and vocabulary.columns > 1:
+            name, initial = f"{name}[{vocabulary.columns}]", f"{{{initial}, {initial + 1}}}"
         lines.append(pattern.format(name=name, initial=initial, count=max(count, 1)))
     lines += dict.fromkeys(
-        f"{names[0]}_alias aliases {names[0]};" for ingredient, names in seen if ingredient.name == "ld.alias"
+        line.format(**dict(zip("xyz", names, strict=False)))
+        for ingredient, names in seen
+        for line in ingredient.declares
     )
-    if any(ingredient.name in ("tcgen05.mma", "wgmma") for ingredient, _ in seen):
-        lines.append(".shared .align 16 .u32 one[4] = {1};")
     return lines
 
 

@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+from memmodel.isa.rows.ingredients import Ingredient
 from memmodel.search.sketches import Body, canonical, connected, sketches
-from memmodel.search.vocabulary import Ingredient, Vocabulary, vocabulary
+from memmodel.search.vocabulary import Vocabulary, vocabulary
 
 
 def uses_of(accesses: tuple[Ingredient, ...], places: int) -> list[tuple[int, tuple[int, ...]]]:

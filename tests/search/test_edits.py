@@ -17,6 +17,9 @@ from memmodel.cli import main
 from memmodel.concrete.meter import Meter
 from memmodel.enumeration.problem import prepare
 from memmodel.errors import BudgetSpent, InputError
+from memmodel.isa.rows.row import Effect
+from memmodel.isa.searched import NOT_SEARCHED, SEARCHED
+from memmodel.isa.table import HEADS, TABLE
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
 from memmodel.search.edits.comparing import EFFORT, ComparedModels, labels_in
@@ -100,6 +103,12 @@ def test_a_test_that_is_undecided_is_run_again_with_more_effort(monkeypatch, mod
         ("thin-air-by-data", {"st.data.weak"}),
         ("mma-after-mma", {"tcgen05.mma"}),
         ("tensor-read-of-the-past", {"tcgen05.st", "tcgen05.ld", "tcgen05.wait::st"}),
+        ("pipelined-shift", {"tcgen05.shift", "tcgen05.cp.4x256b"}),
+        ("release-issue", {"st.async.release"}),
+        ("half-an-alias-fence", {"ld.alias", "fence.proxy.alias.release"}),
+        ("tensormap-acquire-is-nothing", {"fence.proxy.tensormap.acquire", "copy.map"}),
+        ("inval-after-use", {"inval"}),
+        ("refusal-seen-by-a-neighbour", {"try_cancel"}),
         ("barriers-are-no-execution-order", {"tcgen05.fence::before", "tcgen05.fence::after", "bar"}),
     ],
 )
@@ -121,6 +130,18 @@ def test_the_edit_chooses_scopes_and_placements(model, name, scopes, spread):
     words = sides_of("ptx-9.4", model(name)).vocabularies()[-1]
     forms = {word for ingredient in words.ingredients for form in ingredient.forms for word in form.words}
     assert forms & {*SCOPES} == scopes and {*words.spread} == spread
+
+
+def test_every_row_of_the_instruction_table_is_searched_or_says_why_not():
+    heads = [head for head, _ in SEARCHED]
+    assert not {*heads} & {*NOT_SEARCHED} and all(NOT_SEARCHED.values())
+    rows = [row for row in TABLE if row.part != "" and not row.modules]
+    acting = {row.heads[0] for row in rows if row.effect not in (Effect.COMPUTES, Effect.CONTROL, Effect.NOTHING)}
+    assert acting == {*heads, *NOT_SEARCHED}
+    for head, ingredients in SEARCHED:
+        for form in (form for ingredient in ingredients for form in (*ingredient.forms, *ingredient.wide)):
+            lines = [line.split()[0].rstrip(";") for line in form.text.split("\n")]
+            assert any(line == head or line.startswith(f"{other}.") for line in lines for other in HEADS[head].heads)
 
 
 def test_every_word_is_in_a_vocabulary_in_which_it_can_do_something():

@@ -83,6 +83,9 @@ def outcomes(question: ProgramQuestion, program: list[int], model: int) -> set[f
         ("ld.weak,ld.relaxed,st.data", (2, 2), ONE_CTA),
         ("ld.shared,st.shared,arrive,wait,fence.acq_rel", (2, 2), ONE_CTA),
         ("ld.weak,st.weak,bar", (2, 2), ONE_CTA),
+        ("st.async.release,ld.weak,ld.acquire,ld.alias,st.weak,fence.proxy.alias.release", (2, 2), TWO_CTAS),
+        ("st.async,cp.async,cp.async.wait,cp.async.arrive,ld.shared.weak,wait.acquire", (3, 1), ONE_CTA),
+        ("init,inval,arrive.release,wait.acquire,st.shared.weak,ld.shared.weak", (3, 2), ONE_CTA),
     ],
 )
 def test_the_formulas_say_of_a_program_what_the_engines_say(

@@ -13,23 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undefined
+from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Ingredient
 from memmodel.search.judging.alike import labels_of
 from memmodel.search.judging.frames import Readied
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import Sketch
-from memmodel.search.vocabulary import (
-    GLOBAL,
-    OBJECT,
-    PLACED,
-    SCOPES,
-    SHARED,
-    TENSOR,
-    TILE,
-    Ingredient,
-    Vocabulary,
-    every_word,
-    vocabulary,
-)
+from memmodel.search.vocabulary import SCOPES, Vocabulary, every_word, vocabulary
 
 _ALWAYS: frozenset[Label] = frozenset({InitialWrite(), Fault(""), Undefined(""), Mark(Marker.END)})
 """Labels of events that no instruction is."""
@@ -134,6 +123,7 @@ def reached(words: Iterable[str]) -> tuple[str, ...]:
         more = [word for kind in _kinds(wanted) for word in _ACCESSES[kind]]
         more += [word for word in every_word() if not names.isdisjoint(_ingredient(word).ends)]
         more += [it.ends[0] for it in ingredients if it.ends and names.isdisjoint(it.ends)]
+        more += [word for it in ingredients for word in it.pairs if word not in names]
         if set(more) <= set(wanted):
             return tuple(word for word in every_word() if word in wanted)
         wanted += [word for word in more if word not in wanted]
@@ -179,7 +169,7 @@ def brought(word: str) -> frozenset[str]:
     own = {"data"} if any(form.data for form in _ingredient(word).forms) else set()
     if _ingredient(word).fence:
         return frozenset(own)
-    frames = [frame for ready in _programs((word,), _SCOPES) for frame in Readied(ready).frames()]
+    frames = [frame for ready in _programs((word,), SCOPES) for frame in Readied(ready).frames()]
     return frozenset(own) | {name for name in _DEPENDENCIES if any(any(frame.fixed.relation(name)) for frame in frames)}
 
 

@@ -27,6 +27,7 @@ from memmodel.concrete.records import Trace
 from memmodel.enumeration.coherence import CellWrites, Coherence
 from memmodel.enumeration.problem import prepare
 from memmodel.enumeration.question import AskedKey
+from memmodel.isa.rows.ingredients import Form
 from memmodel.litmus.syntax import Number, RegValue, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
@@ -35,7 +36,7 @@ from memmodel.referee.finals import Registers
 from memmodel.search.judging.slices import Members, SlicedRows
 from memmodel.search.programs import Ready
 from memmodel.search.text import Draft, Seats, Spot, asked, before, lines_of, places_of, write
-from memmodel.search.vocabulary import Form, Vocabulary
+from memmodel.search.vocabulary import Vocabulary
 
 Key = tuple[int, ...]
 """An outcome: the values of the registers and places that `asked` names."""

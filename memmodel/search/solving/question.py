@@ -19,6 +19,7 @@ from memmodel.cat.evaluate.graph import ExpressionGraph
 from memmodel.cat.syntax import Check
 from memmodel.encode.algebra import FormulaValue
 from memmodel.errors import BudgetSpent
+from memmodel.isa.rows.ingredients import PLACED
 from memmodel.search.differences import Difference, ModelPair
 from memmodel.search.programs import Specimen
 from memmodel.search.solving.folded import Folded, LaneAlgebra
@@ -27,7 +28,7 @@ from memmodel.search.solving.orders import HiddenOrders
 from memmodel.search.solving.superposed import Superposed
 from memmodel.search.solving.wellformed import constrain
 from memmodel.search.text import Draft, Spot
-from memmodel.search.vocabulary import PLACED, Vocabulary
+from memmodel.search.vocabulary import Vocabulary
 from memmodel.solve.solver import Satisfiable, Solver
 
 DEEPER = 3

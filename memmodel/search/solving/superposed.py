@@ -18,11 +18,12 @@ from memmodel.base.labels import Label
 from memmodel.errors import InternalError
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph
+from memmodel.isa.rows.ingredients import OBJECT, PLACED, Form, Ingredient
 from memmodel.litmus.syntax import Guard
 from memmodel.program.lowered import LoweredTest
 from memmodel.search.solving.layouts import ThreadLayout
 from memmodel.search.text import NAMES, declared, places_of, reaching, value_of
-from memmodel.search.vocabulary import OBJECT, PLACED, Form, Ingredient, Vocabulary
+from memmodel.search.vocabulary import Vocabulary
 
 LAST = "last"
 """The register with what the last load of a thread returned."""
@@ -93,7 +94,7 @@ class Superposed:
             if ingredient.ends and ends:
                 continue  # a wait has something before it and something after it
             for sites in product(*(self._sites(ingredient, at, slot.thread) for at in range(len(ingredient.places)))):
-                together = ingredient.far != "yz" or sites[1].cta == sites[2].cta
+                together = len({sites["xyz".index(hole)].cta for hole in ingredient.far}) <= 1
                 if together and not _contradict(sites):
                     yield from (Option(number, ingredient, sites, group) for group in groups if group)
         if not ends:

@@ -12,10 +12,10 @@ from itertools import combinations
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.counting import count
+from memmodel.isa.rows.ingredients import OBJECT, PLACED
 from memmodel.search.sketches import REDUCTIONS
 from memmodel.search.solving.folded import Folded
 from memmodel.search.solving.superposed import Option
-from memmodel.search.vocabulary import OBJECT, PLACED
 
 PlaceName = tuple[str, int]
 """A place by its class and its number."""
@@ -203,7 +203,7 @@ def _writes(place: PlaceName) -> Holder:
 
 
 def _reduces(place: PlaceName) -> Holder:
-    return lambda option: _names(place)(option) and _is(("red",))(option)
+    return lambda option: _names(place)(option) and option.ingredient is not None and option.ingredient.reduces
 
 
 def _arrives(place: PlaceName) -> Holder:

@@ -1,0 +1,83 @@
+"""How a search for programs uses an instruction: the words of its vocabulary that a row gives.
+
+In: nothing. Out: `Form`, `Ingredient`, classes of places. A form is lines of PTX with holes: `{x}`, `{y}`, `{z}` for
+places, `{v}` for a value, `{r}` for a register, `{n}` for a number that makes names unique; `{scope}` stands for each
+scope that is searched, in the words that select the form, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+GLOBAL, TILE, SHARED, TENSOR, OBJECT = "g", "G", "s", "t", "b"
+"""Classes of places: a word or a 16-byte tile in global memory, a tile in shared memory, tensor memory, an mbarrier."""
+PLACED = SHARED + TENSOR + OBJECT
+"""Classes whose places are in some CTA."""
+
+NEAR = ("cta", "cluster")
+"""The scopes of what is done in shared memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One spelling. `words`: what a vocabulary selects it by. `text`: lines of PTX. `data`: its value depends on the
+    load before it in the thread."""
+
+    words: tuple[str, ...]
+    text: str
+    data: bool = False
+
+    def with_scopes(self, scopes: Sequence[str]) -> tuple[Form, ...]:
+        """The form with each of these scopes, or as it is if it names none."""
+        if "{scope}" not in self.text:
+            return (self,)
+        return tuple(
+            replace(self, words=(*self.words, scope), text=self.text.replace("{scope}", scope)) for scope in scopes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredient:
+    """An instruction without its spelling, with its parts, counted as one.
+
+    `places`: the class of each place it names; `does`: whether it reads (r), writes (w), both (u) or neither (-) there.
+    `fence`: it stands in a gap between two instructions. `answers`: it puts something into a register. `local`: what it
+    does depends on the CTA of its thread, so that placements are tried one by one. `arrives`: arrivals on an object.
+    `ends`: it waits for the ends of these instructions, does nothing without one before it in its thread, and nothing
+    at the end of a thread. `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster;
+    two of them are in one CTA. `meets`: threads that have it meet at a barrier. `reduces`: each write sets a bit of its
+    own. `whole`: it accesses whole tiles, and so do all others then, unless one is `narrow`: it accesses words. `wide`:
+    its forms where tiles are accessed as a whole. `declares`: further declarations. `pairs`: words without which it
+    shows nothing. `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a place.
+    """
+
+    name: str
+    forms: tuple[Form, ...]
+    places: str = ""
+    does: str = ""
+    fence: bool = False
+    answers: bool = False
+    local: bool = False
+    arrives: int = 0
+    far: str = ""
+    ends: tuple[str, ...] = ()
+    meets: str = ""
+    reduces: bool = False
+    whole: bool = False
+    narrow: bool = False
+    declares: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    wide: tuple[Form, ...] = ()
+    columns: int = 1
+
+    def with_scopes(self, scopes: Sequence[str], wide: bool = False) -> Ingredient | None:
+        """With each of these scopes that it may have; None if it has no form then. `wide`: it accesses whole tiles."""
+        mine = [scope for scope in scopes if not self.scopes or scope in self.scopes]
+        if not mine and self.scopes == NEAR:
+            mine = ["cta"]
+        forms = tuple(
+            spelt for form in (self.wide if wide and self.wide else self.forms) for spelt in form.with_scopes(mine)
+        )
+        return replace(self, forms=forms) if forms else None
