@@ -28,6 +28,15 @@ _TRIED = 40
 """Spellings of one sketch that are asked whether a smaller program inside differs."""
 
 
+FINDING_WORDS = {
+    FindingKind.RACE: "race",
+    FindingKind.MIXED: "race",
+    FindingKind.HAZARD: "hazard",
+    FindingKind.UNDEFINED: "undefined",
+}
+"""What a question calls a finding."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """`allows` has the outcome or finding, `forbids` has not. `spellings`: how many spellings differ so."""
@@ -106,11 +115,18 @@ class ModelPair:
     def _flags_differ(self, specimen: Specimen) -> bool:
         return specimen.flags(self.models[0]) & set(self.flags) != specimen.flags(self.models[1]) & set(self.flags)
 
+    def _asked(self, specimen: Specimen, flag: str, other: int) -> str | None:
+        """What a question calls a finding, if the other model reports none that it calls so."""
+        word = FINDING_WORDS.get(kind_of(flag))
+        others = {FINDING_WORDS.get(kind_of(name)) for name in specimen.flags(self.models[other])}
+        return None if word in others else word
+
     def shown(self, specimen: Specimen, condition: str, mine: int, flag: str | None, spellings: int) -> Difference:
         """A difference as a litmus test, confirmed by both engines."""
         allows, forbids = self.names[mine], self.names[1 - mine]
-        question = f"exists ({condition})" if flag is None else "exists race" if "race" in flag else "exists (true)"
-        expects = flag is None or "race" in flag
+        kind = None if flag is None else self._asked(specimen, flag, 1 - mine)
+        question = f"exists {kind or f'({condition})'}"
+        expects = flag is None or kind is not None
         text = specimen.text(
             question, f"{'outcome' if flag is None else flag}-{specimen.size}", _expected(allows, forbids, expects)
         )

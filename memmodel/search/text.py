@@ -232,9 +232,10 @@ def declared(
             initial = 10 if vocabulary.wide else 0
         tiles += kind in (TILE, SHARED)
         pattern = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
+        start = str(initial)
         if kind == TENSOR and vocabulary.columns > 1:
-            name, initial = f"{name}[{vocabulary.columns}]", f"{{{initial}, {initial + 1}}}"
-        lines.append(pattern.format(name=name, initial=initial, count=max(count, 1)))
+            name, start = f"{name}[{vocabulary.columns}]", f"{{{initial}, {initial + 1}}}"
+        lines.append(pattern.format(name=name, initial=start, count=max(count, 1)))
     lines += dict.fromkeys(
         line.format(**dict(zip("xyz", names, strict=False)))
         for ingredient, names in seen

@@ -240,13 +240,15 @@ def run(
     where: SearchWorkers,
     *,
     journal: str | None = None,
+    first: int = 1,
     seconds: float | None = None,
     memory: int | None = None,
     report: Callable[[int, int, int], None] = lambda size, done, total: None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
     open_after: bool = False,
 ) -> Progress:
-    """Judge every sketch up to the task's size, or while time and memory last. `report`: size, chunks done, chunks.
+    """Judge every sketch up to the task's size, or while time and memory last. `first`: the size to begin with, where
+    smaller ones have been judged. `report`: size, chunks done, chunks.
 
     `enough`: asked once a size is done; then no larger programs are tried. `open_after`: the workers have more to do.
     """
@@ -255,7 +257,7 @@ def run(
     budget = replace(limits, memory=None if memory is None else memory // (where.count + 1), whole=limits)
     try:
         with Limits(budget):
-            for size in range(1, task.most + 1):
+            for size in range(first, task.most + 1):
                 _size(task, where, kept, progress, size, started + budget.seconds, report)
                 progress.seconds[size] = monotonic() - started
                 results = [record for those in kept.done.values() for record in those]

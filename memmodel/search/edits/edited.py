@@ -31,9 +31,9 @@ _SHRUNK = 4
 SECONDS = 60.0
 """How long the plain command looks."""
 
-_SUITE, _SHRINKING, _CHOSEN, _NEAR = 0.5, 0.3, 0.3, 0.3
-"""The shares of the time for the shipped tests, for making programs smaller, for programs of the words that the
-difference is about, and for tests with other words."""
+_FIRST, _SUITE, _SHRINKING, _CHOSEN, _NEAR = 0.2, 0.5, 0.2, 0.3, 0.3
+"""The shares of the time for programs of the words that the difference is about, for the shipped tests, for making
+programs smaller, for more programs of these words, and for tests with other words."""
 
 _LARGEST, _LARGEST_SOLVED = 5, 7
 """Programs of so many instructions are the largest that are listed, and asked for, where nothing is found."""
@@ -85,6 +85,7 @@ def edited(
         differences.identical = sides.identical()
         if differences.identical:
             return differences
+        chosen_programs(sides, where, differences, monotonic() + _FIRST * seconds, report)
         report("shipped tests")
         seeds = on_shipped_tests(sides, where, differences, _SUITE * seconds)
         report("smaller programs")
@@ -114,21 +115,26 @@ def chosen_programs(
     until: float,
     report: Callable[[str], None],
 ) -> None:
-    """Ask for a smallest program of the words that the difference is about, smaller than what was found."""
-    for words in sides.vocabularies():
-        most, left = (differences.size or _LARGEST_SOLVED + 1) - 1, until - monotonic()
-        if most < 2 or left < 1:
-            return
-        report(f"programs of {', '.join(words.words)}")
-        task = SolvingTask(sides.first, sides.second, words, most, sides.outcomes, sides.old)
-        progress = run(task, where, seconds=left, open_after=True)
-        differences.results += progress.results
-        if progress.signal is not None:
-            raise progress.signal
-        if progress.bound > 1:
-            differences.bounds[words] = progress.bound
-        if progress.interrupted:
-            where.forget()
+    """Ask for a smallest program of the words that the difference is about, smaller than what was found. What was
+    tried before is not tried again."""
+    vocabularies = sides.vocabularies()
+    for size in range(2, _LARGEST_SOLVED + 1):
+        for words in vocabularies:
+            if size >= (differences.size or _LARGEST_SOLVED + 1) or until - monotonic() < 1:
+                return
+            if differences.bounds.get(words, 0) >= size:
+                continue
+            report(f"programs of {size} instructions of {', '.join(words.words)}")
+            task = SolvingTask(sides.first, sides.second, words, size, sides.outcomes, sides.old)
+            progress = run(task, where, first=size, seconds=until - monotonic(), open_after=True)
+            differences.results += progress.results
+            if progress.signal is not None:
+                raise progress.signal
+            if progress.bound == size:
+                differences.bounds[words] = size
+            if progress.interrupted:
+                where.forget()
+                return
 
 
 def small_programs(

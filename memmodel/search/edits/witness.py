@@ -13,24 +13,16 @@ from time import monotonic
 
 from memmodel import api
 from memmodel.answer import HANG, Observation
-from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.cat.flags import kind_of
 from memmodel.errors import BudgetSpent, InputError, InternalError
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
-from memmodel.search.differences import Difference
+from memmodel.search.differences import FINDING_WORDS, Difference
 from memmodel.search.edits.comparing import EFFORT, Behaviour, ComparedModels
 from memmodel.search.edits.reducing import size_of, smaller, tidier, weight, without_idle
 from memmodel.search.edits.variants import respelt
-
-_WORDS = {
-    FindingKind.RACE: "race",
-    FindingKind.MIXED: "race",
-    FindingKind.HAZARD: "hazard",
-    FindingKind.UNDEFINED: "undefined",
-}
-"""What a question calls a finding."""
 
 
 def read_again(test: LitmusTest) -> LoweredTest | None:
@@ -108,7 +100,7 @@ def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str], 
             question = f"exists ({_condition(lowered, state, pair[1 - mine])})"
             return _difference(test, question, names, mine, size, None, expects=True)
     finding, mine = _finding(pair)
-    kind = HANG if finding == HANG else _WORDS.get(kind_of(finding))
+    kind = HANG if finding == HANG else FINDING_WORDS.get(kind_of(finding))
     told = kind is not None and kind not in _kinds(pair[1 - mine])
     question = f"exists {kind}" if told else "exists (true)"
     return _difference(test, question, names, mine, size, finding, expects=told)
@@ -126,7 +118,7 @@ def _condition(lowered: LoweredTest, state: tuple[int, ...], other: Behaviour) -
 
 
 def _kinds(behaviour: Behaviour) -> set[str | None]:
-    kinds = {_WORDS.get(kind_of(flag)) for flag in behaviour.flags}
+    kinds = {FINDING_WORDS.get(kind_of(flag)) for flag in behaviour.flags}
     return kinds | ({HANG} if behaviour.hangs else set())
 
 

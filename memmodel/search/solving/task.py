@@ -39,7 +39,7 @@ class SolvingTask:
         return layouts(self.vocabulary, size)
 
     def judge(self, part: ThreadLayout) -> list[Record]:
-        key = (self.key(), id(self.old))
+        key = (f"{models_key(self.old or self.first, self.second)} {self.outcomes}", id(self.old))
         if key not in _PAIRS:
             _PAIRS.clear()
             _PAIRS[key] = ModelPair(self.old or self.first, self.second, outcomes=self.outcomes)

@@ -102,13 +102,12 @@ class _Constraints:
                 before.append(self._any(slot, _names((kind, place - 1))))
 
     def _place_matters(self, place: PlaceName) -> None:
-        """It is named twice and written, or is an end of a copy."""
+        """It is named twice and written, or is an end of copies alone."""
         logic = self.logic
         twice = self._at_least(self._where(_names(place)), 2)
         written = logic.disj(self._where(_writes(place)))
         for slot in self.slots:
             logic.require(-self._any(slot, _names(place, alone=True)), logic.both(twice, written))
-            logic.require(-self._any(slot, _names(place, alone=False)), -twice, written)
         logic.require(-self._at_least(self._where(_reduces(place)), REDUCTIONS + 1))
 
     def _object_matters(self, place: PlaceName) -> None:
