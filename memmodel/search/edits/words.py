@@ -33,7 +33,7 @@ _ACCESSES = {
 """What is done at a place, by its class, so that something is seen there."""
 
 _HANDED_OVER = {
-    GLOBAL: ("st.release", "ld.acquire"),
+    GLOBAL: ("st.release", "ld.acquire", "fence.acq_rel"),
     SHARED: ("arrive.release", "wait.acquire"),
     TENSOR: ("arrive.release", "wait.acquire", "tcgen05.wait::st", "tcgen05.fence::before", "tcgen05.fence::after"),
 }
@@ -63,8 +63,8 @@ class Placing:
 def vocabularies(
     agree_on: Callable[[frozenset[Label], frozenset[str]], bool], named: Collection[str]
 ) -> list[Vocabulary]:
-    """The words that the difference of two models is about, then these with what hands places over; none if no word
-    shows the difference.
+    """The words that the difference of two models is about, then these with what hands places over and all semantics of
+    their accesses; none if no word shows the difference.
 
     `agree_on`: true if the models agree on every program whose events have such labels and in which such relations are
     empty; `named`: the base names beside which the models differ.
@@ -81,7 +81,9 @@ def vocabularies(
         return []
     near = reached(least)
     handed = [word for kind in _kinds(near) for word in _HANDED_OVER.get(kind, ())]
-    return [spelt_out(words, placing) for words in dict.fromkeys((near, reached((*near, *handed))))]
+    accesses = {_ingredient(word).name for word in near if not _ingredient(word).fence}
+    spelt = [word for word in every_word(placing.scopes) if _ingredient(word).name in accesses]
+    return [spelt_out(words, placing) for words in dict.fromkeys((near, reached((*near, *handed, *spelt))))]
 
 
 def _placing(named: Collection[str]) -> Placing:

@@ -196,6 +196,13 @@ class Differences:
                 return bounds.value(rest)
             if node.op == "\\" and node.operands[0] == other:
                 return self.algebra.intersection(bounds.value(other), bounds.value(rest))
+            if node.op == ";" and self.nodes[rest].op in ("*", "?") and not self.nodes[rest].open:
+                # What `*` or `?` adds is a step at least.
+                step = bounds.value(self.nodes[rest].operands[0])
+                steps = self.algebra.closure(step) if self.nodes[rest].op == "*" else step
+                if node.operands[0] == other:
+                    return self.algebra.compose(bounds.value(other), steps)
+                return self.algebra.compose(steps, bounds.value(other))
             if node.op == ";" and self.nodes[rest].op == "[]" and not self.nodes[rest].open:
                 # What a filter drops begins, or ends, in an event that need not be in its set.
                 surely = bounds.opposite.value(self.nodes[rest].operands[0])
