@@ -108,6 +108,7 @@ def test_a_test_that_is_undecided_is_run_again_with_more_effort(monkeypatch, mod
         ("half-an-alias-fence", {"ld.alias", "fence.proxy.alias.release"}),
         ("tensormap-acquire-is-nothing", {"fence.proxy.tensormap.acquire", "copy.map"}),
         ("inval-after-use", {"inval"}),
+        ("restricted-fence-orders-all", {"fence.release.restricted"}),
         ("no-observation-through-rmw", {"atom.relaxed"}),
         ("refusal-seen-by-a-neighbour", {"try_cancel"}),
         ("barriers-are-no-execution-order", {"tcgen05.fence::before", "tcgen05.fence::after", "bar"}),

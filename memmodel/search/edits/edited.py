@@ -192,7 +192,8 @@ def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffe
     if done < len(paths):
         found.left.append("the other shipped tests")
     if undecided:
-        found.left.append(f"{len(undecided):,} shipped tests, which are too large for the time")
+        few = "1 shipped test, which is" if len(undecided) == 1 else f"{len(undecided):,} shipped tests, which are"
+        found.left.append(f"{few} too large for the time")
     return differing
 
 

@@ -80,10 +80,20 @@ def vocabularies(
     if least is None:
         return []
     near = reached(least)
+    own = tuple(word for word in near if _ingredient(word).places != GLOBAL)
+    if any(_ingredient(word).places for word in own) and disagree(own):
+        near = own  # of two places where something is seen, the one that the other words need
     handed = [word for kind in _kinds(near) for word in _HANDED_OVER.get(kind, ())]
-    accesses = {_ingredient(word).name for word in near if not _ingredient(word).fence}
-    spelt = [word for word in every_word(placing.scopes) if _ingredient(word).name in accesses]
+    spelt = [word for word in every_word(placing.scopes) if any(_is_kin(word, other) for other in near)]
     return [spelt_out(words, placing) for words in dict.fromkeys((near, reached((*near, *handed, *spelt))))]
+
+
+def _is_kin(word: str, other: str) -> bool:
+    """True for the same access with any semantics, and for a fence that is another with more words."""
+    mine, its = _ingredient(word), _ingredient(other)
+    return (its.name == mine.name and not its.fence) or (
+        its.fence and mine.fence and mine.name.startswith(f"{its.name}.")
+    )
 
 
 def _placing(named: Collection[str]) -> Placing:

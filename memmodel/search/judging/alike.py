@@ -162,10 +162,30 @@ class Differences:
         mine, theirs, algebra = self.nodes[node], self.nodes[other], self.algebra
         either = self._absorbed(self.mine, mine, other, either)
         either = self._absorbed(self.theirs, theirs, node, either)
+        if (inner := self._filtered(self.mine, mine)) is not None:
+            at, dropped = inner
+            either = algebra.intersection(either, algebra.union(self.differs(at, other), dropped))
+        if (inner := self._filtered(self.theirs, theirs)) is not None:
+            at, dropped = inner
+            either = algebra.intersection(either, algebra.union(self.differs(node, at), dropped))
         op, first, second = mine.op, mine.operands, theirs.operands
         if op != theirs.op or not first or len(first) != len(second):
             return either
         return algebra.intersection(either, self._operands(op, mine, theirs, either))
+
+    def _filtered(self, bounds: Evaluator[Value], node: Node) -> tuple[int, Value] | None:
+        """The relation of which an expression keeps what begins, or ends, in a set, and what it may drop of it."""
+        if node.op != ";" or node.open:
+            return None
+        for inner, kept in (node.operands, node.operands[::-1]):
+            if self.nodes[kept].op == "[]":
+                # An event that need not be in the set.
+                surely = bounds.opposite.value(self.nodes[kept].operands[0])
+                others = self.algebra.complement(surely, is_set=True)
+                if kept == node.operands[0]:
+                    return inner, self.algebra.from_sources(others, bounds.value(inner))
+                return inner, self.algebra.to_targets(bounds.value(inner), others)
+        return None
 
     def _operands(self, op: str, mine: Node, theirs: Node, either: Value) -> Value:
         """What follows from the operands of two nodes with the same operator."""
@@ -203,13 +223,6 @@ class Differences:
                 if node.operands[0] == other:
                     return self.algebra.compose(bounds.value(other), steps)
                 return self.algebra.compose(steps, bounds.value(other))
-            if node.op == ";" and self.nodes[rest].op == "[]" and not self.nodes[rest].open:
-                # What a filter drops begins, or ends, in an event that need not be in its set.
-                surely = bounds.opposite.value(self.nodes[rest].operands[0])
-                others = self.algebra.complement(surely, is_set=True)
-                if node.operands[0] == rest:
-                    return self.algebra.from_sources(others, bounds.value(other))
-                return self.algebra.to_targets(bounds.value(other), others)
         return either
 
     def _closures(self, bounds: Evaluator[Value], node: Node, other: int, either: Value) -> Value:
