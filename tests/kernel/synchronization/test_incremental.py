@@ -74,3 +74,15 @@ def test_what_the_run_shows_is_new_and_harmful() -> None:
     shown = {(it.instruction.kind, it.what): [each.rule for each in run.new_findings(it)] for it in changes}
     assert shown["try_wait", "with .relaxed"] == ["data-race"]
     assert shown["acq_rel", REMOVED] == shown["inval", REMOVED] == []
+
+
+def test_a_race_of_the_kernel_hides_no_other_one() -> None:
+    """Without the second barrier the two loads are alike, and the verdict names the first one only."""
+    body = (
+        NEIGHBOUR.format(sync="bar.sync 0;") + "st.shared.u32 [%r3], %r0;\nbar.sync 0;\nld.shared.u32 %r13, [%r11];\n"
+    )
+    read = module(body)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    assert table.base.word == "findings"
+    assert [result.noticed for result in table.results] == [Noticed.FINDING, Noticed.FINDING]
+    assert table.minimum is not None and not table.minimum.dropped
