@@ -51,7 +51,7 @@ def _meaning(document: Document, token: CatToken) -> str | None:
         file = _included(document, token)
         return None if file is None else f"`{file}`"
     parts = []
-    known = _definition(document, token)
+    known = definition_of(document, token)
     if known is not None:
         path, name = known
         lines = name.statement.text.split("\n")
@@ -85,7 +85,7 @@ def definition(document: Document, offset: int) -> list[Json]:
     if token.sort is Lexeme.STRING:
         path = _included(document, token)
         return [] if path is None else [{"uri": uri_of(path), "range": BEGIN}]
-    known = _definition(document, token)
+    known = definition_of(document, token)
     if known is None:
         return []
     path, name = known
@@ -100,7 +100,7 @@ def _included(document: Document, token: CatToken) -> Path | None:
     return found_file(document, tree.Include(token.text, Span(document.source, token.start, token.end)))
 
 
-def _definition(document: Document, token: CatToken) -> tuple[Path | None, Defined] | None:
+def definition_of(document: Document, token: CatToken) -> tuple[Path | None, Defined] | None:
     """The definition that a name refers to: the last one before it, else one in the texts around, else one after it."""
     own = [name for name in defined(document.source) if name.name == token.text and name.kind != "show"]
     before = [name for name in own if name.span.start <= token.start]

@@ -12,8 +12,10 @@ from typing import Any
 from memmodel.errors import InputError
 from memmodel.lsp import cat_names, litmus_names
 from memmodel.lsp.changes import formatted, repaired
+from memmodel.lsp.completion import completion
 from memmodel.lsp.diagnostics import of_check, of_text
 from memmodel.lsp.document import Document
+from memmodel.lsp.references import highlights, references
 
 
 def _names(document: Document) -> ModuleType:
@@ -36,6 +38,18 @@ def _symbols(document: Document) -> object:
     return [] if document.kind == "ptx" else _names(document).symbols(document)
 
 
+def _references(document: Document, line: int, character: int, declaration: bool = True) -> object:
+    return references(document, document.offset(line, character), declaration)
+
+
+def _highlights(document: Document, line: int, character: int) -> object:
+    return highlights(document, document.offset(line, character))
+
+
+def _completion(document: Document, line: int, character: int) -> object:
+    return completion(document, document.offset(line, character))
+
+
 def _format(document: Document) -> object:
     return formatted(document) if document.kind == "litmus" else {"edits": [], "reason": ""}
 
@@ -45,6 +59,9 @@ FEATURES: dict[str, Callable[..., object]] = {
     "check": _check,
     "hover": _hover,
     "definition": _definition,
+    "references": _references,
+    "highlights": _highlights,
+    "completion": _completion,
     "symbols": _symbols,
     "format": _format,
     "repair": repaired,

@@ -15,31 +15,32 @@ from memmodel.errors import InputError
 from memmodel.litmus.lexer import SPELLING, Reader
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable
-from memmodel.litmus.text.places import blanked, questions_of, without_instruction, word_at
+from memmodel.litmus.text.places import blanked, passage_of, questions_of, word_at
 from memmodel.lsp.document import BEGIN, Document, Json, uri_of
 from memmodel.lsp.instruction import described
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Op
 from memmodel.program.special import SPECIAL
 from memmodel.ptx.lexer import tokenize
+from memmodel.recovery.every_error import without
 from memmodel.source import Source, Span
 
 T = TypeVar("T")
 
 TRIES = 20
-"""So many instructions that cannot be read are left out to read the rest."""
+"""So many passages that cannot be read are left out to read the rest."""
 
 VARIABLE, FUNCTION, FIELD, EVENT = 13, 12, 8, 24
 """Kinds of symbols, as the protocol numbers them."""
 
 
 def parsed(source: Source) -> LitmusTest | None:
-    """The test, without the instructions that cannot be read; None if that is not enough."""
+    """The test, without what cannot be read; None if that is not enough."""
     return _read(parse_litmus, source)
 
 
 def lowered(source: Source) -> LoweredTest | None:
-    """The test as steps, without the instructions that cannot be read; None if that is not enough."""
+    """The test as steps, without what cannot be read; None if that is not enough."""
     return _read(api.lowered, source)
 
 
@@ -51,7 +52,8 @@ def _read(reader: Callable[[Source], T], source: Source) -> T | None:
         try:
             return reader(left)
         except InputError as error:
-            left = without_instruction(left, error.span)
+            passage = passage_of(left, error.span) if error.span is not None else None
+            left = without(left, passage) if passage is not None else None
     return None
 
 
@@ -150,7 +152,7 @@ def definition(document: Document, offset: int) -> list[Json]:
     test = parsed(source)
     if test is None:
         return []
-    target = _declared(test, source, span, offset)
+    target = declared_at(test, source, span, offset)
     return [] if target is None else [{"uri": document.uri, "range": document.at(target)}]
 
 
@@ -171,7 +173,8 @@ def _model(document: Document, offset: int) -> Json | None:
     return {"uri": uri_of(path), "range": BEGIN}
 
 
-def _declared(test: LitmusTest, source: Source, span: Span, offset: int) -> Span | None:
+def declared_at(test: LitmusTest, source: Source, span: Span, offset: int) -> Span | None:
+    """Where the name at a span is declared; of a register without declaration, where its thread has it first."""
     word = span.text.lstrip("@!")
     thread = _thread(test, source, offset)
     if thread is None:

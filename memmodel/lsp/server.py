@@ -255,6 +255,25 @@ def names(server: Server) -> None:
         places = await server.read("definition", params.text_document.uri, line=at.line, character=at.character)
         return [server.shown(types.Location, place) for place in places or ()]
 
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    async def references(params: types.ReferenceParams) -> list[types.Location]:
+        at, uri = params.position, params.text_document.uri
+        declaration = params.context.include_declaration
+        places = await server.read("references", uri, line=at.line, character=at.character, declaration=declaration)
+        return [server.shown(types.Location, place) for place in places or ()]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    async def highlights(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        at = params.position
+        places = await server.read("highlights", params.text_document.uri, line=at.line, character=at.character)
+        return [server.shown(types.DocumentHighlight, place) for place in places or ()]
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[*'.:=%"']))
+    async def completion(params: types.CompletionParams) -> list[types.CompletionItem]:
+        at = params.position
+        items = await server.read("completion", params.text_document.uri, line=at.line, character=at.character)
+        return [server.shown(types.CompletionItem, item) for item in items or ()]
+
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         outline = await server.read("symbols", params.text_document.uri)

@@ -287,10 +287,11 @@ COMMANDS = (
 )  # fmt: skip
 """What is typed before the budget."""
 
+NAMES = ("completion", "references", "highlights")
 REQUESTS = {
-    "litmus": ("diagnostics", "check", "hover", "definition", "symbols", "format", "repair"),
-    "cat": ("diagnostics", "hover", "definition", "symbols"),
-    "ptx": ("diagnostics", "hover"),
+    "litmus": ("diagnostics", "check", "hover", "definition", "symbols", "format", "repair", *NAMES),
+    "cat": ("diagnostics", "hover", "definition", "symbols", *NAMES),
+    "ptx": ("diagnostics", "hover", *NAMES),
 }
 """What the language server is asked about each kind of document."""
 
@@ -359,6 +360,7 @@ def _requested(argv: tuple[str, ...]) -> tuple[int, str, str]:
     bounds = {"model": "ptx-9.4", "effort": 100_000, "seconds": SECONDS, "memory": 500_000_000}
     place = {"line": int(line), "character": int(character)}
     arguments = {"check": bounds, "repair": {**bounds, "what": "fix"}, "hover": place, "definition": place}
+    arguments |= dict.fromkeys(NAMES, place)
     try:
         json.dumps(answer(name, document, arguments.get(name, {})))
     except Exception as error:

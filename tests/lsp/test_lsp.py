@@ -16,9 +16,10 @@ from helpers.patience import PATIENCE, alive, children, eventually
 
 from memmodel import api
 from memmodel.answer import Observation
-from memmodel.litmus.text.places import without_instruction
+from memmodel.litmus.text.places import passage_of
 from memmodel.lsp.diagnostics import of_text
 from memmodel.lsp.document import Document, path_of
+from memmodel.recovery.every_error import without
 from memmodel.source import Source
 
 A2 = (ROOT / "litmus/async/proxy/A2.litmus").read_text(encoding="utf-8")
@@ -155,6 +156,17 @@ def test_definitions_in_a_test(editor: Client) -> None:
     uri = editor.open(text, "mbarrier.litmus")
     (found,) = editor.at("definition", uri, line, at)
     assert covered(text, found["range"]) == "bar" and found["range"]["start"]["line"] == 6
+
+
+def test_completion_and_references_through_the_protocol(editor: Client) -> None:
+    uri = editor.open(BLOCKS.replace("[x];", "["), "completing.litmus")
+    line, at = place(BLOCKS, "[x];", 1)
+    assert "y" in [item["label"] for item in editor.at("completion", uri, line, at + 1)]
+    where = dict(zip(("line", "character"), place(BLOCKS, "[y]"), strict=True))
+    asked = {"textDocument": {"uri": uri}, "position": {**where, "character": where["character"] + 1}}
+    uses = editor.ask("textDocument/references", {**asked, "context": {"includeDeclaration": False}})
+    assert [use["range"]["start"]["line"] for use in uses] == [5, 8]
+    assert len(editor.ask("textDocument/documentHighlight", asked)) == 3
 
 
 def test_the_model_of_an_expectation_is_a_file(editor: Client) -> None:
@@ -404,6 +416,5 @@ def test_paths_of_uris() -> None:
 def test_an_instruction_is_left_out_with_its_guard_and_without_its_label() -> None:
     source = Source("t", BLOCKS)
     at = BLOCKS.index("acquire")
-    left = without_instruction(source, source.span(at, at + 7))
-    assert left is not None and f"W:{' ' * 30}setp" in left.text
-    assert without_instruction(source, source.span(BLOCKS.index("x;"), BLOCKS.index("x;") + 1)) is None
+    passage = passage_of(source, source.span(at, at + 7))
+    assert passage is not None and f"W:{' ' * 30}setp" in without(source, passage).text

@@ -9,7 +9,7 @@ import re
 
 from memmodel.errors import InputError
 from memmodel.litmus.lexer import blank_comments
-from memmodel.recovery.every_error import Passage, without
+from memmodel.recovery.every_error import Passage
 from memmodel.source import Source, Span
 
 _QUESTION = re.compile(r"~\s*exists\b|\bexists\b|\bforall\b")
@@ -71,15 +71,6 @@ def instruction_at(source: Source, offset: int) -> Span | None:
     if begin >= end or _NO_INSTRUCTION.match(text, begin, end):
         return None
     return source.span(begin, len(text[:end].rstrip()))
-
-
-def without_instruction(source: Source, span: Span | None) -> Source | None:
-    """The text with blanks in place of the instruction at a span, so that what follows can be read; None if there is
-    no instruction."""
-    if span is None or span.source.text != source.text or span.start >= span.end:
-        return None
-    passage = _instruction(source, span)
-    return None if passage is None else without(source, passage)
 
 
 def passage_of(source: Source, span: Span) -> Passage | None:
