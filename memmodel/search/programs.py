@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memmodel import api, engine
-from memmodel.answer import Observation
+from memmodel.answer import Observation, Witness
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InternalError
@@ -109,6 +109,19 @@ class Specimen:
         """An outcome as a condition."""
         terms = [f"{name} == {value}" for name, value in zip(asked(self.draft, self.vocabulary), key, strict=True)]
         return " /\\ ".join(terms) or "true"
+
+    def end(self, witness: Witness) -> str | None:
+        """The end of an execution as a condition; None if the execution does not say all of it."""
+        values: list[int] = []
+        for term in asked(self.draft, self.vocabulary):
+            thread, _, register = term.partition(":")
+            value = (
+                witness.registers.get((thread, register)) if register else witness.memory.get(term.removesuffix("[0]"))
+            )
+            if value is None or not str(value).isdecimal():
+                return None
+            values.append(int(value))
+        return self.condition(values)
 
     def text(self, question: str, name: str = "found", header: str = "") -> str:
         """The litmus test. `question`: its last line."""

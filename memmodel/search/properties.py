@@ -26,9 +26,11 @@ from typing import Any
 from memmodel import api
 from memmodel.base.resources import axioms_dir
 from memmodel.cat.analysis import names_in
+from memmodel.cat.flags import kind_of
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Check, Model
 from memmodel.errors import InputError, InternalError, nearest
+from memmodel.search.differences import FINDING_WORDS
 from memmodel.search.judging.judge import Judgements, ModelJudge
 from memmodel.search.judging.slices import union
 from memmodel.search.programs import ENGINES, Ready, Specimen, confirm
@@ -185,12 +187,18 @@ class PropertyCheck:
             yield from self._relaxed(ready, judgements)
 
     def _raised(self, specimen: Specimen, name: str, spellings: int) -> Counterexample:
-        """A program with an execution that raises the flag, as both engines see it."""
-        text = specimen.text("exists (true)", f"{self.it.name}-{specimen.size}")
-        for engine in ENGINES:
-            answer = api.check(text, self.model, engine=engine).answer
+        """A program with an execution that raises the flag, as both engines see it; its question is how that ends."""
+        title = f"{self.it.name}-{specimen.size}"
+        text = specimen.text("exists (true)", title)
+        answers = [api.check(text, self.model, engine=engine).answer for engine in ENGINES]
+        for answer in answers:
             if name not in answer.flags:
-                raise InternalError(f"{engine} does not find {name} in\n{text}")
+                raise InternalError(f"{answer.engine} does not find {name} in\n{text}")
+        finding = next(finding for finding in answers[0].findings if finding.flag == name)
+        condition = specimen.end(finding.witness)
+        if condition is not None:
+            text = specimen.text(f"exists ({condition})", title)
+            confirm(text, self.model, True)
         return Counterexample(specimen.size, name, spellings, text)
 
     def _outcomes(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
@@ -209,6 +217,7 @@ class PropertyCheck:
         if not keep:
             tables.append({**judgements.raised[0]})
         worlds: dict[tuple[int, ...], int] = {}
+        flags: dict[str, int] = {}
         for dimension, old, new in relaxations(ready):
             with_old = ready.grid.where(dimension, old)
             if keep and ready.spots[dimension].use is not None:
@@ -220,9 +229,24 @@ class PropertyCheck:
                     bad = with_old & weak & ~those & ~raced & ~race if keep else with_old & those & ~weak
                     bad &= ready.worlds
                     if bad:
-                        outcome = key if isinstance(key, tuple) else ()
-                        worlds[outcome] = worlds.get(outcome, 0) | bad
-        yield from self._first(ready, worlds, self.it.compare)
+                        if isinstance(key, tuple):
+                            worlds[key] = worlds.get(key, 0) | bad
+                        else:
+                            flags[key] = flags.get(key, 0) | bad
+        if worlds or not flags:
+            yield from self._first(ready, worlds, self.it.compare)
+        else:
+            yield self._lost(ready, flags)
+
+    def _lost(self, ready: Ready, flags: dict[str, int]) -> Counterexample:
+        """A program that raises a flag which it does not raise when it is weaker."""
+        every = union(flags.values())
+        choice = ready.plainest(every)
+        flag = min(flag for flag, those in flags.items() if those >> ready.grid.number(choice) & 1)
+        word = FINDING_WORDS.get(kind_of(flag))
+        specimen = ready.specimen(choice)
+        text = specimen.text(f"exists {word}" if word else "exists (true)", f"{self.it.name}-{specimen.size}")
+        return Counterexample(specimen.size, self.it.compare, every.bit_count(), text)
 
     def _first(
         self, ready: Ready, worlds: dict[tuple[int, ...], int], check: str, confirmed: Model | None = None
