@@ -360,8 +360,9 @@ class VerdictItem(pytest.Item):
             return
         from memmodel.testing import failure
 
-        report = run.verdicts.report(self.posed, self.model, run.options(self.engine), expected=self.word)
+        report = run.verdicts.report(self.posed, self.model, run.options(self.engine), expected=self.word, reasons=True)
         if not report.ok:
+            report = run.verdicts.explained(report, self.posed, self.model, run.options(self.engine))
             standing = self.standing_for if self.standing_for != report.model else ""
             difference = f"memmodel diff {self.standing_for} {self.model} {report.path}\n" if standing else ""
             raise Unexpected(

@@ -160,8 +160,9 @@ class Verdicts:
         *,
         expected: str | None = None,
         against: str | None = None,
+        reasons: bool = False,
     ) -> Report:
-        """As `api.report_on`. Raises InputError."""
+        """As `api.report_on`. Raises InputError. `reasons`: with what its reasons need, if it was judged now."""
         from memmodel import api
         from memmodel.report.expect import word_for
         from memmodel.report.report import Report
@@ -171,8 +172,15 @@ class Verdicts:
             Report, posed, model, options, lambda steps, loaded: api.bare_report(steps, loaded, options)
         )
         # A kept answer has no execution to explain: a fresh one is treated alike, so that both print the same.
-        bare = report if self._store is None else replace(report, subject=None)
+        bare = report if self._store is None or reasons else replace(report, subject=None)
         return api.expecting(bare, posed.expectations, word)
+
+    def explained(self, report: Report, posed: Posed, model: str | Model, options: Options) -> Report:
+        """A report with what its reasons need: a question whose answer was kept is judged again. Raises InputError."""
+        if report.subject is not None:
+            return report
+        fresh = Verdicts().report(posed, model, options, expected=report.expected)
+        return fresh if fresh.answer.observation is report.answer.observation else report
 
     def outcomes(self, posed: Posed, model: str | Model, options: Options) -> Outcomes:
         """All final states of a question under a model. Raises InputError."""

@@ -75,6 +75,11 @@ class Contrast:
     undecided: str = ""
 
     @property
+    def all_reports(self) -> tuple[Report, ...]:
+        """The reports that are shown."""
+        return (*self.reports, *(self.asked or ()))
+
+    @property
     def direction(self) -> Direction:
         """The direction of final states, and of findings for which both models have rules.
 
@@ -100,12 +105,14 @@ def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Ite
     for posed in asked:
         with sharing_budget(sides.options.budget):
             contrast = _contrast(verdicts, posed, sides)
+            if contrast.differs and any(report.subject is None for report in contrast.all_reports):
+                contrast = _contrast(Verdicts(), posed, sides)  # a kept answer has no reasons
         yield contrast
 
 
 def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
     first, second = (
-        replace(verdicts.report(posed, model, sides.options), model=name, expected=None)
+        replace(verdicts.report(posed, model, sides.options, reasons=True), model=name, expected=None)
         for model, name in zip((sides.first, sides.second), sides.names, strict=True)
     )
     contrast = Contrast(posed.name, posed.text.source.name, posed.number, (first, second))
@@ -180,7 +187,9 @@ def _explained(verdicts: Verdicts, posed: Posed, sides: Sides, state: FinalValue
     terms = " /\\ ".join(f"{name} == {value}" for name, value in state.values) or "true"
     try:
         (question,) = verdicts.posed(posed.text.source, (f"exists ({terms})",))
-        first, second = (verdicts.report(question, model, sides.options) for model in (sides.first, sides.second))
+        first, second = (
+            verdicts.report(question, model, sides.options, reasons=True) for model in (sides.first, sides.second)
+        )
     except InputError:
         return None
     pair = replace(first, model=sides.names[0]), replace(second, model=sides.names[1])

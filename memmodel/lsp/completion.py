@@ -101,7 +101,11 @@ def _finished(source: Source, text: str, offset: int) -> Source:
     begin = max(text.rfind(mark, 0, offset) for mark in ";{}|\n") + 1
     label = re.compile(r"\s*[\w$]+\s*:(?!:)").match(text, begin, offset)
     begin = label.end() if label is not None else begin
-    return without(source, Passage(source.span(begin, offset))) if "{" in text[:begin] else source
+    if "{" not in text[:begin]:
+        return source
+    in_blocks = re.search(r"^\s*thread\b", text[:begin], re.MULTILINE) is not None  # in a table the `;` ends the row
+    rest = re.compile(r"[^\n;|{}]*;?" if in_blocks else r"[^\n;|{}]*").match(text, offset)
+    return without(source, Passage(source.span(begin, rest.end() if rest is not None else offset)))
 
 
 def _expectation(document: Document, offset: int, line: str) -> Iterator[Json]:

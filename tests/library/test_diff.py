@@ -107,6 +107,20 @@ def test_text(run):
     assert run("ptx-9.4", "ptx-9.4", "litmus/generic/H1.litmus")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "path"),
+    [
+        ("ptx-9.4", TOTAL, "litmus/generic/H1.litmus"),
+        ("ptx-9.4", "sc", "litmus/shapes/MP+rlx.gpu+acq.gpu@two-ctas.litmus"),
+    ],
+)
+def test_reasons_are_the_same_with_and_without_the_cache(run, monkeypatch, tmp_path, first, second, path):
+    monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path / "kept"))
+    printed = [run(*words, first, second, path)[1] for words in (("--no-cache",), (), ())]
+    assert "because" in printed[0] or "forbidden by" in printed[0]
+    assert printed == [printed[0]] * 3
+
+
 def test_json_and_markdown(run):
     code, out, _ = run("--format", "json", TOTAL, "ptx-9.4", "litmus/generic/H1.litmus")
     (one,) = json.loads(out)["differ"]

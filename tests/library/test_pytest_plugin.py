@@ -77,6 +77,7 @@ def test_a_failure_says_what_was_expected_and_why_it_is_otherwise(place):
                 "  got:      never",
                 "wrong under ptx-9.4: never; *",
                 "  forbidden by Causality",
+                "    because *",
                 "memmodel check litmus/mp/wrong.litmus --model ptx-9.4",
             ]
         )

@@ -159,7 +159,7 @@ def test_definitions_in_a_test(editor: Client) -> None:
 
 
 def test_completion_and_references_through_the_protocol(editor: Client) -> None:
-    uri = editor.open(BLOCKS.replace("[x];", "["), "completing.litmus")
+    uri = editor.open(BLOCKS.replace("[x];", "[;"), "completing.litmus")
     line, at = place(BLOCKS, "[x];")
     assert "y" in [item["label"] for item in editor.at("completion", uri, line, at + 1)]
     where = dict(zip(("line", "character"), place(BLOCKS, "[y]"), strict=True))
