@@ -103,7 +103,7 @@ def _finished(source: Source, text: str, offset: int) -> Source:
     begin = label.end() if label is not None else begin
     if "{" not in text[:begin]:
         return source
-    in_blocks = re.search(r"^\s*thread\b", text[:begin], re.MULTILINE) is not None  # in a table the `;` ends the row
+    in_blocks = re.search(r"^[ \t]*thread\b", text[:begin], re.MULTILINE) is not None  # in a table the `;` ends the row
     rest = re.compile(r"[^\n;|{}]*;?" if in_blocks else r"[^\n;|{}]*").match(text, offset)
     return without(source, Passage(source.span(begin, rest.end() if rest is not None else offset)))
 

@@ -7,6 +7,7 @@ declaration that it leads to, so that two threads' registers of one name are two
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from memmodel.cat.text.lexer import Lexeme
 from memmodel.cat.text.outline import defined, token_at, tokens_of
@@ -88,8 +89,10 @@ def _ptx(document: Document, offset: int) -> list[_Use]:
     begin = max(text.rfind(".entry", 0, offset), text.rfind(".func", 0, offset), 0)
     ends = [at for mark in (".entry", ".func") if (at := text.find(mark, offset)) >= 0]
     pattern = re.compile(rf"(?<![\w$%.]){re.escape(word)}(?![\w$])")
-    matches = pattern.finditer(text, begin, min(ends, default=len(text)))
-    return [(document, source.span(*match.span()), text[match.end() :][:1] in (":", "<")) for match in matches]
+    matches = islice(pattern.finditer(text, begin, min(ends, default=len(text))), MOST)
+    return [
+        (document, source.span(*match.span()), text[match.end() : match.end() + 1] in (":", "<")) for match in matches
+    ]
 
 
 def _word_at(source: Source, offset: int) -> str | None:

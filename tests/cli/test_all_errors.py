@@ -136,3 +136,13 @@ def test_an_error_of_an_included_file_has_the_others_of_that_file(tmp_path: Path
         load_model(tmp_path / "whole.cat")
     errors = (caught.value, *caught.value.more)
     assert [str(error.span).rpartition("/")[2] for error in errors] == ["part.cat:1:9", "part.cat:2:9"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PTX t\n" + "\n" * 900_000, f"PTX t\n.globl .u32 x{' ' * 900_000}= 1;\n", "PTX t\n.globl " + "a" * 900_000],
+    ids=["lines", "blanks", "word"],
+)
+def test_a_long_text_is_read_in_linear_time(text: str) -> None:
+    with pytest.raises(InputError):
+        api.read_test(text)

@@ -15,11 +15,14 @@ from memmodel.source import Source, Span
 _QUESTION = re.compile(r"~\s*exists\b|\bexists\b|\bforall\b")
 _WORD = re.compile(r"[%@!]?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*")
 _ENDS = ";{}|"
-_BLOCK = re.compile(r"^\s*thread\b", re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]*thread\b", re.MULTILINE)
 _HEAD = re.compile(r"\s*(?:[A-Za-z_$][\w$]*\s*:\s*)*")
 _EXPECT = re.compile(r"[ \t]*Expect\b")
 _AFTER_QUESTION = re.compile(r"(?m)~\s*exists\b|\bexists\b|\bforall\b|^[ \t]*(?:Expect|locations)\b")
 _RESULT = re.compile(r"(?:@\S+\s+)?\S+\s+([^,]*)")
+LONGEST = 300
+"""Characters of a declaration whose name is kept when the rest of it cannot be read."""
+
 _DECLARED = re.compile(r"([A-Za-z_$][\w$]*)\s*(?:\[[^]]*\]\s*)?(?:=[^;]*)?;\s*\Z")
 _TRUE = "exists (true)"
 _NO_INSTRUCTION = re.compile(r'\.|PTX\b|thread\b|Expect\b|locations\b|exists\b|forall\b|~|"|[\w$@+:]+\s*=|$')
@@ -129,7 +132,7 @@ def _declaration(source: Source, text: str, span: Span, opened: int, closed: int
     if begin >= end or not text[begin:end].strip():
         return None
     passage = source.span(end - len(text[begin:end].lstrip()), end)
-    declared = _DECLARED.search(passage.text) if opened < 0 else None
+    declared = _DECLARED.search(passage.text) if opened < 0 and end - passage.start < LONGEST else None
     instead = f".global .u32 {declared[1]};" if declared is not None else ""
     return Passage(passage, _names(passage.text), instead if len(instead) <= len(passage.text) else "")
 
