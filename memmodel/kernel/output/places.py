@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from memmodel.ptx.module.names import base_name, demangled, without_parameters
 from memmodel.ptx.module.syntax import Location, PtxInstruction
+from memmodel.ptx.operands import Imm
 
 LIBRARY = re.compile(
     r"(^|/)(cccl|nvidia/cu\d+|cuda[^/]*/(targets/[^/]+/)?include|cute|cutlass/include|triton/language)/"
@@ -21,7 +22,9 @@ PTX_LINES = re.compile(
 )
 """Lines of the PTX in a sentence, as every reason names them. Behind them may stand how many more there are."""
 
-INLINE_NAMESPACE = re.compile(r"\b(__\w+::)+")
+INLINE_NAMESPACE = re.compile(r"\b((__|_INTERNAL_)\w+::)+")
+"""What compilers put around a name: the version of a library, and the file that keeps it to itself."""
+
 WORDS = {
     "bar.sync": "__syncthreads()",
     "barrier.sync": "__syncthreads()",
@@ -39,7 +42,10 @@ WORDS = {
     "atom": "an atomic function",
     "red": "an atomic function",
 }
-"""What a kernel calls instructions, by how these begin."""
+"""What a kernel of CUDA C++ calls instructions, by how these begin."""
+
+WHOLE_CTA = "__syncthreads()"
+PYTHON = ".py"
 
 
 def is_library(file: str) -> bool:
@@ -72,9 +78,13 @@ def cuda_word(instruction: PtxInstruction) -> str:
     own = next((at for at, place in enumerate(inlined) if not is_library(place.file)), 0)
     if own > 0 and inlined[own - 1].function:
         return called(inlined[own - 1].function)
+    if inlined and inlined[own].file.endswith(PYTHON):
+        return ""
     opcode = instruction.opcode
     fitting = (word for begin, word in WORDS.items() if f"{opcode}.".startswith(f"{begin}."))
-    return next(fitting, "")
+    word = next(fitting, "")
+    named = word == WHOLE_CTA and instruction.operands != (Imm(0),)  # by its number, or by how many threads come
+    return "" if named else word
 
 
 def called(function: str) -> str:

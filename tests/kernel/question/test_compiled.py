@@ -234,6 +234,7 @@ def test_names_of_cpp() -> None:
     assert without_parameters(mangled) == "ns::scale<float, 3>" and base_name(mangled) == "scale"
     assert without_parameters("kernel") == base_name("kernel") == "kernel"
     assert called("_ZN4cuda3ptx3__413mbarrier_initIvEEvPmRKj") == "cuda::ptx::mbarrier_init()"
+    assert called("_ZN28_INTERNAL_e1a141f6_5_lb_cu_k10atomicExchEPii") == "atomicExch()"
 
 
 INLINED = """.version 8.8
@@ -244,9 +245,13 @@ INLINED = """.version 8.8
 bar.sync 1;
 .loc 1 11 3
 bar.sync 0;
+bar.sync 1, 64;
+.loc 3 5 3
+bar.sync 0;
 ret;
 }
 .file 1 "k.cu"
+.file 3 "k.py"
 .file 2 "/usr/local/cuda-13/include/cccl/cuda/__ptx/x.h"
 .section .debug_str
 {
@@ -261,7 +266,8 @@ $L__info_string0:
 def test_the_source_comes_before_libraries_and_has_its_own_words() -> None:
     body = parse_module(Source("<stdin>", INLINED.replace("53,99,", "53,99"))).functions["k"].body or ()
     assert str(places(body[0].location)[0]) == "k.cu:10:3"
-    assert [cuda_word(instruction) for instruction in body[:2]] == ["cuda::ptx::close()", "__syncthreads()"]
+    words = ["cuda::ptx::close()", "__syncthreads()", "", ""]  # a named barrier, and Python, have no word of CUDA C++
+    assert [cuda_word(instruction) for instruction in body[:4]] == words
     assert is_library("x/cccl/y.h") and not is_library("include/mine.h")
     assert str(places(Location("a.cu", 1, 1))[0]) == "a.cu:1:1"
 
