@@ -184,10 +184,15 @@ class Turn(NamedTuple):
 
         others = (write for write in self.writes if write is not self.write and write not in rivals)
         return (
-            self.write not in rivals
+            all(self._outside(write, order) for write in self.writes if isinstance(write, WeakAccess))
+            and self.write not in rivals
             and all(self._later(write, order) or overwritten(write) for write in rivals)
             and all(earlier(write) or self._later(write, order) for write in others)
         )
+
+    def _outside(self, write: WeakAccess, order: CausalOrder) -> bool:
+        """True if a weak write races with no round of the loop: it comes before the first, or after the last one."""
+        return order.ahead(write, self.reads[0]) or self._later(write, order)
 
     def _later(self, write: Written, order: CausalOrder) -> bool:
         return write is not None and order.before(self.reads[-1], write)

@@ -290,6 +290,7 @@ PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "goal": "1"
         ({"before": "ld.relaxed.gpu.global.u32 %r21, [%d0+4];", "goal": "%r21"}, "findings"),  # 0 ends it
         ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "findings"),  # a hang: 1 is not seen before it is 2
         ({"before": "@%p0 st.global.u32 [%d0], 0;\nbar.sync 0;"}, "clean"),
+        ({"before": "@%p0 st.global.u32 [%d0], 0;"}, "findings"),  # an earlier round of the loop races with it
     ],
 )
 def test_a_flag_with_one_writer_is_a_wait(change: dict[str, str], word: str) -> None:
