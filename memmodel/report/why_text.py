@@ -21,6 +21,7 @@ WORDS = {
     "compl": "{1} tells of the end of {0}",
     "complwg": "{1} waits for the end of {0}",
     "mbarobs": "{1} sees the phase of {0} over",
+    "mbarended": "{1} is about the phase in which {0} ended",
     "syncbar": "{0} and {1} meet at a barrier",
     "sync_fence": "{0} comes before {1} in Fence-SC order",
     "sr": "{0} and {1} are morally strong",
@@ -30,7 +31,9 @@ WORDS = {
 WOULD = {
     "sync_fence": "would come first in Fence-SC order",
     "sr": "{0} and {1} would be morally strong",
-    "rf": "{0} is read by {1}, which orders strong accesses only",
+    "rf": "{0} would have to be read by {1}, both strong",
+    "mbarobs": "{1} would see the phase of {0} over",
+    "compl": "would tell of its end",
     "co": "{0} would come before {1} in coherence order",
 }
 """The same of edges that are not there yet."""

@@ -270,6 +270,7 @@ SAID = {
         "data race: between; a: W.relaxed.gpu x = 1 (P0, line 6); for the same reason",
     ),
     "control/bar+after-arrive": ("line 9) stands before b (P0, line 10); a (P0, line 9) after b; for the same reason",),
+    "async/instructions/ldmatrix-race": ("beside it, in; no synchronization; a release after", "strong accesses"),
     "isa/SB+acq_rel": ("b: fence.acq_rel.sys (P0, line 11) is no fence.sc; .sc at b; come first in Fence-SC",),
 }
 """Parts of an explanation in their order, and what it does not say: sentences that misled."""
