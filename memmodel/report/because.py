@@ -15,7 +15,7 @@ from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.report.execution import Style
 from memmodel.report.why_text import brief_contradiction, brief_story
 from memmodel.why.explanation import first_findings, shown_outcome, why_never
-from memmodel.why.limited import reasons
+from memmodel.why.limited import TimeForReasons, reasons
 from memmodel.why.records import Contradiction, Reason, Story
 from memmodel.why.story import finding_story, outcome_story
 
@@ -29,7 +29,7 @@ CHEAP = 120
 """With more events than this, `check` looks for no other execution."""
 
 
-def because(report: Report) -> AbstractContextManager[object]:
+def because(report: Report) -> AbstractContextManager[TimeForReasons | None]:
     """Inside, all reasons for a report take together no longer than its answer did."""
     subject = report.subject
     return nullcontext() if subject is None else reasons(report.answer, subject.options.budget)

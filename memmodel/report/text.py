@@ -13,15 +13,19 @@ from memmodel.report.because import because, because_findings, because_never, be
 from memmodel.report.execution import Style, execution_lines, plain
 from memmodel.report.findings import finding_lines
 from memmodel.report.open_decisions import decision_lines
+from memmodel.why.limited import CUT
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
 
 
 def explain(report: Report, style: Style = plain) -> str:
-    """Verdict line first, then indented lines on why."""
-    with because(report):
-        return "\n".join(_explained(report, style))
+    """Verdict line first, then indented lines on why, and whether that was cut short."""
+    with because(report) as time:
+        lines = _explained(report, style)
+    if time is not None and time.cut:
+        lines.append(f"  {CUT}")
+    return "\n".join(lines)
 
 
 def _explained(report: Report, style: Style) -> list[str]:

@@ -37,6 +37,8 @@ def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders)
     with processor_seconds(15):
         said = answered.explain()
     assert said.startswith("large under ptx-9.4: sometimes") and "an execution that shows it:" in said
+    if orders == 10**9:
+        assert said.endswith(limited.CUT)
 
 
 def test_explain_says_that_its_reason_was_cut_short(monkeypatch):
