@@ -81,7 +81,7 @@ def vocabularies(
         return []
     near = reached(least)
     own = tuple(word for word in near if _ingredient(word).places != GLOBAL)
-    if any(_ingredient(word).places for word in own) and disagree(own):
+    if any(kind != OBJECT for word in own for kind in _ingredient(word).places) and disagree(own):
         near = own  # of two places where something is seen, the one that the other words need
     handed = [word for kind in _kinds(near) for word in _HANDED_OVER.get(kind, ())]
     spelt = [word for word in every_word(placing.scopes) if any(_is_kin(word, other) for other in near)]
