@@ -66,19 +66,19 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             yield number, MutantResult(change, Noticed.UNREACHED)
             continue
         work.check_time()
-        new = [finding.key for finding in same.new_findings(change)]
+        new = same.new_findings(change)
         if new:
-            yield number, MutantResult(change, *fate_of(new))
-        else:
-            (left if groups and same.only_orders(change) else alone).append(number)
+            yield number, MutantResult(change, *fate_of([finding.key for finding in new]))
+        else:  # a change about which nothing is known yet would spoil the others
+            (left if groups and new is not None and same.only_orders(change) else alone).append(number)
     yield from judged_alone(work, alone, jobs)
-    rounds: dict[int, list[int]] = {}
+    rounds: dict[tuple[int, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
-        for place, number in enumerate(of_instruction):
-            rounds.setdefault(place, []).append(number)
+        for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
+            proxy = "proxy" in work.changes[number].instruction.words
+            rounds.setdefault((place, proxy), []).append(number)
     for members in rounds.values():
-        # Readings are about proxies, mostly.
-        yield from _at_once(work, sorted(members, key=lambda number: "proxy" in work.changes[number].instruction.words))
+        yield from _at_once(work, members)
 
 
 def _at_once(work: MutantWork, numbers: Sequence[int]) -> Judged:

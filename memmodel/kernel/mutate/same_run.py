@@ -80,12 +80,12 @@ class SameRun:
         shared = {at for numbers in members.values() if len(numbers) > 1 for at in numbers}
         return frozenset(at for numbers in members.values() for at in numbers if at not in shared)
 
-    def new_findings(self, change: Mutation) -> list[KernelFinding]:
-        """What a flag reports in the execution of a mutant that the run is, and not in the kernel; nothing if there is
-        no such execution, or no flag does."""
+    def new_findings(self, change: Mutation) -> list[KernelFinding] | None:
+        """What a flag reports in the execution of a mutant that the run is, and not in the kernel; None if there is no
+        such execution."""
         execution = self._execution(change)
         if execution is None:
-            return []
+            return None
         return self._run.first_shown(Flags(self._model, execution), self._raised, self._known)
 
     def _execution(self, change: Mutation) -> Execution | None:

@@ -71,7 +71,7 @@ def test_a_half_of_a_barrier_does_more_than_order() -> None:
 def test_what_the_run_shows_is_new_and_harmful() -> None:
     body = HANDED_OVER + "st.shared.u32 [%r2+512], %r0;\n"  # a race of the kernel itself
     run, changes = same_run(body), mutations(entry(module(body)))
-    shown = {(it.instruction.kind, it.what): [each.rule for each in run.new_findings(it)] for it in changes}
+    shown = {(it.instruction.kind, it.what): [each.rule for each in run.new_findings(it) or ()] for it in changes}
     assert shown["try_wait", "with .relaxed"] == ["data-race"]
     assert shown["acq_rel", REMOVED] == shown["inval", REMOVED] == []
 
