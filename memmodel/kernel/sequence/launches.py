@@ -74,9 +74,15 @@ def judged_launches(
     for number, data in enumerate(launches):
         before = LaunchesBefore(number, left)
         where = f"{name}: launch {number + 1}" if name.startswith("<") else name
-        asked = described_question(
-            text, data, where, LaunchWords(), None, partial(chosen_ctas, wanted=()), before
-        )  # fmt: skip
+        try:
+            asked = described_question(
+                text, data, where, LaunchWords(), None, partial(chosen_ctas, wanted=()), before
+            )  # fmt: skip
+        except InputError as error:
+            if error.span is None and error.message.endswith(f"has no entry {data.get('kernel')}"):
+                hint = f"{error.hint}; a list is of one module: kernels of two have to stand in one file"
+                raise InputError(error.message, hint=hint) from error
+            raise
         known = ignored(asked.entry, baseline)
         options = CheckOptions(
             schedules, chosen_ctas(asked.launch, ()), True, tuple(assume_pure), reading_models() if readings else (),

@@ -173,6 +173,14 @@ def invoke(*words: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def test_a_kernel_of_another_module_is_refused_with_what_to_do() -> None:
+    module = parse_module(Source("k.ptx", HEADER + FILL))
+    one = {"kernel": "fill", "grid": 1, "block": 32, "params": {"fill_0": {"address": A, "bytes": 128}}}
+    with pytest.raises(InputError, match="has no entry other") as refused:
+        check_launches(module, [one, {**one, "kernel": "other"}])
+    assert "in one file" in str(refused.value)
+
+
 def test_the_command(tmp_path: Path) -> None:
     """A list in a file or in a comment; JSON has a list of verdicts, and the exit code is the worst."""
     early = launch("reads", A, B, programmatic=True)
