@@ -80,8 +80,8 @@ def judged_launches(
             )  # fmt: skip
         except InputError as error:
             if error.span is None and error.message.endswith(f"has no entry {data.get('kernel')}"):
-                hint = f"{error.hint}; a list is of one module: kernels of two have to stand in one file"
-                raise InputError(error.message, hint=hint) from error
+                hint = "a list is of one module: kernels of two have to stand in one file"
+                raise InputError(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
             raise
         known = ignored(asked.entry, baseline)
         options = CheckOptions(
