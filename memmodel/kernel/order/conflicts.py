@@ -352,10 +352,10 @@ class Conflicts:
             groups.setdefault(self._roles.cluster_of[cta], []).append(group._replace(name=name))
         names, members, _ = _enough([_enough(inside) for inside in groups.values()])
         if owner is None:
-            stands = self._roles.standing(members)
+            stands = self._roles.representatives(members)
             return (block.instance.space, block.instance.name, names), list(zip(members, stands, strict=True)), None
         holder = self._holder(owner)
-        *stands, held = self._roles.standing((*members, holder))
+        *stands, held = self._roles.representatives((*members, holder))
         kind = (block.instance.space, who[holder][0], names)
         return kind, list(zip(members, stands, strict=True)), threads[held].place.cta_id
 
@@ -388,7 +388,7 @@ class Conflicts:
                     break
                 key = (self._key(use), at)
                 if key not in self.touching:
-                    self.touching[key] = (use, self._roles.standing([use.thread])[0])
+                    self.touching[key] = (use, self._roles.representatives([use.thread])[0])
 
 
 OBJECT_BYTES = 8

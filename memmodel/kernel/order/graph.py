@@ -88,7 +88,7 @@ class Graph:
         kept |= {thread for _, members in placed for thread in members}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
         kept |= {stands for _, stands in conflicts.touching.values()}
-        maps = [(use, roles.standing([use.thread])[0]) for use in given_maps(run)]
+        maps = [(use, roles.representatives([use.thread])[0]) for use in given_maps(run)]
         kept |= {stands for _, stands in maps}
         kept |= roles.kept({threads[thread].cta for thread in kept})
         for number in sorted(kept):

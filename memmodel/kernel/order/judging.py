@@ -96,7 +96,7 @@ class RunJudge:
         self.execution = self.graph.execution()
 
         self._leasts: dict[frozenset[int], Execution] = {}
-        self._asks = True
+        self._may_rerun = True
         """True if another run may be carried out to compare the values of stores. Not for a reading: the races of
         stores that only a reading has keep their plain name.
         """
@@ -172,8 +172,8 @@ class RunJudge:
         ways: bool,
         asks: bool | None = None,
     ) -> None:
-        """Findings for what flags report, one for those that are alike. `asks`: as `_asks`; without it, as `ways`."""
-        self._asks = ways if asks is None else asks
+        """Findings for what flags report, one for those that are alike. `asks`: for `_may_rerun`; else as `ways`."""
+        self._may_rerun = ways if asks is None else asks
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         rules = {check.name: check.doc for check in flags.model.flags}
@@ -221,12 +221,12 @@ class RunJudge:
         rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
         def before(access: Done, later: Done) -> bool:
-            access, later = self._standing(access, later)
+            access, later = self._in_graph(access, later)
             first, second = self.graph.of(access), self.graph.of(later)
             return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
 
         def ahead(access: Done, later: Done) -> bool:
-            access, later = self._standing(access, later)
+            access, later = self._in_graph(access, later)
             first = self.graph.of(access)
             if base is None or first is None or not isinstance(later, TraceEvent) or not is_generic(access.label):
                 return False
@@ -244,7 +244,7 @@ class RunJudge:
         """
         return self._least(chosen) is self.execution and not any(self.execution.relation("sync_fence"))
 
-    def _standing(self, access: Done, later: Done) -> tuple[Done, Done]:
+    def _in_graph(self, access: Done, later: Done) -> tuple[Done, Done]:
         """Two accesses, or those of the representatives of their threads, if a thread is left out of the graph."""
         if self.graph.of(access) is not None and self.graph.of(later) is not None:
             return access, later
@@ -315,7 +315,7 @@ class RunJudge:
 
     def harmless(self, rule: str, first: int, second: int) -> bool:
         """True if a pair that a flag reports changes no verdict, as far as that is known without another run."""
-        self._asks = False
+        self._may_rerun = False
         try:
             return self._named(rule, first, second)[0] in HARMLESS
         except _NotCompared:
@@ -355,7 +355,7 @@ class RunJudge:
             return EQUAL_STORES if pair.stored == "equal" else rule, ""
         level = CTA if left.cta == right.cta else LAUNCH
         level = WARP if level == CTA and left.warp == right.warp else level
-        if not self._asks and not self.stores.known:
+        if not self._may_rerun and not self.stores.known:
             return SAME_STORE if together else rule, ""
         classes = frozenset((self.roles.who[use.thread], use.epoch) for use in (pair.left, pair.right))
         if all(self.stores.equal(at, level, classes) for at in pair.unknown):
@@ -363,7 +363,7 @@ class RunJudge:
         limit = next((limit for at in pair.unknown if (limit := self.stores.limit(at, level, classes))), None)
         if limit is not None:
             raise _NotCompared(limit)
-        doubtful = self._asks and self.stores.doubtful
+        doubtful = self._may_rerun and self.stores.doubtful
         ordered = doubtful and all(self.stores.equal(at, level, classes, ordered=True) for at in pair.unknown)
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""
 

@@ -114,8 +114,8 @@ class Roles:
         alike = self.cluster_class[first[0]] == self.cluster_class[second[0]]
         return left, self.representative(second, cta=int(alike))
 
-    def standing(self, members: Sequence[int]) -> list[int]:
-        """The first threads that are related as these are, and are of the same classes."""
+    def representatives(self, members: Sequence[int]) -> list[int]:
+        """Representatives of some threads: of the same classes, and related as these threads are."""
         clusters: dict[Hashable, int] = {}
         warps: dict[tuple[int, int], int] = {}
         lanes: dict[int, int] = {}
