@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -80,8 +81,9 @@ def _spin(seconds: float) -> None:
 
 
 def test_limits_hold_while_the_work_runs():
-    with pytest.raises(BudgetSpent, match=r"budget of 0\.01 seconds"), limits.Limits(Budget(seconds=0.01)):
+    with pytest.raises(BudgetSpent, match=r"budget of 0\.01 seconds") as spent, limits.Limits(Budget(seconds=0.01)):
         _spin(PATIENCE)
+    assert str(pickle.loads(pickle.dumps(spent.value))) == str(spent.value), "a worker hands it over"
 
 
 def test_limits_that_nobody_holds_stop_nothing():

@@ -67,7 +67,7 @@ def passage_of(source: Source, span: Span) -> Passage | None:
     Where something is missing at the end of a statement, the error is at the first word of the next one.
     """
     tokens, _ = tokens_of(source)
-    starts = [tokens[n].start for n, token in enumerate(tokens) if _begins(tokens, n, token)]
+    starts = [tokens[n - _modified(tokens, n)].start for n, token in enumerate(tokens) if _begins(tokens, n, token)]
     number = max(0, bisect_left(starts, span.start) - 1)
     if not starts or starts[number] > span.start:
         return None
@@ -80,9 +80,13 @@ def passage_of(source: Source, span: Span) -> Passage | None:
 
 
 def _begins(tokens: list[CatToken], number: int, token: CatToken) -> bool:
-    before = tokens[number - 1] if number else token
-    first = token.first or (before.first and before.text in ("override", "~"))
+    first = token.first or _modified(tokens, number)
     return first and token.sort is Lexeme.WORD and token.text in BEGIN
+
+
+def _modified(tokens: list[CatToken], number: int) -> bool:
+    """True if the word before this one begins the statement: `override let`, `~empty`."""
+    return number > 0 and tokens[number - 1].first and tokens[number - 1].text in ("override", "~")
 
 
 def _names(tokens: list[CatToken]) -> Iterator[tuple[str, CatToken]]:

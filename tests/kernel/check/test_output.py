@@ -23,9 +23,9 @@ from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import check_kernel, judge
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.launch import Launch, read_launch
+from memmodel.kernel.mutate.mutants import MutantWork, Noticed, compared
 from memmodel.kernel.mutate.mutations import mutations
-from memmodel.kernel.mutate.table import Noticed, compared, mutation_table
-from memmodel.kernel.mutate.table import _Work as Mutants
+from memmodel.kernel.mutate.table import mutation_table
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import Coverage, KernelVerdict
 from memmodel.kernel.output.groups import groups
@@ -284,7 +284,7 @@ def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
 
 
 def test_a_mutant_has_no_more_time_than_all_of_them() -> None:
-    work = object.__new__(Mutants)
+    work = object.__new__(MutantWork)
     object.__setattr__(work, "budget", Budget(seconds=50))
     for left, wanted in ((100, 50), (20, 20), (-1, 0)):
         object.__setattr__(work, "until", monotonic() + left)
