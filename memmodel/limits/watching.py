@@ -133,7 +133,8 @@ class Limits:
             self._waits_until = self._waits_until or monotonic() + TIME_TO_FINISH
             if monotonic() < self._waits_until:
                 return True
-        # Python takes a class here, not an instance: the reason is part of the class. Workers hand over the plain error.
+        # Python takes a class here, not an instance: the reason is part of the class.
+        # Workers hand over the plain error.
         plain = {"__str__": lambda _: reason, "__reduce__": lambda _: (BudgetSpent, (reason,))}
         spent = type("BudgetSpent", (BudgetSpent,), plain)
         with self._lock:
