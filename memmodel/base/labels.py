@@ -318,6 +318,11 @@ def scope_of(label: Label) -> Scope | None:
     return scope
 
 
+def is_with_outside(label: Label) -> bool:
+    """True if an event may take part in an order with the host or with another device: its scope is the system."""
+    return scope_of(label) is Scope.SYS
+
+
 def sem_of(label: Label) -> Sem | None:
     """The semantics that an event specifies, or None."""
     match label:

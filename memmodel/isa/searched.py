@@ -35,15 +35,17 @@ _WIDE_LOAD, _WIDE_STORE = ".b128 %q{n}, [{x}];\nmov.b128 {{%{r}, _}}, %q{n};", "
 _WIDE_VALUE = "mov.b128 %q{n}, {{{v}, 0}};\n"
 
 
-def _loads(tail: str) -> tuple[Form, ...]:
-    return _forms(weak="ld.weak" + tail, relaxed="ld.relaxed.{scope}" + tail, acquire="ld.acquire.{scope}" + tail)
-
-
-def _stores(tail: str, value: str = "") -> tuple[Form, ...]:
+def _loads(tail: str, head: str = "ld") -> tuple[Form, ...]:
     return _forms(
-        weak=value + "st.weak" + tail,
-        relaxed=value + "st.relaxed.{scope}" + tail,
-        release=value + "st.release.{scope}" + tail,
+        weak=f"{head}.weak{tail}", relaxed=f"{head}.relaxed.{{scope}}{tail}", acquire=f"{head}.acquire.{{scope}}{tail}"
+    )
+
+
+def _stores(tail: str, value: str = "", head: str = "st") -> tuple[Form, ...]:
+    return _forms(
+        weak=f"{value}{head}.weak{tail}",
+        relaxed=f"{value}{head}.relaxed.{{scope}}{tail}",
+        release=f"{value}{head}.release.{{scope}}{tail}",
     )
 
 
@@ -117,6 +119,8 @@ _MAP = (
     ".global .align 16 .u32 {x}_other[4] = {{99}};",
 )
 _OF_MAPS = ("copy.map",)
+
+_MULTIMEM = (".global .u32 {x}_all = multimem({x});",)
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
@@ -561,18 +565,11 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
         (
             Ingredient(
                 "multimem.ld",
-                tuple(
-                    Form(words, f"multimem.ld_reduce.{sem}.global.add.u32 %{{r}}, [{{x}}_all];")
-                    for words, sem in (
-                        (("weak",), "weak"),
-                        (("relaxed",), "relaxed.{scope}"),
-                        (("acquire",), "acquire.{scope}"),
-                    )
-                ),
+                _loads(".global.add.u32 %{r}, [{x}_all];", "multimem.ld_reduce"),
                 GLOBAL,
                 "r",
                 answers=True,
-                declares=(".global .u32 {x}_all = multimem({x});",),
+                declares=_MULTIMEM,
             ),
         ),
     ),
@@ -581,17 +578,10 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
         (
             Ingredient(
                 "multimem.st",
-                tuple(
-                    Form(words, f"multimem.st.{sem}.global.u32 [{{x}}_all], {{v}};")
-                    for words, sem in (
-                        (("weak",), "weak"),
-                        (("relaxed",), "relaxed.{scope}"),
-                        (("release",), "release.{scope}"),
-                    )
-                ),
+                _stores(".global.u32 [{x}_all], {v};", head="multimem.st"),
                 GLOBAL,
                 "w",
-                declares=(".global .u32 {x}_all = multimem({x});",),
+                declares=_MULTIMEM,
             ),
         ),
     ),
@@ -607,7 +597,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 GLOBAL,
                 "u",
                 reduces=True,
-                declares=(".global .u32 {x}_all = multimem({x});",),
+                declares=_MULTIMEM,
             ),
         ),
     ),

@@ -77,11 +77,9 @@ def mutate_model(
     Exit code: 0 all edits are told apart or equivalent, 1 some are not, 2 bad input, 3 some tests were not judged.
     """
     from memmodel.cat.load import allow_includes, loaded
-    from memmodel.cli.terminal import style_for
     from memmodel.limits import shared
     from memmodel.mutate.edits import edits_of
     from memmodel.mutate.run import strength
-    from memmodel.mutate.text import lines, record
     from memmodel.mutate.work import NO_END, EditJudging
     from memmodel.search.vocabulary import vocabulary
     from memmodel.workers import cores
@@ -116,14 +114,21 @@ def mutate_model(
         )
     if search is not None:
         result = replace(result, results=_searched(result, known.model, model, search, tried, processes, until, budget))
+    _show(result, json_out, everything=everything)
+    if result.reason and resume is not None:
+        say(f"the same command goes on from {resume}", sys.stderr)
+    return _code(result)
+
+
+def _show(result: Strength, json_out: str | None, *, everything: bool) -> None:
+    from memmodel.cli.terminal import style_for
+    from memmodel.mutate.text import lines, record
+
     if json_out is not None:
         write_json(json_out, record(result).json_values())
     if json_out != STANDARD_OUTPUT:
         for line in lines(result, everything=everything, style=style_for(sys.stdout)):
             say(line)
-    if result.reason and resume is not None:
-        say(f"the same command goes on from {resume}", sys.stderr)
-    return _code(result)
 
 
 def _known_rules(only: Sequence[str], rules: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ In: a group of lanes. Out: what its barrier, mbarrier object or peer CTA lacks, 
 
 from __future__ import annotations
 
-from memmodel.base.labels import Access, Side, side_of
+from memmodel.base.labels import Access, Side, is_with_outside, side_of
 from memmodel.kernel.machine.parts import LaneGroup, PairTurn, Warp, WarpArrival
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.accesses import WeakAccess
@@ -14,7 +14,7 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.kernel.trace.stuck import StuckLanes
 from memmodel.program.automata import MbarrierCounts
-from memmodel.ptx.vocabulary import Scope, Space
+from memmodel.ptx.vocabulary import Space
 
 PARITIES = 2
 FROM_OUTSIDE = (
@@ -50,15 +50,15 @@ def awaits_outside(machine: Machine, warp: Warp, group: LaneGroup) -> bool:
     """True if lanes poll global memory that nothing in the launch writes, and name the scope of the system."""
     if group.waits is not None or group.mbarrier is not None:
         return False
+    words: dict[tuple[int, int, int], TraceEvent] = {}
     for lane in group.lanes:
         polled = next((event for event in reversed(warp.threads[lane].events) if event.at == group.at), None)
         if polled is None or polled.block is None or polled.block.instance.space is not Space.GLOBAL:
             return False
-        if not isinstance(polled.label, Access) or polled.label.scope is not Scope.SYS:
+        if not isinstance(polled.label, Access) or not is_with_outside(polled.label):
             return False
-        if _is_written(machine.run, polled):
-            return False
-    return True
+        words[id(polled.block), polled.first, polled.size] = polled
+    return not any(_is_written(machine.run, polled) for polled in words.values())
 
 
 def _is_written(run: LaunchTrace, polled: TraceEvent) -> bool:
