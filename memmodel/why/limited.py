@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import TypeVar
 
 from memmodel.answer import Answer, Budget
@@ -23,6 +24,9 @@ LEAST, MOST = 0.3, 10.0
 
 QUICK = 4.0
 """Of an answer that took less than this, reasons may take so many seconds: that is quick on any machine."""
+
+ROUNDED = 0.01
+"""Seconds by which a search may end too early, since solvers count in milliseconds."""
 
 CUT = "the reason is cut short: it may take no longer than the answer did"
 
@@ -39,16 +43,20 @@ _TIME: ContextVar[TimeForReasons | None] = ContextVar("time for reasons", defaul
 
 @contextmanager
 def reasons(answer: Answer, budget: Budget) -> Iterator[TimeForReasons]:
-    """All reasons for an answer inside the block take together no longer than it did, and than its budget has left."""
+    """All reasons for an answer inside the block take together no longer than it did, and than its budget has left.
+
+    A search inside may end in silence when the time is over; so what used it up counts as cut.
+    """
     spent = (answer.times.encode + answer.times.solve) / 1000
     seconds = max(LEAST, min(budget.seconds - spent, max(spent, QUICK), MOST))
     time = TimeForReasons()
-    token = _TIME.set(time)
+    token, over = _TIME.set(time), monotonic() + seconds - ROUNDED
     try:
         with sharing_budget(replace(budget, seconds=seconds)):
             yield time
     finally:
         _TIME.reset(token)
+        time.cut |= monotonic() >= over
 
 
 def limited(work: Callable[[], T], otherwise: T) -> T:

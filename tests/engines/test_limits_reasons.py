@@ -42,6 +42,14 @@ def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders)
         assert said.endswith(limited.CUT)
 
 
+@pytest.mark.parametrize(("least", "cut"), [(60.0, False), (0.05, True)])
+def test_a_search_that_ends_in_silence_when_the_time_is_over_is_cut(answered, monkeypatch, least, cut):
+    monkeypatch.setattr(limited, "LEAST", least)
+    with limited.reasons(answered.answer, Budget(seconds=0.001)) as time:
+        _spin(0.1)
+    assert time.cut is cut
+
+
 def test_explain_says_that_its_reason_was_cut_short(monkeypatch):
     """A reason takes no longer than its answer did."""
     monkeypatch.setattr(diagnose, "ORDERS", 10**9)
