@@ -227,20 +227,24 @@ class TensorMapSpec(_Part):
 @dataclass(frozen=True, slots=True)
 class LeftContents:
     """What launches before leave in global memory: bytes by their address, with 1 for each that is known. No more is
-    known than this, of variables of the module either.
+    known than this, of variables of the module either. `module`: the number of the module among those of the list;
+    `loaded`: its variables are as when it was loaded, since no launch before was of it and each was followed.
     """
 
     pieces: tuple[tuple[int, bytes, bytes], ...] = ()
+    module: int = 0
+    loaded: bool = False
 
 
 class Launch(_Part):
     """One launch of one entry. `nan`: false where no floating-point number is NaN, of the data or what comes of it.
 
     `programmatic`: in a list of launches, it may begin before the one before it has ended (programmatic stream
-    serialization).
+    serialization). `module`: in a list of launches, the file of its kernel, seen from the description.
     """
 
     kernel: str | None = None
+    module: str | None = None
     grid: Dim3
     block: Dim3
     cluster: Dim3 = (1, 1, 1)
@@ -354,13 +358,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 def _beside(launch: Launch, folder: str) -> Launch:
     """The files of a launch are seen from its description, and stay below its folder. Raises InputError."""
-    home = os.path.realpath(folder)
 
     def placed(part: Part) -> Part:
         if part.file is None:
             return part
-        path = os.path.join(folder, part.file)
-        if "\0" in path or os.path.commonpath((os.path.realpath(path), home)) != home:
+        path = below(folder, part.file)
+        if path is None:
             hint = "copy it there, or give the bytes as hex"
             raise launch.wrong(
                 f"{part.file!r} is elsewhere: contents of buffers stay below the folder of this file", hint
@@ -369,6 +372,12 @@ def _beside(launch: Launch, folder: str) -> Launch:
 
     parts = {"params": tuple(map(placed, launch.params)), "buffers": tuple(map(placed, launch.buffers))}
     return launch.model_copy(update=parts)
+
+
+def below(folder: str, file: str) -> str | None:
+    """The path of a file that a description in `folder` names; None if it does not lie below that folder."""
+    path, home = os.path.join(folder, file), os.path.realpath(folder)
+    return None if "\0" in path or os.path.commonpath((os.path.realpath(path), home)) != home else path
 
 
 def parse_launch(data: Any, name: str = "<launch>") -> Launch:

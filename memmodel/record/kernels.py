@@ -115,16 +115,15 @@ class _KernelWriter:
         text, first = self._text(recorded), self._text(before)
         if text is None or first is None:
             return
-        if text.path != first.path:
-            raise InputError(
-                f"it may begin before {without_parameters(before.kernel)} has ended (programmatic), and that is of "
-                "another module: the two are not judged together"
-            )
-        calls = [self._call(entry_of(text.module, launch.kernel), launch)[0] for launch in (before, recorded)]
+        pair = (first, before), (text, recorded)
+        calls = [self._call(entry_of(image.module, launch.kernel), launch)[0] for image, launch in pair]
         if None in calls:
             raise InputError("it may begin early (programmatic), and parameters of the two launches are not known")
         launches = launches_of([call for call in calls if call is not None])
-        listed = ",\n".join(printed(_values(launch)) for launch in launches)
+        values = [_values(launch) for launch in launches]
+        if text.path != first.path:
+            values[0] = {**values[0], "module": first.path.name}
+        listed = ",\n".join(map(printed, values))
         written = f'{{"launches": [\n{listed}\n]}}\n'
         if (text.path, written) not in self._written:
             self._written.add((text.path, written))

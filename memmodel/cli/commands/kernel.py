@@ -142,7 +142,7 @@ def kernel(asked: KernelRequest) -> Exit:
     from memmodel.kernel.question.asking import SeveralEntries
 
     context = click.get_current_context()
-    if asked.several:
+    if asked.several and not asked.listed:
         return judge_all(context, asked)
     try:
         return _answer(asked)
@@ -199,7 +199,7 @@ def _check(asked: KernelRequest) -> Exit:
 
 def _check_launches(asked: KernelRequest, several: SeveralLaunches, out: KernelOutput) -> Exit:
     """Judge the launches of a list, in the order of the stream."""
-    from memmodel.kernel.question import LaunchWords
+    from memmodel.kernel.question import LaunchWords, kernel_text
     from memmodel.kernel.sequence.launches import judged_launches  # loads the engines of litmus tests
 
     about_one = asked.entry or asked.cta or asked.litmus or asked.any_grid or asked.any_trips or asked.write_baseline
@@ -208,8 +208,9 @@ def _check_launches(asked: KernelRequest, several: SeveralLaunches, out: KernelO
             f"{several.name}: is a list of launches, to which --grid and its like, --set, --entry, --cta, "
             "--litmus, --any-… and --write-baseline do not apply"
         ) from several
+    texts = several.text, *(kernel_text(file, asked.behind) for file in asked.files[1:])
     verdicts = judged_launches(
-        several.text, several.launches, several.name, model=asked.whole_model, readings=asked.readings,
+        texts, several.launches, several.name, compiler=asked.behind, model=asked.whole_model, readings=asked.readings,
         schedules=asked.schedules, assume_pure=asked.assume_pure, unwritten=asked.unwritten, budget=asked.cost(),
         baseline=asked.baseline,
     )  # fmt: skip

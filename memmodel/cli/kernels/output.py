@@ -76,7 +76,7 @@ class KernelOutput:
         for number, verdict in enumerate(verdicts, 1):
             judged.append(verdict)
             if self._text and self._asked.short:
-                say(short(verdict, self._asked.file))
+                say(short(verdict, verdict.launch.module or self._asked.file))
             elif self._text:
                 say(f"launch {number} of {count}:")
                 say_verdict(verdict, statistics=self._asked.statistics)

@@ -85,6 +85,16 @@ class KernelRequest:
         return len(self.files) > 1 or len(self.entries) > 1
 
     @property
+    def listed(self) -> bool:
+        """True if the files are the modules of one list of launches. Raises InputError."""
+        from memmodel.kernel.launch import read_json
+
+        if self.launch is None or self.entries:
+            return False
+        data = read_json(self.launch)
+        return isinstance(data, list) or (isinstance(data, dict) and "launches" in data)
+
+    @property
     def synchronization_report(self) -> bool:
         """True if mutants are to show what each synchronization is for."""
         return self.annotate or self.page is not None

@@ -35,6 +35,9 @@ begins at the last one; nothing else may be touched.
 """
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
+MODULE_BYTES, MOST_MODULES = 1 << 32, 64
+"""In a list of launches, each module has so many bytes of addresses for its variables, and as many for functions."""
+
 HEAP_START = 0x7B00_0000_0000
 GRID_WORKSPACE, WORKSPACE_START, WORKSPACE = "grid workspace", 0x7C00_0000_0000, 64
 """Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
@@ -75,12 +78,14 @@ class DeviceMemory:
         self._pointing: list[tuple[Block, Initial]] = []
         self.heap: dict[int, Block] = {}
         self._allocated = 0
+        self._apart = 0 if launch.left is None else launch.left.module * MODULE_BYTES
         self._buffers()
         self._module_variables(module)
         self.replicas = self._replicas()
         workspace = Instance(GRID_WORKSPACE, None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
-        self.symbols |= {name: (None, FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
+        functions = FUNCTION_START + self._apart
+        self.symbols |= {name: (None, functions + 128 * number) for number, name in enumerate(entry.callees)}
         self._addresses()
         if launch.left is not None:
             self._as_left(launch.left)
@@ -173,7 +178,7 @@ class DeviceMemory:
         return replicas
 
     def _module_variables(self, module: PtxModule) -> None:
-        places = {Space.GLOBAL: MODULE_START, Space.CONST: CONST_WINDOW}
+        places = {Space.GLOBAL: MODULE_START + self._apart, Space.CONST: CONST_WINDOW}
         for variable in module.variables.values():
             if variable.space not in places:
                 continue
@@ -193,6 +198,8 @@ class DeviceMemory:
     def _as_left(self, left: LeftContents) -> None:
         """Variables, and buffers whose contents the launch does not give, hold what the launches before have left."""
         filled = {buffer.address for buffer in self.launch.all_buffers if buffer.init or buffer.hex or buffer.file}
+        if left.loaded:
+            filled |= {address for space, address in self.symbols.values() if space is Space.GLOBAL}
         for block in self.blocks:
             if block.instance.space is not Space.GLOBAL or block.address == WORKSPACE_START or block.address in filled:
                 continue

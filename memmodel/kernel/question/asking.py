@@ -149,6 +149,11 @@ def _single(text: KernelText, launch: GivenLaunch, entry: str | None) -> tuple[s
     name, data = _given(text, launch, entry)
     if isinstance(data, list) or LAUNCHES in data:
         raise SeveralLaunches(text, _listed(name, data), name)
+    if data.get("module") is not None:
+        raise InputError(
+            f"{name}: module: stands in a list of launches, where it names the file of one",
+            hint="one launch is of the file that is handed over",
+        )
     return name, data
 
 

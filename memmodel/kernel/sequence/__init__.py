@@ -1,4 +1,4 @@
-"""Several launches of a module, one after the other in a stream: `check_launches`."""
+"""Several launches, one after the other in a stream: `check_launches`."""
 
 from memmodel.kernel.sequence.launches import check_launches
 

@@ -2,7 +2,7 @@
 
 In: a launch that was judged. Out: `LeftContents`. Settled here: bytes are known only if they are the same in every
 execution. That holds for weak writes of a launch that is clean for all schedules: weak writes to one byte that nothing
-orders are a race. What strong accesses and copies write is not followed.
+orders are a race. What strong accesses and copies write is not followed; multimem addresses may write anywhere.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.vocabulary import Space
 
 
-def left_by(trace: LaunchTrace | None, verdict: KernelVerdict) -> LeftContents:
-    """The contents behind a run of a launch. Nothing is known where the verdict is not clean, or not about all CTAs."""
+def left_by(trace: LaunchTrace | None, verdict: KernelVerdict) -> LeftContents | None:
+    """The contents behind a run of a launch. None where the verdict is not clean, or not about all CTAs: nothing is
+    known then of any memory.
+    """
     if trace is None or verdict.word != "clean" or verdict.choices or verdict.ctas:
-        return LeftContents()
+        return None
     if trace.problems or trace.choices or trace.elected or trace.cancels:
-        return LeftContents()  # another lane or cluster may have stored something else
+        return None  # another lane or cluster may have stored something else
+    if any(buffer.multimem is not None for buffer in verdict.launch.all_buffers):
+        return None
     for access in trace.single:
         if side_of(access.label) is Side.WRITE and access.issue is not None:
             access.block.forget(access.first, access.size)

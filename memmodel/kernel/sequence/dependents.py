@@ -25,6 +25,7 @@ from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVer
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace, RunMoment
 from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Sem, Space
 from memmodel.source import Source
 
@@ -215,7 +216,8 @@ class DependentLaunches:
         if waited and races is False:
             return
         before, after = meeting.first.case.body[left.at], second.case.body[right.at]
-        where = f"{after.opcode} at line {after.line} and {before.opcode} at line {before.line} of {meeting.first.name}"
+        place = f"at line {before.line}" if after.span.source is before.span.source else f"at {_placed(before)}"
+        where = f"{after.opcode} at line {after.line} and {before.opcode} {place} of {meeting.first.name}"
         if waited:
             certain &= bool(self._race(left.label, right.label, waited=True, fenced=True))
         else:
@@ -279,6 +281,12 @@ def _finding(meeting: LaunchMeeting, missing: str) -> KernelFinding:
     where = hex(address) if block is None else f"byte {address - block.address} of {block.instance.name}"
     sides = _place(meeting.first, meeting.left, threads[0]), _place(meeting.second, meeting.right, threads[1])
     return KernelFinding(RACE, kind_of(RACE).value, "", sides, where, reason=missing)
+
+
+def _placed(instruction: PtxInstruction) -> str:
+    """Where an instruction of another module stands: in its file, or in the source where the PTX lies in none."""
+    location, span = instruction.location, instruction.span
+    return str(span) if location is None or span.source.in_file else str(location)
 
 
 def _place(launch: OverlappingLaunch, touched: TouchedBytes, number: int) -> FindingPlace:

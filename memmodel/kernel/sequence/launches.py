@@ -1,6 +1,6 @@
 """Several launches in the order of a stream: each begins when the one before it has ended.
 
-In: a module, launch descriptions. Out: a verdict for each. Settled here: the end of a launch comes before the beginning
+In: modules, launch descriptions. Out: a verdict for each. Settled here: the end of a launch comes before the beginning
 of the next. So two launches have no races with each other, and each is judged alone, with what is known of the memory
 that it finds. A tensor map in memory has to be acquired in each launch, which its own verdict says. A programmatic
 launch may overlap with those before it (`dependents`).
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,39 +25,46 @@ from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import chosen_ctas, reading_models, younger_words
 from memmodel.kernel.check.so_far import zeros_assumption
+from memmodel.kernel.launch import LeftContents
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import LaunchWords, kernel_text
 from memmodel.kernel.question.asking import KernelText, SeveralLaunches, described_question, question
 from memmodel.kernel.question.completing import LaunchesBefore
 from memmodel.kernel.sequence.contents import left_by
 from memmodel.kernel.sequence.dependents import DependentLaunches, OverlappingLaunch, overlapping
+from memmodel.kernel.sequence.modules import StreamModules, following
 from memmodel.ptx.module.syntax import PtxModule
+
+KernelFile = str | os.PathLike[str] | PtxModule
 
 
 def check_launches(
-    file: str | os.PathLike[str] | PtxModule,
+    file: KernelFile | Sequence[KernelFile],
     launches: Sequence[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
     *,
     compiler: Sequence[str] = (),
     **options: Any,
 ) -> list[KernelVerdict]:
-    """Judge launches of a module in the order of a stream: descriptions, the path of a list of them, or nothing, if the
-    list stands in the text. `options`: those of `judged_launches`. Raises InputError.
+    """Judge launches of a module, or of several, in the order of a stream: descriptions, the path of a list of them, or
+    nothing, if the list stands in the text of the first. `options`: those of `judged_launches`. Raises InputError.
     """
-    text = kernel_text(file, compiler)
+    files = [file] if isinstance(file, str | os.PathLike | PtxModule) else file
+    text, *others = (kernel_text(each, compiler) for each in files)
     described = list(launches) if isinstance(launches, Sequence) and not isinstance(launches, str) else launches
     try:
         question(text, described, LaunchWords(), None, partial(chosen_ctas, wanted=()))
     except SeveralLaunches as several:
-        return list(judged_launches(text, several.launches, several.name, **options))
+        texts = text, *others
+        return list(judged_launches(texts, several.launches, several.name, compiler=compiler, **options))
     raise InputError("one launch, and a list of launches is expected", hint="memmodel.check_kernel judges one")
 
 
 def judged_launches(
-    text: KernelText,
+    texts: Sequence[KernelText],
     launches: Sequence[Mapping[str, Any]],
     name: str = "<launch>",
     *,
+    compiler: Sequence[str] = (),
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     readings: bool = False,
     schedules: int = 8,
@@ -66,13 +74,19 @@ def judged_launches(
     baseline: str | None = None,
     on_verdict: Callable[[KernelVerdict], None] | None = None,
 ) -> Iterator[KernelVerdict]:
-    """The verdicts on launches that stand in a file `name`. The options are those of `check_kernel`."""
-    loaded, left = load_model(model), None
+    """The verdicts on launches of `texts` that stand in a file `name`. The options are those of `check_kernel`."""
+    loaded, left, followed = load_model(model), LeftContents(), True
     dependent = DependentLaunches(os.fspath(model))
+    modules = StreamModules(texts, name, compiler)
     running: list[OverlappingLaunch] = []
-    written: set[str] = set()
+    written: dict[int, set[str]] = {}
+    """By the number of a module its variables that launches have written."""
     for number, data in enumerate(launches):
-        before = LaunchesBefore(number, left)
+        text, which = modules.of(data)
+        if which or len(texts) > 1:
+            data = {**data, "module": text.written.name}
+        left = replace(left, module=which, loaded=followed and which not in written)
+        before = LaunchesBefore(number, left if number else None)
         where = f"{name}: launch {number + 1}" if name.startswith("<") else name
         try:
             asked = described_question(
@@ -80,7 +94,7 @@ def judged_launches(
             )  # fmt: skip
         except InputError as error:
             if error.span is None and error.message.endswith(f"has no entry {data.get('kernel')}"):
-                hint = "a list is of one module: kernels of two have to stand in one file"
+                hint = f'"module": "FILE" in the launch of a kernel that is not in {text.written.name}'
                 raise InputError(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
             raise
         known = ignored(asked.entry, baseline)
@@ -97,16 +111,21 @@ def judged_launches(
             else:
                 running.clear()
             _drop_unwatched(verdict)
-            _assume_zeros(asked.module, launch, written)
+            _assume_zeros(asked.module, launch, written.get(which, set()))
             if asked.launch.left is not None and asked.launch.left.pieces:
                 verdict.assumptions["memory holds what the launches before leave"] = "the launch alone, without a list"
+        if modules.several:
+            own = "variables of two files are different memory, of equal names as well"
+            verdict.assumptions[own] = "what the linker wrote, if the two are linked"
         running.append(launch)
-        written |= launch.names(Side.WRITE)
+        written.setdefault(which, set()).update(launch.names(Side.WRITE))
         known.apply(verdict)
         verdict.notes += [*known.notes(), *younger_words(asked.module)]
         if on_verdict is not None:
             on_verdict(verdict)
-        left = left_by(launch.trace, verdict)
+        after = left_by(launch.trace, verdict)
+        followed = followed and after is not None
+        left = LeftContents() if after is None else following(after, left)
         yield verdict
 
 

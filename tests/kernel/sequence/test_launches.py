@@ -173,12 +173,58 @@ def invoke(*words: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_a_kernel_of_another_module_is_refused_with_what_to_do() -> None:
-    module = parse_module(Source("k.ptx", HEADER + FILL))
-    one = {"kernel": "fill", "grid": 1, "block": 32, "params": {"fill_0": {"address": A, "bytes": 128}}}
-    with pytest.raises(InputError, match="has no entry other") as refused:
-        check_launches(module, [one, {**one, "kernel": "other"}])
-    assert "in one file" in str(refused.value)
+COUNT = entry("count", 0, "mov.u32 %r4, 3;", "st.global.u32 [limit], %r4;")
+LOOP = entry(
+    "loop", 1, "ld.global.u32 %r4, [limit];", "setp.ge.u32 %p1, %r3, %r4;", "@%p1 bra OUT;",
+    "st.global.u32 [%rd1], %r3;", "OUT:",
+)  # fmt: skip
+COUNTED, LOOPED = {"kernel": "count", "grid": 1, "block": 1}, launch("loop", A)
+OTHER = launch("fill", A)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "launches", "expected"),
+    [
+        (COUNT + LOOP, FILL, (COUNTED, OTHER, LOOPED), ["clean", "clean", "findings"]),  # what a launch left stays
+        (COUNT, LOOP, (COUNTED, LOOPED), ["clean", "clean"]),  # another variable of that name holds zeros
+        (COUNT.replace("[limit], %r4", "[limit], %r3"), LOOP, ({**COUNTED, "block": 32}, LOOPED),
+         ["findings", "undecided"]),  # what it may have written
+        (COUNT, LOOP, (launch("fill", B), COUNTED, LOOPED), "kernel fill is in none of a.ptx, b.ptx"),
+        (COUNT + LOOP, LOOP, (COUNTED, LOOPED), "kernel loop is in each of a.ptx, b.ptx"),
+        (COUNT, LOOP.replace(".visible", ".extern .global .u32 x;\n.visible"), (COUNTED, LOOPED), "x is a variable of"),
+    ],
+)  # fmt: skip
+def test_variables_of_two_modules(first: str, second: str, launches: Any, expected: Any) -> None:
+    modules = [parse_module(Source(name, HEADER + text)) for name, text in (("a.ptx", first), ("b.ptx", second))]
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            check_launches(modules, launches)
+        return
+    verdicts = check_launches(modules, launches)
+    assert [verdict.word for verdict in verdicts] == expected
+    assert any("variables of two files" in what for what in verdicts[-1].assumptions)
+
+
+@pytest.mark.parametrize("wait", [WAIT, ""])
+def test_a_pair_of_two_modules(tmp_path: Path, wait: str) -> None:
+    """The kernels of two files, which are both handed over, or named by the launches."""
+    launches = [launch("writes", A), launch("reads", A, B, programmatic=True)]
+    (tmp_path / "a.ptx").write_text(HEADER + WRITES)
+    (tmp_path / "b.ptx").write_text(HEADER + "\n" + reads(wait, *USE))
+    listed = tmp_path / "l.json"
+    listed.write_text(json.dumps(launches))
+    expected = [0, f"clean writes {tmp_path}/a.ptx\nclean reads {tmp_path}/b.ptx\n"]
+    if not wait:
+        expected = [1, expected[1].replace("clean reads", "findings reads")[:-1] + " data-race@line:14+line:17\n"]
+    options = "--launch", listed, "--short"
+    assert [*invoke(tmp_path / "a.ptx", tmp_path / "b.ptx", *options)] == expected
+    code, output = invoke(tmp_path / "a.ptx", *options)
+    assert code == 2 and "has no entry reads" in output and '"module": "FILE"' in output
+    for file, answer in (("b.ptx", expected[0]), ("../b.ptx", 2)):
+        listed.write_text(json.dumps([launches[0], {**launches[1], "module": file}]))
+        assert invoke(tmp_path / "a.ptx", *options)[0] == answer
+    listed.write_text(json.dumps({**launches[0], "module": "a.ptx"}))
+    assert "one launch is of the file" in invoke(tmp_path / "a.ptx", *options)[1]
 
 
 def test_the_command(tmp_path: Path) -> None:
