@@ -61,10 +61,12 @@ class Supports:
         """The supports of a write of a trace; empty if it would have to support itself.
 
         Only dependencies of cat count: `addr`, `data`, `ctrl`. Of several events, only what all of them depend on
-        counts. A copy is not followed: each of its events depends on one read only.
+        counts. A copy is not followed: each of its events depends on one read only. One of no bytes has no event.
         """
+        if record.copies is not None or not record.data:
+            return FREE
         depends = record.addr | record.ctrl | reduce(and_, record.data)
-        if not depends or record.copies is not None:
+        if not depends:
             return FREE
         supports: tuple[Support, ...] = FREE
         for number in dict.fromkeys(trace.tokens[token].record for token in bits(depends)):

@@ -18,8 +18,8 @@ MOST_ERRORS = 10
 """So many errors of one text are shown."""
 
 MOST_READINGS = 30
-MOST_CHARACTERS = 2_000_000
-"""Characters that are read again in all, so that a long text is not read thirty times."""
+MOST_CHARACTERS = 500_000
+"""Characters that are read again in all, so that a long text is not read thirty times, and a very long one once."""
 
 _DECLARED = re.compile(r"[\w$.]+<?")
 """A name in a declaration; `%r<4>` declares a family of them."""
@@ -87,13 +87,14 @@ def every_error(
     errors: list[InputError] = []
     names: set[str] = set()
     text, error = source, first
-    for _ in range(min(MOST_READINGS, 1 + MOST_CHARACTERS // (1 + len(source.text)))):
+    readings = min(MOST_READINGS, MOST_CHARACTERS // (1 + len(source.text)))
+    for number in range(readings + 1):
         span = error.span
         if span is None or not names & _words(span.text):
             if len(errors) == MOST_ERRORS:
                 return _joined(errors, cut=True)
             errors.append(error.at(source.span(span.start, span.end)) if span is not None else error)
-        if isinstance(error, TooLarge) or span is None or span.source.text != text.text:
+        if number == readings or isinstance(error, TooLarge) or span is None or span.source.text != text.text:
             break
         passage = passage_of(text, span)
         if passage is None or not passage.span.text.strip():

@@ -14,6 +14,8 @@ from memmodel.kernel.launch import read_launch
 from memmodel.lsp.diagnostics import of_text
 from memmodel.lsp.document import Document
 from memmodel.ptx.module.reader import read_module
+from memmodel.recovery.every_error import Passage, every_error
+from memmodel.source import Source
 
 BLOCKS = """PTX blocks
 Expect=ptx-9.4:«nevr»
@@ -146,3 +148,10 @@ def test_an_error_of_an_included_file_has_the_others_of_that_file(tmp_path: Path
 def test_a_long_text_is_read_in_linear_time(text: str) -> None:
     with pytest.raises(InputError):
         api.read_test(text)
+
+
+def test_a_very_long_text_is_not_read_again() -> None:
+    source, readings = Source("long.cat", "," * 600_000), list[Source]()
+    first = InputError("expected a statement", source.span(0, 1))
+    assert every_error(first, source, readings.append, lambda text, span: Passage(span)).more == ()
+    assert readings == []

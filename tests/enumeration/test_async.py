@@ -339,3 +339,10 @@ def test_a_failed_round_may_race_with_a_copy_of_its_own_thread(engine: str) -> N
     load = "ld.shared.u32 %r, [s];"
     assert api.check(SPIN.format(inside=load, behind=""), engine=engine).holds is True
     assert api.check(SPIN.format(inside="", behind=load), engine=engine).holds is False
+
+
+def test_an_operation_of_no_bytes_writes_nothing() -> None:
+    reduction = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [g], [s], %size; commit; drain 0"
+    test = async_test(f"ld.relaxed.cta.shared.u32 %size, [s]; {reduction}", condition="g[0] != 5")
+    answer = enumerate_answer(test, PTX, budget=Budget(), bound=2, findings=True)
+    assert answer.observation is Observation.NEVER and not answer.flags

@@ -217,6 +217,12 @@ def test_the_source_is_shown_whole(text: str, places: list[tuple[int, int]]) -> 
     assert "".join(words) == escaped(text.rstrip("\n").replace("\n", "")) and shown.open == []
 
 
+def test_a_very_long_source_is_cut_but_for_its_marks() -> None:
+    text = "\n" * 22_000 + "st.weak [x], 1;\n\n"
+    html = source_html(text, [SourceMark(22_000, 22_015, "second", "b: W x = 1")])
+    assert 'data-line="22001"' in html and 'data-line="20001"' not in html and "… 2,000 more lines" in html
+
+
 @examples(80)
 @given(TEXT, TEXT)
 def test_explanations_and_diffs_are_shown_whole(first: str, second: str) -> None:

@@ -49,7 +49,10 @@ def tokens_of(source: Source) -> tuple[list[CatToken], list[Comment]]:
 
 def defined(source: Source) -> list[Defined]:
     """Every name that the text defines, in order."""
-    tokens, comments = tokens_of(source)
+    return _defined(source, *tokens_of(source))
+
+
+def _defined(source: Source, tokens: list[CatToken], comments: list[Comment]) -> list[Defined]:
     starts = [n for n, token in enumerate(tokens) if _begins(tokens, n, token)]
     names: list[Defined] = []
     for number, first in enumerate(starts):
@@ -66,7 +69,7 @@ def passage_of(source: Source, span: Span) -> Passage | None:
 
     Where something is missing at the end of a statement, the error is at the first word of the next one.
     """
-    tokens, _ = tokens_of(source)
+    tokens, comments = tokens_of(source)
     starts = [tokens[n - _modified(tokens, n)].start for n, token in enumerate(tokens) if _begins(tokens, n, token)]
     number = max(0, bisect_left(starts, span.start) - 1)
     if not starts or starts[number] > span.start:
@@ -75,7 +78,7 @@ def passage_of(source: Source, span: Span) -> Passage | None:
     statement = source.span(starts[number], end)
     if statement.text.startswith("include"):
         return None
-    names = {name.name for name in defined(source) if statement.start <= name.span.start < end}
+    names = {name.name for name in _defined(source, tokens, comments) if statement.start <= name.span.start < end}
     return Passage(statement, frozenset(names))
 
 

@@ -31,6 +31,9 @@ _TOKEN = re.compile(
 _KINDS = {"place": "word", "guard": "label"}
 """Kinds that are coloured like another one."""
 
+MOST_LINES = 20_000
+"""So many lines of a source are shown, and those with a mark."""
+
 _ROLES = frozenset(("title", "name", "good", "bad", "warning", "undecided"))
 
 
@@ -44,7 +47,7 @@ def shown(text: str) -> str:
 
 
 def source_html(text: str, marks: Sequence[SourceMark]) -> str:
-    """A test with its lines numbered and its marks labelled."""
+    """A test with its lines numbered and its marks labelled. Of a very long one, the first lines and the marked."""
     spelled = text.rstrip("\n").split("\n")
     starts = list(accumulate((len(line) + 1 for line in spelled), initial=0))
     tokens: list[list[Piece]] = [[] for _ in starts]
@@ -56,10 +59,14 @@ def source_html(text: str, marks: Sequence[SourceMark]) -> str:
     for number, (start, line) in enumerate(zip(starts, spelled, strict=False), 1):
         end = start + len(line)
         source_marks = [mark for mark in marks if mark.start < end and mark.end > start]
+        if number > MOST_LINES and not source_marks:
+            continue
         begun = [mark.role for mark in source_marks if mark.start >= start]
         notes = "".join(f'<span class="note {role}">{WORDS[role]}</span>' for role in begun)
         code = "".join(_segments(text, start, end, tokens[number - 1], source_marks))
         lines.append(f'<span class="line" data-line="{number}">{code}{notes}</span>')
+    if len(lines) < len(spelled):
+        lines.append(f'<span class="line">… {len(spelled) - len(lines):,} more lines</span>')
     return f'<pre class="code" tabindex="0" aria-label="Source">{"".join(lines)}</pre>'
 
 
