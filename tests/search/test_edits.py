@@ -68,6 +68,7 @@ def test_no_event_has_a_label_that_its_step_has_not():
         ("proxy-fence-of-any-space", "async/proxy/A15-wrong-space"),
         ("release-then-write", "readings/release-2+relaxed-store"),
         ("pipelined-shift", "async/tcgen05/T16-cross-thread"),
+        ("half-of-a-write", "bytes/single-copy"),
     ],
 )
 def test_a_shipped_test_becomes_the_smallest_program(model, name, test):

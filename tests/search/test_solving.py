@@ -18,6 +18,7 @@ from memmodel.search.differences import ModelPair
 from memmodel.search.programs import Specimen
 from memmodel.search.solving.layouts import ThreadLayout, layouts
 from memmodel.search.solving.question import ProgramQuestion
+from memmodel.search.solving.superposed import Superposed
 from memmodel.search.solving.task import SolvingTask
 from memmodel.search.tasks import DifferenceTask
 from memmodel.search.vocabulary import Vocabulary, vocabulary
@@ -32,6 +33,16 @@ def edited(directory: Path, rule: str) -> str:
     path = directory / "edited.cat"
     path.write_text(f'"edited"\ninclude "{axioms_dir() / "ptx-9.4.cat"}"\n{rule}\n')
     return str(path)
+
+
+def test_an_access_has_as_many_events_as_the_other_words_cut_its_bytes():
+    """The labels of an instruction are kept for the next vocabulary, in which the same bytes may be one cell."""
+    for words in (["ld.shared", "tcgen05.cp"], ["ld.shared", "wgmma.registers"]):
+        words_of_two = vocabulary(words)
+        for layout in layouts(words_of_two, 2):
+            program = Superposed(words_of_two, layout)
+            graph = program.graph()
+            assert len(program.labels(graph)) == len(graph.events)
 
 
 # ---- one program at a time -----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ here: a program is made smaller until nothing of it can be left out, alone or wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from time import monotonic
@@ -15,8 +15,9 @@ from memmodel import api
 from memmodel.answer import HANG, Observation
 from memmodel.cat.flags import kind_of
 from memmodel.errors import BudgetSpent, InputError, InternalError
+from memmodel.events.elaborate import elaborate
 from memmodel.litmus.printer import print_litmus
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.litmus.syntax import LitmusTest, LocValue, Term
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.search.differences import FINDING_WORDS, Difference
@@ -101,20 +102,32 @@ def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str], 
             return _difference(test, question, names, mine, size, None, expects=True)
     finding, mine = _finding(pair)
     kind = HANG if finding == HANG else FINDING_WORDS.get(kind_of(finding))
-    told = kind is not None and kind not in _kinds(pair[1 - mine])
+    told = kind is not None and kind not in _kinds(pair[1 - mine]) and _cuts_alike(lowered, (), outcome_terms(lowered))
     question = f"exists {kind}" if told else "exists (true)"
     return _difference(test, question, names, mine, size, finding, expects=told)
 
 
 def _condition(lowered: LoweredTest, state: tuple[int, ...], other: Behaviour) -> str:
-    """A condition for a final state, of as few terms as tell it from all that the other model allows."""
+    """A condition for a final state, of as few terms as tell it from all that the other model allows.
+
+    What is asked of memory cuts it, and a weak or torn access is read in parts only where memory is cut. So all of
+    memory is asked for where fewer terms would leave it whole.
+    """
     terms = outcome_terms(lowered)
     kept = list(range(len(terms)))
     for at in range(len(terms)):
         less = [number for number in kept if number != at]
         if all(any(theirs[n] != state[n] for n in less) for theirs in other.states if isinstance(theirs, tuple)):
             kept = less
+    if not _cuts_alike(lowered, [terms[number] for number in kept], terms):
+        kept = [number for number in range(len(terms)) if number in kept or isinstance(terms[number], LocValue)]
     return " /\\ ".join(f"{spell(terms[n], lowered)} == {state[n]}" for n in kept) or "true"
+
+
+def _cuts_alike(lowered: LoweredTest, some: Sequence[Term], terms: Sequence[Term]) -> bool:
+    """True if a question about some of the terms cuts memory as one about all of them does."""
+    cells = ({event.point.cell for event in elaborate(lowered, 1, asked).events} for asked in (some, terms))
+    return next(cells) == next(cells)
 
 
 def _kinds(behaviour: Behaviour) -> set[str | None]:

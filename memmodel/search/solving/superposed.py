@@ -204,7 +204,11 @@ class Superposed:
         for uid, owner in enumerate(self.owners(graph)):
             if owner is not None:
                 events.setdefault(owner, []).append(uid)
-        keys = {owner: self._spelt(*owner) for owner in events if len(self.options[owner[0]][owner[1]].forms) > 1}
+        keys = {
+            owner: (*self._spelt(*owner), tuple(graph.events[uid].label for uid in uids))
+            for owner, uids in events.items()
+            if len(self.options[owner[0]][owner[1]].forms) > 1
+        }
         if any(key not in _LABELS for key in keys.values()):
             self._learn_labels(graph, {key: events[owner] for owner, key in keys.items()})
         labels = [[event.label] for event in graph.events]
@@ -213,8 +217,9 @@ class Superposed:
                 labels[uid] = list(of_forms)
         return labels
 
-    def _spelt(self, slot: int, number: int) -> Hashable:
-        """All that the labels of an option depend on, whatever its form."""
+    def _spelt(self, slot: int, number: int) -> tuple[Hashable, ...]:
+        """What the labels of an option depend on, whatever its form; beside it, how much the places of this vocabulary
+        hold, which the labels of the first form show."""
         option, own = self.options[slot][number], self.layout.seats[self.slots[slot].thread][2]
         return (
             option.forms,
