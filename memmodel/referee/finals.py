@@ -126,6 +126,6 @@ def spell(term: Term, lowered: LoweredTest) -> str:
             (named,) = (
                 instance for instance in instances if (instance.name, instance.owner) == (term.name, term.owner)
             )
-            return f"{term.name}{index}{spell_owner(named, instances)}"
-        return f"{term.name}{index}{whose(term)}"
+            return f"{term.name}{spell_owner(named, instances)}{index}"
+        return f"{term.name}{whose(term)}{index}"
     return str(term.value)

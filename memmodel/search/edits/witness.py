@@ -110,8 +110,8 @@ def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str], 
 def _condition(lowered: LoweredTest, state: tuple[int, ...], other: Behaviour) -> str:
     """A condition for a final state, of as few terms as tell it from all that the other model allows.
 
-    What is asked of memory cuts it, and a weak or torn access is read in parts only where memory is cut. So all of
-    memory is asked for where fewer terms would leave it whole.
+    What is asked of memory cuts it, and an access is read in parts only where memory is cut. So what would leave it
+    whole is asked for as well.
     """
     terms = outcome_terms(lowered)
     kept = list(range(len(terms)))
@@ -119,8 +119,10 @@ def _condition(lowered: LoweredTest, state: tuple[int, ...], other: Behaviour) -
         less = [number for number in kept if number != at]
         if all(any(theirs[n] != state[n] for n in less) for theirs in other.states if isinstance(theirs, tuple)):
             kept = less
-    if not _cuts_alike(lowered, [terms[number] for number in kept], terms):
-        kept = [number for number in range(len(terms)) if number in kept or isinstance(terms[number], LocValue)]
+    for at, term in enumerate(terms):
+        more = sorted({*kept, at})
+        if isinstance(term, LocValue) and not _cuts_alike(lowered, [terms[n] for n in kept], [terms[n] for n in more]):
+            kept = more
     return " /\\ ".join(f"{spell(terms[n], lowered)} == {state[n]}" for n in kept) or "true"
 
 
