@@ -166,7 +166,7 @@ def _next(run: RunJudge, number: int, *, ordering: bool) -> PtxInstruction | Non
     whole = point if point.issue is None else run.graph.points[point.issue]
     if whole.thread is None:
         return None
-    events = run.run.threads[behind.thread].events[max(0, (whole.order or 0) // STEP - 1) :]
+    events = run.run.threads[behind.thread].events[(whole.order or 0) // STEP :]
     later = (event.at for event in events if event.at != behind.at and (not ordering or synchronizes(event.label)))
     at = next(later, None)
     return None if at is None else run.body[at]

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from memmodel.cli.app import app
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.inputs import entry_of, reading_models
+from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mutate.mutants import findings_of_readings
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
@@ -26,8 +28,9 @@ from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.repair.wants import _next
 from memmodel.kernel.synchronization.page import report_page
-from memmodel.kernel.synchronization.picture import legend, picture
+from memmodel.kernel.synchronization.picture import COLUMN, EDGE, LANE, TOP, legend, picture
 from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
 from memmodel.kernel.synchronization.text import report_lines, report_record
 from memmodel.ptx.module.reader import parse_module
@@ -166,6 +169,8 @@ def test_the_page_has_every_line_and_nothing_foreign() -> None:
         assert page.count(f'id="at{it.instruction.number}"') == 1
         assert f'href="#at{it.instruction.number}"' in page
         assert f'<span class="number">{it.instruction.line}</span>' in page
+    counts = {accesses.count for it in made.synchronizations for accesses in it.orders}
+    assert set(map(int, re.findall(r"\((\d+) pairs\)", page))) == counts - {1}
 
 
 def test_the_picture_shows_roles_hand_overs_and_what_is_missing() -> None:
@@ -185,11 +190,55 @@ def test_the_picture_shows_roles_hand_overs_and_what_is_missing() -> None:
     assert 'class="missing"' in picture(race) and "Dashed" in legend(race)
 
 
+def arrows(svg: str) -> Counter[tuple[int, int, int, int]]:
+    """Lane and column of both ends of each arrow of a picture; an end outside the lanes is -1."""
+    found: Counter[tuple[int, int, int, int]] = Counter()
+    for x, y, *_, end_x, end_y in re.findall(r'd="M(\S+) (\S+?)[CL](?:\S+ \S+ \S+ \S+ )?(\S+) (\S+)"', svg):
+        ends = [(int((float(b) - TOP) // LANE), int((float(a) - EDGE) // COLUMN)) for a, b in ((x, y), (end_x, end_y))]
+        found[(*ends[0], *ends[1])] += 1
+    return found
+
+
+def test_an_arrow_leads_from_the_last_that_arrives_to_each_that_waits() -> None:
+    shown, race = example("tma_pipeline").pipeline, synchronization_report(_broken()).pipeline
+    assert shown is not None and race is not None
+    for drawn in (shown, race):
+        expected: Counter[tuple[int, int, int, int]] = Counter()
+        for over in drawn.hand_overs:
+            gives = over.gives[-1:] if over.ring >= 0 or over.missing else over.gives
+            pairs = [((give.lane, give.column), (take.lane, take.column)) for give in gives for take in over.takes]
+            expected.update((*give, *take) for give, take in pairs if give != take)
+        assert arrows(picture(drawn)) == expected
+        columns = 1 + max(mark.column for over in drawn.hand_overs for mark in (*over.gives, *over.takes))
+        assert f'viewBox="0 0 {max(columns, 4) * COLUMN + 2 * EDGE} ' in picture(drawn)
+    names = re.findall(r"<text[^>]*><title>([^<]*)", picture(shown))[len(shown.lanes) :]
+    rings = ("123 → 187", "270 → 104")
+    assert names == ["barrier 0", *(f"{lines}, stage {stage}" for lines in rings for stage in range(2))]
+
+
+def _kernel(body: str) -> JudgedKernel:
+    read = module(body)
+    return judge_case(KernelCase(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions()))
+
+
 def _broken() -> MutationTable:
     """The verdict on a kernel with a race, and none on its mutants."""
-    read = module(NEIGHBOUR.format(sync=""))
-    kernel = judge_case(KernelCase(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions()))
+    kernel = _kernel(NEIGHBOUR.format(sync=""))
     return MutationTable(kernel.verdict, LaunchOrder.of(kernel.representative), runs=kernel.runs)
+
+
+def test_pairs_of_a_run_are_in_its_order_and_what_comes_next_is_behind() -> None:
+    stores = "".join(f"st.shared.u32 [%r3+{256 * number}], %r0;\nfence.acq_rel.cta;\n" for number in range(3))
+    order = LaunchOrder.of(
+        _kernel(stores + NEIGHBOUR.format(sync="") + "bar.sync 0;\nld.shared.u32 %r12, [%r11];\n").representative
+    )
+    assert order is not None
+    pairs = set(order.pairs(proxies=False))
+    assert pairs and all(order.after[first] >> second & 1 for first, second in pairs)
+    assert len(pairs) < sum(len(set(ends)) == 2 for ends in order.graph.pair_of)  # some are a race
+    for number, point in enumerate(order.graph.points):
+        following = _next(order.run, number, ordering=False)
+        assert following is None or following.number > order.graph.behind[number].at, point
 
 
 def test_a_hostile_text_stays_text(tmp_path: Path) -> None:
