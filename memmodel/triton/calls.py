@@ -32,7 +32,8 @@ ALIGNED = 4096
 class TritonCall:
     """What is judged. `label`: the constants and options by which its specialization differs from others.
 
-    `args`: the parameters of the PTX, each with its name and its value as JSON.
+    `args`: the parameters of the PTX, each with its name and its value as JSON. `by_hand`: its fences stand in the
+    source, as in Gluon; those of other kernels the compiler has written.
     """
 
     name: str
@@ -42,6 +43,7 @@ class TritonCall:
     num_ctas: int
     dynamic_shared: int
     args: tuple[tuple[str, Any], ...]
+    by_hand: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -85,9 +87,11 @@ def call_of(kernel: Any, grid: Sequence[int], bound: Mapping[str, object]) -> Tr
         size = int(getattr(metadata, f"{scratch}_size", 0) or 0) * prod((x, y, z)) * num_ctas
         buffer = FakeArray((size,), "uint8")
         args.append((scratch, {"array": places.array(buffer)} if size else {"number": 0}))
+    is_gluon = getattr(source.fn, "is_gluon", None)
     return TritonCall(
-        str(metadata.name), label_of(source, metadata), text, (x, y, z), num_ctas, int(metadata.shared), tuple(args)
-    )
+        str(metadata.name), label_of(source, metadata), text, (x, y, z), num_ctas, int(metadata.shared), tuple(args),
+        bool(is_gluon()) if callable(is_gluon) else False,
+    )  # fmt: skip
 
 
 def label_of(source: Any, metadata: Any) -> str:

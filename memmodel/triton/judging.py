@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from memmodel.answer import Budget
-from memmodel.base.resources import DEFAULT_MODEL, cache_dir
+from memmodel.base.resources import DEFAULT_MODEL, JOINED, cache_dir
 from memmodel.cache import keys
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError, InternalError
@@ -38,6 +38,9 @@ from memmodel.triton.report import explain_triton
 
 RELIED = "as-compilers-rely"
 """The model of kernels whose synchronization a compiler has written."""
+
+BY_HAND = f"{DEFAULT_MODEL}{JOINED}D3-implicit{JOINED}D4ab-no-fences"
+"""The model of kernels of Gluon: what is left open about fences that somebody may have forgotten is not assumed."""
 
 GOOD = ("clean", "explored", "partial")
 FOLDER = "triton"
@@ -173,7 +176,7 @@ class TritonJudge:
         )  # fmt: skip
         if path is not None:
             _write(path, f"{text.rstrip()}\n{as_comment(launch)}\n")
-        models = (DEFAULT_MODEL, RELIED) if self.model is None else (self.model,)
+        models = (DEFAULT_MODEL, BY_HAND if call.by_hand else RELIED) if self.model is None else (self.model,)
         texts = [keys.of_model(load_model(model)) for model in models]
         key = keys.digest(keys.program(), *texts, text, launch.model_dump_json(), call.label)
         known = None if folder is None else _read(folder / FOLDER / f"{key}.json")

@@ -16,6 +16,7 @@ from memmodel.errors import InputError
 PLAIN = "ptx-9.4"
 RELIED = "as-compilers-rely"
 BOTH = f"{PLAIN}+D3-implicit+D4ab-no-fences"
+ALL_RELIED = f"{BOTH}+D18-read+D24-ordered"
 GEMM = ROOT / "docs" / "examples" / "kernels" / "gemm_sm100"
 NAMES = {f"{decision.number}-{side.name}": side for decision in decisions() for side in decision.readings}
 
@@ -27,19 +28,19 @@ def test_one_reading_by_either_name_is_the_same_model(name: str) -> None:
     assert len(alone.definitions) == len(added.definitions)
 
 
-def test_what_compilers_rely_on_is_two_readings() -> None:
-    relied, both = load_model(RELIED), load_model(BOTH)
+def test_what_compilers_rely_on_is_a_list_of_readings() -> None:
+    relied, joined = load_model(RELIED), load_model(ALL_RELIED)
     assert [f"{decision.number} {side.name}" for decision, side in readings_of(relied)] == [
-        "D3 implicit", "D4ab no-fences",
+        "D3 implicit", "D4ab no-fences", "D18 read", "D24 ordered",
     ]  # fmt: skip
-    assert readings_of(relied) == readings_of(both)
+    assert readings_of(relied) == readings_of(joined)
     assert not readings_of(load_model(PLAIN))
 
 
-@pytest.mark.parametrize("test", ["R1", "R2", "R3", "R4"])
+@pytest.mark.parametrize("test", ["R1", "R2", "R3", "R4", "D18", "D24"])
 def test_both_names_answer_alike(test: str) -> None:
     path = ROOT / "litmus" / "async" / "readings" / f"{test}.litmus"
-    assert memmodel.check(path, RELIED).answer.observation is memmodel.check(path, BOTH).answer.observation
+    assert memmodel.check(path, RELIED).answer.observation is memmodel.check(path, ALL_RELIED).answer.observation
 
 
 def test_every_pair_of_readings_is_a_model_or_is_refused() -> None:
@@ -74,3 +75,5 @@ def test_a_verdict_lists_what_its_model_assumes() -> None:
     assumed = [what for what in verdict.assumptions if what.startswith("D")]
     assert [what.partition(":")[0] for what in assumed] == ["D3 implicit", "D4ab no-fences"]
     assert {finding.rule for finding in verdict.serious} == {"undefined-mbarrier-inval"}
+    relied = memmodel.check_kernel(f"{GEMM}.ptx", f"{GEMM}.launch.json", model=RELIED)
+    assert relied.clean and sum(what.startswith("D") for what in relied.assumptions) == 4

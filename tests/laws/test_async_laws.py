@@ -126,13 +126,13 @@ REMOVING = (
 OF_KERNELS = ("D19-together", "D20-all")
 """Readings about the lanes of a warp, which a litmus thread stands for."""
 
-ORDERS = ("morally-strong", "base-causality", "causality", "tensor-before", "signalled-after")
+ORDERS = ("happens", "morally-strong", "base-causality", "causality", "tensor-before", "signalled-after")
 
 TELLING = (
     *(f"readings/{name}" for name in ("R1", "R2", "R3", "R3-relaxed", "R4-cluster", "R4-relaxed", "R5", "R6")),
     *(
         f"readings/{name}"
-        for name in ("D3", "D7", "D10-one-shot", "D11", "D12", "D13", "D15", "D16", "D17", "D18", "D21")
+        for name in ("D3", "D7", "D10-one-shot", "D11", "D12", "D13", "D15", "D16", "D17", "D18", "D21", "D24")
     ),
     "fabric/get-flag",
     "fabric/put-own-read-relaxed",
