@@ -1,14 +1,16 @@
 """Where an instruction leads, with the registers whose value is known.
 
-In: instructions, values of registers. Out: `following`.
+In: instructions, values of registers. Out: `following`, `constants`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
-from memmodel.isa.lowered import Body, LoweredInstruction
+from memmodel.isa.lowered import Body, LoweredInstruction, body_of
 from memmodel.program.unknowns import evaluated
+from memmodel.ptx.module.syntax import PtxFunction
 
 Known = tuple[tuple[int, int], ...]
 State = tuple[int, Known]
@@ -32,6 +34,19 @@ def following(body: Body, state: State) -> list[State]:
     for slot in does.writes:
         values.pop(slot, None)
     return [(at + 1, tuple(sorted((values | results).items())))]
+
+
+@lru_cache(maxsize=8)
+def constants(entry: PtxFunction) -> frozenset[int]:
+    """The registers that hold one number whenever they are read: each instruction that writes them leaves the same.
+    Compilers load such a number again in each round of a loop.
+    """
+    left: dict[int, set[int | None]] = {}
+    for does in body_of(entry):
+        results = _results(does, {})
+        for slot in does.writes:
+            left.setdefault(slot, set()).add(results.get(slot))
+    return frozenset(slot for slot, values in left.items() if len(values) == 1 and None not in values)
 
 
 def _results(does: LoweredInstruction, values: Mapping[int, int]) -> dict[int, int]:

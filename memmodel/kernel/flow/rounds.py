@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memmodel.isa.lowered import body_of
-from memmodel.kernel.flow.known_values import Known, State, following
+from memmodel.kernel.flow.known_values import Known, State, constants, following
 from memmodel.kernel.flow.liveness import liveness
 from memmodel.kernel.flow.paths import MAX_STATES, doomed, failing
 from memmodel.ptx.module.syntax import PtxFunction
@@ -56,7 +56,8 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
         return None
     while True:
         visited: set[int] = set()
-        why, changed = failing(body, load, result[0], visited, value, around)
+        why, written = failing(body, load, result[0], visited, value, around)
+        changed = written - constants(entry)
         if why is not None or not changed & {slot for slot, _ in around}:
             break
         around = tuple((slot, known) for slot, known in around if slot not in changed)

@@ -16,13 +16,17 @@ st.{store}.cta.shared.u32 [s], 1;
 bra L;
 OTHER:
 @!%p1 bra L;
-W: ld.{load}.cta.shared.u32 %r5, [s];
+W: {number}
+ld.{load}.cta.shared.u32 %r5, [s];
 setp.{again}.u32 %p2, %r5, 1;
 @%p2 bra W;
 ld.shared.u32 %r6, [s+64];
+{last}
 L:
 """
+USED = "st.shared.u32 [s+128], %r9;"
 USUAL = {
+    "number": "", "last": "",
     "init": "@%p0 st.shared.u32 [s], 0;", "barrier": "bar.sync 0;", "first": "", "store": "release", "load": "acquire",
     "again": "ne",
 }  # fmt: skip
@@ -37,6 +41,8 @@ USUAL = {
         ({"init": "@%p0 st.volatile.shared.u32 [s], 0;"}, "clean"),
         ({"again": "lt"}, "clean"),
         ({"first": "st.relaxed.cta.shared.u32 [s], 0;"}, "clean"),
+        ({"number": "mov.u32 %r9, 1;", "last": USED}, "clean"),  # the same number in each round
+        ({"number": "add.u32 %r9, %r9, 1;", "first": "mov.u32 %r9, 1;", "last": USED}, "explored"),
         ({"load": "relaxed"}, "findings"),
         ({"store": "relaxed"}, "findings"),
         ({"init": "@%p0 st.shared.u32 [s], 1;"}, "findings"),  # the loop may end at once
