@@ -49,8 +49,8 @@ def rest(verdict: KernelVerdict, names: SourceNames) -> list[str]:
     """What is open, what other readings say, what was covered and assumed, and what holds beyond the launch."""
     text = list[str]()
     if verdict.choices:
-        number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
-        text.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
+        number = "the only execution was" if verdict.explored == 1 else f"all {verdict.explored} executions were"
+        text.append(f"{number} judged:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
         text += _first(verdict.choices, names)
     if verdict.unsettled:
         text.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
