@@ -16,8 +16,9 @@ from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.choices import OpenChoices, with_more_choices
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
-from memmodel.kernel.executions.consistent import execution_of
+from memmodel.kernel.executions.consistent import execution_of, impossible
 from memmodel.kernel.executions.others import OtherReads
+from memmodel.kernel.executions.reads_from import ReadsFrom, returns_older, without_rounds
 from memmodel.kernel.executions.schedules import ALL, atomics, complete, sampled, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
@@ -25,9 +26,15 @@ from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.judging import RunJudge, problems
 from memmodel.kernel.order.last_writes import stores_matter
-from memmodel.kernel.order.verdict import KernelReading
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.order.verdict import HARMLESS, KernelReading
+from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
+
+READ = (ChoiceKind.LOAD, ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE)
+"""Choices that are made where each read has the write that it reads from."""
+
+MOST_EXECUTIONS, MOST_READS = 60, 64
+"""Executions that are judged if they are all there are, and reads that decide something in each of them."""
 
 OTHERS = 24
 """Runs in which strong reads return other writes than the last ones in time."""
@@ -103,6 +110,10 @@ class OtherExecutions:
         that were met on the way.
         """
         case, report = self.case, self.report
+        choices, number = self._all_executions(choices)
+        if number:
+            report.verdict.explored, report.verdict.exhaustive = number, True
+            return choices
         wanted, first = case.options.schedules, choices.trace
         matter = set(choices.chosen)  # grows while schedules are drawn
         all_ = complete(first, matter, wanted)
@@ -143,6 +154,92 @@ class OtherExecutions:
         report.verdict.exhaustive = all_ and report.waits_are_sure
         self._with_other_reads(other_reads, choices.chosen)
         return choices
+
+    def _all_executions(self, choices: OpenChoices) -> tuple[OpenChoices, int]:
+        """All executions, by what their deciding reads return; how many there are, or 0 if these are not all."""
+        first = choices.trace
+        while not (first.elected or first.cancels or self.report.enough):
+            search = ReadsFrom(
+                self.case.entry, self.waits.polls.again, choices.chosen - self.waits.loads, self.waits.loads
+            )
+            choices, more, number = self._of_reads(search, choices)
+            if not more:
+                if search.why_not and not self.report.found:
+                    self.report.verdict.notes.append(f"these are not all executions: {search.why_not}")
+                return choices, 0 if search.why_not else number
+        return choices, 0
+
+    def _of_reads(self, search: ReadsFrom, choices: OpenChoices) -> tuple[OpenChoices, bool, int]:
+        """Run one script after the other. The choices, True if there are more than before, and how many executions."""
+        case, number, chosen = self.case, 0, choices.chosen
+        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.again)
+        search.start()
+        for script in search.next():
+            if self.report.enough:
+                search.why_not = search.why_not or "a finding is enough"
+            if number >= MOST_EXECUTIONS or case.effort.spent:
+                search.why_not = search.why_not or f"there are more than {number}"
+            if search.why_not:
+                break
+            schedule = replace(base, reads=tuple(sorted(script, key=lambda choice: choice.read)))
+            run = case.attempt(schedule)
+            if isinstance(run, Refused) and not choices.settled <= chosen:  # what does not matter in the first run
+                return replace(choices, chosen=chosen | choices.settled), True, 0
+            if isinstance(run, Refused):
+                search.why_not = run.message
+                break
+            choices = with_more_choices(case, choices, schedule, run)
+            if choices.chosen != chosen:
+                return choices, True, 0
+            if run.elected or run.cancels or any(kind not in READ for kind, at in run.choices if at in chosen):
+                search.why_not = "something else than reads decides"
+                break
+            if run.conflict:  # two atomic operations come right after one write: there is no such execution
+                continue
+            if run.infeasible or len(search.reads(run)) > MOST_READS:
+                search.why_not = "the operations of an execution could not be performed in its order"
+                break
+            if search.is_new(run):
+                number += 1
+                self._judge_reads(search, run, chosen)
+        return choices, False, number
+
+    def _judge_reads(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> None:
+        """Judge a run with the decisions that it has, and queue others."""
+        case, report = self.case, self.report
+        without_rounds(run)
+        run.chosen = returns_older(run)
+        if not run.chosen:
+            judged = self.judged(run, chosen)
+            search.why_not = search.why_not or ("" if report.waits_are_sure else "waits are not sure")
+            search.note(run, judged.run.order(case.model))
+            return
+        report.executed |= run.executed
+        ready = ready_run(case, run, self.waits, chosen)
+        case.effort.events += len(ready.run.execution.events)
+        judgement = judged_run(case, ready, chosen).judgement
+        serious = [finding for finding in judgement.findings if finding.rule not in HARMLESS]
+        if not ready.sure or judgement.open or serious:
+            search.why_not = search.why_not or self._weak(search, run, chosen)
+        search.note(run, ready.run.order(case.model))
+
+    def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:
+        """Report what is wrong in a run that no schedule shows, if it is an execution; else why this is not known."""
+        case, apart = self.case, self.case.options.apart
+        if run.stuck:
+            return "a loop that polls an older value is followed no further"
+        try:
+            judge = RunJudge(case.entry, run, chosen, symmetric=False, apart=apart)
+            flags = execution_of(case.model, judge)
+            if flags is not None:
+                self.report.add_findings(judge, judge.shown(flags))
+            elif impossible(
+                case.model, RunJudge(case.entry, run, chosen, symmetric=False, apart=apart), search.reads(run)
+            ):
+                return ""
+        except Refused as error:
+            return error.message
+        return "it is not known whether a run is an execution"
 
     def _with_other_reads(self, other_reads: OtherReads, chosen: frozenset[int]) -> None:
         """Executions that no schedule shows: a strong read returns another write than the last one in time."""

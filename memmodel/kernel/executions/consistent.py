@@ -8,16 +8,19 @@ that causality orders happened in that order: then a read of the last write in t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import permutations
 
 from memmodel.base.labels import InitialWrite, Side, side_of
 from memmodel.base.points import Point
 from memmodel.base.rows import Rows, bits, ordered
+from memmodel.cat.monotonicity import MORE, effect_of_more
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.kernel.executions.dependence import dependent, flows
+from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED
 from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import Graph, Judged
@@ -31,6 +34,8 @@ ChosenPair = tuple[TraceEvent, TraceEvent | None]
 """A read, and the write that it reads from; None for the value before all strong writes."""
 MOST_EVENTS = 3_000
 """Events of an execution that is checked."""
+MOST_FENCES = 4
+"""Fences of which all orders are tried."""
 MOST_ORDERS = 12
 """Orders of fence.sc that are tried."""
 ORDERS = (CAUSALITY, "tensor-before")
@@ -40,7 +45,7 @@ ORDERS = (CAUSALITY, "tensor-before")
 def execution_of(model: Model, judge: RunJudge) -> Flags | None:
     """The flags of the run, if it is an execution of the model."""
     graph, run = judge.graph, judge.run
-    known = all(id(read) in graph.number and _one_place(run, read) for read, _ in run.chosen)
+    known = all(id(read) in graph.number and one_place(run, read) for read, _ in run.chosen)
     if run.infeasible or not known or len(graph.points) > MOST_EVENTS:
         return None
     if any(definition.order is not None for definition in model.definitions):
@@ -62,6 +67,68 @@ def execution_of(model: Model, judge: RunJudge) -> Flags | None:
             if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, reads)):
                 return whole
     return None
+
+
+def impossible(model: Model, judge: RunJudge, reads: Sequence[TraceEvent]) -> bool:
+    """True if no order of writes and of fences makes the run an execution: with the order of writes that each execution
+    has, and each order of fences, an axiom fails. `reads`: those whose sources are known.
+    """
+    graph, run = judge.graph, judge.run
+    effect = effect_of_more(model, "co")
+    axioms = [check for check in model.axioms if effect[check.name] <= MORE]  # more order cannot mend these
+    if len(graph.points) > MOST_EVENTS:
+        return False
+    fences = tuple(graph.fences())
+    if len(fences) > MOST_FENCES or any(definition.order is not None for definition in model.definitions):
+        return False
+    known = {id(read) for read in reads}
+    places = {(read.block, read.first) for read in reads if read.source is None and one_place(run, read)}
+    _first_values(graph, places, known)
+    execution = graph.execution(fences=True)
+    related = execution.relation("sr")
+    for order in permutations(fences):
+        flags = Flags(model, with_fences(execution, ordered(order, related)))
+        if flags.relation(CAUSALITY) is None:
+            return False
+        co = _forced_coherence(flags, graph)
+        whole = Flags(model, replace(execution, chosen_relations={**flags.execution.chosen_relations, "co": co}), flags)
+        if all(whole.holds(check) for check in axioms):
+            return False
+    return True
+
+
+def _forced_coherence(flags: Flags, graph: Graph) -> Rows:
+    """The order of writes that each execution has: first values first, then as causality, program order and atomic
+    operations say.
+    """
+    points, writes = graph.points, flags.execution.set("W")
+    place = flags.execution.relation("loc")
+    rows = [0] * len(points)
+    before = [flags.relation(name) for name in ORDERS]
+    firsts = {number for number, _ in graph.initial_reads}
+    own = flags.execution.relation("po")
+    for write in bits(writes):
+        rivals = place[write] & writes & ~(1 << write)
+        if write in firsts or isinstance(points[write].label, InitialWrite):
+            rows[write] = rivals & ~sum(1 << first for first in firsts)
+            continue
+        rows[write] = own[write] & rivals
+        for known in before:
+            rows[write] |= 0 if known is None else known[write] & rivals
+    for event in graph.events.values():
+        source = None if event.partner is None or side_of(event.label) is not Side.WRITE else event.partner.source
+        if source is not None and id(source) in graph.number:
+            rows[graph.number[id(source)]] |= 1 << graph.number[id(event)]
+    changed = True
+    while changed:  # transitive
+        changed = False
+        for write in bits(writes):
+            more = rows[write]
+            for later in bits(rows[write]):
+                more |= rows[later]
+            changed |= more != rows[write]
+            rows[write] = more
+    return rows
 
 
 def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
@@ -87,7 +154,7 @@ def _out_of_thin_air(judge: RunJudge, early: Sequence[ChosenPair]) -> bool:
     return loads_of is None or any(write in dependent(judge.entry, read, loads_of) for read, write in pairs)
 
 
-def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
+def one_place(run: LaunchTrace, read: TraceEvent) -> bool:
     """True if all accesses of the bytes of a read touch exactly these bytes, after at most one weak write."""
     assert read.block is not None
     end = read.first + read.size
@@ -111,11 +178,13 @@ def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
     return len(weak) == 1 and whole and bool(after) and after[0].time < min(times)
 
 
-def _first_values(graph: Graph, places: set[tuple[Block | None, int]]) -> None:
+def _first_values(graph: Graph, places: set[tuple[Block | None, int]], reads: Container[int] | None = None) -> None:
     """Add what strong reads at some places return before all strong writes: a weak write, or the initial one."""
     first: dict[Cell, int] = {}
     for number, read in list(graph.events.items()):
-        if side_of(read.label) is not Side.READ or read.source is not None:
+        if side_of(read.label) is not Side.READ or read.source is not None or read.turn == NOT_COUNTED:
+            continue
+        if reads is not None and id(read) not in reads:
             continue
         if read.block is None or (read.block, read.first) not in places:
             continue

@@ -295,10 +295,14 @@ def _held(machine: Machine, warp: Warp, addresses: dict[int, Value], access: Ele
     instruction, reads = access.instruction, access.label.side is Side.READ
     if reads and any([machine.early(warp.threads[n], instruction.number, len(access.kept)) for n in addresses]):
         return True
-    if not machine.schedule.looks:
+    if not machine.schedule.looks and (reads or machine.schedule.scripted is None):
         return False
     place = access.pointer.place
     places = [(n, place(machine, warp, address, access.size, instruction)) for n, address in addresses.items()]
+    if not reads and any(
+        [machine.waits(warp.threads[n], instruction.number, block, first, atomic=False) for n, (block, first) in places]
+    ):
+        return True
     return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 

@@ -126,6 +126,13 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
             turns = machine.turn([(*at, warp.threads[lane].number) for at, lane in zip(places, lanes, strict=True)])
         if turns is None:
             return False
+        if machine.schedule.scripted is not None:
+            machine.run.infeasible |= len(set(places)) < len(places)
+            if any([
+                machine.waits(warp.threads[lane], instruction.number, block, first, atomic=True)
+                for lane, (block, first) in zip(lanes, places, strict=True)
+            ]):  # fmt: skip
+                return False
         rows: list[Row] = [get(warp) for get in operands.gets]
         for number in turns:
             lane, (block, first) = lanes[number], places[number]
@@ -183,6 +190,7 @@ class Atomic:
             if holds != 0:
                 new = None if unseen or holds is None else update.value(olds, inputs)
                 self._write(machine, warp, lane, update, read, older, new, inputs, [] if hidden else bits)
+            machine.reads.settled(read)
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at, warp.threads[lane].number)
         return [None] * len(olds) if hidden else olds, known

@@ -16,6 +16,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
+from memmodel.kernel.machine.choices.scripted_reads import ScriptedReads
 from memmodel.kernel.machine.code import Follower, compile_function
 from memmodel.kernel.machine.collective.checks import RULE
 from memmodel.kernel.machine.engines.multimem import misused
@@ -68,9 +69,10 @@ class Scheduler:
         self.machine = Machine(launch, memory, self.run, self.ctas)
         self.machine.unstarted = last_clusters(launch, min(cta.cluster for cta in self.ctas) + 1, schedule.cancelled)
         self.machine.awaits = self.run.awaits = awaits
-        loads = [number for number, does in enumerate(body_of(entry)) if does.loads]
+        polls = schedule.scripted is not None
+        loads = [number for number, does in enumerate(body_of(entry)) if does.loads or (polls and does.atomic)]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
-        self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
+        self.machine.schedule, self.machine.reads = schedule, _reads(self.run, schedule)
         self.machine.failing = FailingTests(self.run, schedule.failing)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
@@ -198,6 +200,13 @@ class Scheduler:
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
                 self.run.stuck.append(stuck(self.machine, warp, group))
+
+
+def _reads(run: LaunchTrace, schedule: Schedule) -> ChosenReads:
+    """What the strong reads of a run return."""
+    if schedule.scripted is None:
+        return ChosenReads(run, schedule.reads)
+    return ScriptedReads(run, schedule.reads, schedule.scripted)
 
 
 def _apart(warp: Warp, group: LaneGroup, moment: Moment) -> None:

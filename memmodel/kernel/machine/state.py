@@ -358,6 +358,14 @@ class Machine:
         self._held.setdefault(key)
         return True
 
+    def waits(self, thread: TraceThread, at: int, block: Block, first: int, *, atomic: bool) -> bool:
+        """True if a thread waits before a write to a place that an atomic operation has to read first."""
+        last = self.strong.get(block, {}).get(first)
+        if not self.reads.waits(thread.number, at, block, first, None if last is None else last[1], atomic=atomic):
+            return False
+        self._held.setdefault((thread.number, at, "script", first))
+        return True
+
     def next_round(self) -> None:
         """All warps have had a turn. Threads that poll, and meet at barriers while they do, can go on for ever."""
         self._patience = self._patience - 1 if self._held else PATIENCE
@@ -371,6 +379,7 @@ class Machine:
         """All threads are blocked: let one of those go on whose access is delayed. False if there is none."""
         waiting, self._held = list(self._held), {}
         if waiting:
+            self.reads.drop()
             looks = self.schedule.looks
             chosen = 0 if looks in (FIRST, LAST) else random.Random(f"{looks} {waiting}").randrange(len(waiting))
             self._released.add(waiting[chosen])

@@ -57,7 +57,8 @@ class LaunchTrace:
     on unknown data around loops that only compute. `elected`: elect.sync chose a lane.
 
     `chosen`: the strong reads that return the write that the schedule chooses, each with it. `infeasible`: the kernel
-    does not allow the order of atomic operations that the schedule asks for. `again`: carries the run out once more,
+    does not allow the order of atomic operations that the schedule asks for;
+    `conflict`: no execution has it. `again`: carries the run out once more,
     with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there; `limited`: values
     there that a limit may keep apart from equal ones, with the limit.
 
@@ -99,6 +100,7 @@ class LaunchTrace:
     instructions: int = 0
     elected: bool = False
     infeasible: bool = False
+    conflict: bool = False
     doubtful: bool = False
     limited: Mapping[int, str] = field(default_factory=dict)
     again: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)

@@ -41,9 +41,9 @@ def both(first: tuple[str, int], between: str, second: tuple[str, int], sem: str
 
 
 def rules(text: str, ctas: int) -> set[str]:
-    """The findings of a kernel that is explored or has some."""
+    """The findings of a kernel of which all executions, or some, are judged."""
     verdict = judged(text, 1, ctas, "zero", first=True)
-    assert verdict.word in ("explored", "findings") and not verdict.open
+    assert verdict.word in ("clean", "explored", "findings") and not verdict.open
     return {one.rule for one in verdict.findings}
 
 

@@ -89,6 +89,16 @@ class ChosenReads:
         self._writes[write.thread, write.at, write.turn] = write
         self.run.infeasible |= value is None or older.whole(8 * write.size) != value
 
+    def waits(self, thread: int, at: int, block: Block, first: int, last: TraceEvent | None, *, atomic: bool) -> bool:
+        """True if a write is not to be made yet."""
+        return False
+
+    def settled(self, read: TraceEvent) -> None:
+        """A read, and the write of its operation, have been made."""
+
+    def drop(self) -> None:
+        """Nobody can go on."""
+
     def returned(self, read: TraceEvent) -> Bits | None:
         """What a read returns; None if nothing is chosen for it."""
         choice = self._choices.get((read.thread, read.at, read.turn))

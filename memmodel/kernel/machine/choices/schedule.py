@@ -5,10 +5,12 @@ In: nothing, or a Launch. Out: `Schedule`, the clusters that start late.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import prod
 
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.fields import Bits
 
 Order = tuple[tuple[str, int], tuple[int, ...]]
@@ -25,12 +27,15 @@ AccessKey = tuple[int, int, int]
 class ChosenRead:
     """A strong read, and the write that it returns: None for what was there before all strong writes.
 
-    `bits`: what that write leaves, as far as it is known.
+    `bits`: what that write leaves, as far as it is known. `place`: of an atomic operation that
+    a script orders; `fails`: it writes nothing, and another operation comes right after that write.
     """
 
     read: AccessKey
     write: AccessKey | None
     bits: Bits
+    place: tuple[str, int] | None = None
+    fails: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class Schedule:
     `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
     that return another write than the last one in time. `counted`: atomic operations whose result is not known where
     they are `opaque`, and whose words are known all the same. `failing`: tests of mbarrier objects that fail a few
-    times before they wait. `steps`: a run takes at most so many, if fewer than any may.
+    times before they wait. `steps`: a run takes at most so many, if fewer than any may. `scripted`: `reads` is a script,
+    and this says whether a value leads the loop around a read back to it.
     """
 
     last_elected: bool = False
@@ -77,6 +83,7 @@ class Schedule:
     counted: frozenset[int] = frozenset()
     failing: frozenset[int] = frozenset()
     steps: int | None = None
+    scripted: Callable[[TraceEvent, int | None], bool] | None = field(default=None, compare=False, repr=False)
 
 
 def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int, int, int]]:

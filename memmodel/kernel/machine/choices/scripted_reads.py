@@ -1,0 +1,104 @@
+"""Strong reads that all return the writes that a script says, so far as it says any.
+
+In: `ChosenRead`s, whether a value leads a polling loop back to its read. Out: what reads return, and who waits. A load
+waits until its write has been made, and then returns it. An atomic operation waits until its write is the last one at
+the place, and all other writes to the place wait for it. A read that a loop makes once more, and that changes nothing,
+is not counted: an execution without it has the same events, and less order. Where nobody can go on, the script is
+dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memmodel.base.labels import Access, Side
+from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
+from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.program.fields import Bits
+
+Again = Callable[[TraceEvent, int | None], bool]
+
+NOT_COUNTED = -1
+"""The turn of a read that a loop makes once more."""
+
+
+class ScriptedReads(ChosenReads):
+    """The strong accesses of a run, and the script."""
+
+    def __init__(self, run: LaunchTrace, choices: tuple[ChosenRead, ...], again: Again) -> None:
+        super().__init__(run, choices)
+        self._again = again
+        self._reserved: dict[tuple[str, int], dict[AccessKey | None, AccessKey]] = {}
+        for choice in choices:
+            if choice.place is not None and not choice.fails:
+                self._reserved.setdefault(choice.place, {})[choice.write] = choice.read
+
+    def __bool__(self) -> bool:
+        return True
+
+    def drop(self) -> None:
+        """Nobody can go on: the script cannot be followed."""
+        self.run.infeasible = True
+        self._choices, self._reserved = {}, {}
+
+    def waits(self, thread: int, at: int, block: Block, first: int, last: TraceEvent | None, *, atomic: bool) -> bool:
+        """True if an atomic operation, or a store, is not to be made yet. `last`: the last strong write there."""
+        place = block.instance.name, first
+        reserved = self._reserved.get(place)
+        write = None if last is None else write_key(last)
+        choice = self._choices.get((thread, at, self._turns[thread, at, Side.READ])) if atomic else None
+        if choice is None:
+            return reserved is not None and write in reserved
+        if choice.place is not None:
+            return (choice.write != write) != choice.fails
+        return choice.write is not None and choice.write not in self._writes
+
+    def older(self, read: TraceEvent) -> Bits | None:
+        self.made(read)
+        choice = self._choices.get((read.thread, read.at, read.turn))
+        if choice is not None:
+            known = None if read.source is None else write_key(read.source)
+            if known != choice.write and (choice.place is None or choice.fails):
+                return super().returned(read)
+            self._reserved.get(choice.place or ("", 0), {}).pop(choice.write, None)
+            self.run.infeasible |= known != choice.write
+        return None
+
+    def inserted(self, write: TraceEvent, older: Bits, value: int | None) -> None:
+        super().inserted(write, older, value)
+        self.run.infeasible = self.run.conflict = True  # another operation came right after that write
+
+    def returned(self, read: TraceEvent) -> Bits | None:
+        bits = super().returned(read)
+        self.settled(read)
+        return bits
+
+    def settled(self, read: TraceEvent) -> None:
+        """A read, and the write of its operation, have been made: a loop may make it once more."""
+        write, value = read.partner, None if read.bits is None else read.bits.whole(8 * read.size)
+        unchanged = write is None or (write.bits is not None and write.bits == read.bits)
+        if not isinstance(read.label, Access) or not unchanged or not self._again(read, value):
+            return
+        self._choices.pop((read.thread, read.at, read.turn), None)
+        self._turns[read.thread, read.at, Side.READ] -= 1
+        read.turn = NOT_COUNTED
+        if write is not None:
+            self._turns[write.thread, write.at, Side.WRITE] -= 1
+            self._writes.pop((write.thread, write.at, write.turn), None)
+            write.turn = NOT_COUNTED
+
+
+def counted_write(write: TraceEvent | None) -> TraceEvent | None:
+    """The write whose value a write leaves: an operation that a loop makes once more leaves what it read."""
+    while write is not None and write.turn == NOT_COUNTED and write.partner is not None:
+        write = write.partner.source
+    return write
+
+
+def write_key(write: TraceEvent) -> AccessKey | None:
+    """The name of the write whose value a write leaves; None for the value before all strong writes."""
+    counted = counted_write(write)
+    return None if counted is None else (counted.thread, counted.at, counted.turn)

@@ -1,0 +1,167 @@
+"""All executions: protocols of strong accesses are decided, and broken ones are found; against the exact engines."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.examples import each_seed
+from helpers.kernel.random_decisions import both, races
+from helpers.kernel.samples import judged
+
+INCREMENT = "ld.global.u32 %r21, [%d0+64];\nadd.u32 %r21, %r21, 1;\nst.global.u32 [%d0+64], %r21;\n"
+TRY = "@!%p0 bra OUT;\n{again}{take}\nsetp.ne.u32 %p2, %r22, 0;\n@%p2 bra {to};\n" + INCREMENT + "{free}\nOUT:"
+CAS, EXCH = "atom.acquire.gpu.global.cas.b32 %r22, [%d0], 0, 1;", "atom.acquire.gpu.global.exch.b32 %r22, [%d0], 1;"
+STORE, SWAP = "st.release.gpu.global.u32 [%d0], 0;", "atom.release.gpu.global.exch.b32 %r23, [%d0], 0;"
+
+
+def lock(take: str = CAS, free: str = STORE, *, again: bool = True) -> str:
+    return TRY.format(take=take, free=free, again="L:\n" if again else "", to="L" if again else "OUT")
+
+
+TICKET = f"""@!%p0 bra OUT;
+atom.relaxed.gpu.global.add.u32 %r24, [%d0+8], 1;
+P: ld.acquire.gpu.global.u32 %r22, [%d0];
+setp.ne.u32 %p2, %r22, %r24;
+@%p2 bra P;
+{INCREMENT}add.u32 %r25, %r24, 1;
+st.release.gpu.global.u32 [%d0], %r25;
+OUT:"""
+
+LOOK_BACK = """@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+mul.wide.u32 %d1, %r10, 4;
+add.s64 %d1, %d1, %d0;
+st.global.u32 [%d1+64], %r10;
+setp.eq.u32 %p2, %r10, 0;
+@%p2 bra PREFIX;
+st.release.gpu.global.u32 [%d1], 1;
+mov.u64 %d2, %d1;
+BACK: add.s64 %d2, %d2, -4;
+P: ld.acquire.gpu.global.u32 %r22, [%d2];
+setp.eq.u32 %p3, %r22, 0;
+@%p3 bra P;
+setp.eq.u32 %p4, %r22, 2;
+@%p4 bra FOUND;
+ld.global.u32 %r23, [%d2+64];
+bra BACK;
+FOUND: ld.global.u32 %r23, [%d2+128];
+PREFIX: st.global.u32 [%d1+128], %r10;
+st.{sem}.gpu.global.u32 [%d1], 2;
+OUT:"""
+
+SEQUENCE = """@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+setp.ne.u32 %p2, %r10, 0;
+@%p2 bra READ;
+st.relaxed.gpu.global.u32 [%d0], 1;
+{fence}
+st.relaxed.gpu.global.u32 [%d0+64], 5;
+st.relaxed.gpu.global.u32 [%d0+68], 5;
+st.release.gpu.global.u32 [%d0], 2;
+bra OUT;
+READ: ld.acquire.gpu.global.u32 %r20, [%d0];
+and.b32 %r25, %r20, 1;
+setp.ne.u32 %p3, %r25, 0;
+@%p3 bra READ;
+ld.relaxed.gpu.global.u32 %r21, [%d0+64];
+ld.relaxed.gpu.global.u32 %r22, [%d0+68];
+{fence}
+ld.relaxed.gpu.global.u32 %r23, [%d0];
+setp.ne.u32 %p4, %r20, %r23;
+@%p4 bra READ;
+setp.ne.u32 %p5, %r21, %r22;
+@%p5 trap;
+OUT:"""
+
+STACK = """@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+add.u32 %r40, %r10, 1;
+mul.wide.u32 %d1, %r10, 4;
+add.s64 %d1, %d1, %d0;
+ld.relaxed.gpu.global.u32 %r20, [%d0];
+T: st.global.u32 [%d1+64], %r20;
+atom.release.gpu.global.cas.b32 %r22, [%d0], %r20, %r40;
+setp.eq.u32 %p2, %r22, %r20;
+mov.u32 %r20, %r22;
+@!%p2 bra T;
+OUT:"""
+
+GIVES_UP = f"""@!%p0 bra OUT;
+mov.u32 %r30, 0;
+L: {CAS}
+setp.eq.u32 %p2, %r22, 0;
+@%p2 bra GOT;
+add.u32 %r30, %r30, 1;
+setp.lt.u32 %p3, %r30, 3;
+@%p3 bra L;
+bra OUT;
+GOT: {INCREMENT}{STORE}
+OUT:"""
+
+TASKS = """@!%p0 bra OUT;
+N: atom.relaxed.gpu.global.add.u32 %r20, [%d0], 1;
+setp.ge.u32 %p2, %r20, 3;
+@%p2 bra OUT;
+mul.wide.u32 %d1, %r20, 4;
+add.s64 %d1, %d1, %d0;
+st.global.u32 [%d1+64], %r20;
+bra N;
+OUT:"""
+
+
+@pytest.mark.parametrize(
+    ("body", "ctas", "executions"),
+    [
+        pytest.param(lock(), 3, 6, id="lock"),
+        pytest.param(lock(EXCH, SWAP), 3, 6, id="lock by exchanges"),
+        pytest.param(lock(again=False), 2, 4, id="a lock that is tried once"),
+        pytest.param(GIVES_UP, 2, 8, id="a lock that is tried three times"),
+        pytest.param(TICKET, 3, 6, id="tickets"),
+        pytest.param(LOOK_BACK.replace("{sem}", "release"), 3, 2, id="look-back"),
+        pytest.param(SEQUENCE.replace("{fence}", "fence.acq_rel.gpu;"), 2, None, id="sequence lock"),
+        pytest.param(STACK, 2, 4, id="stack"),
+        pytest.param(TASKS, 2, 16, id="task queue"),
+    ],
+)  # fmt: skip
+def test_all_executions_are_judged(body: str, ctas: int, executions: int | None) -> None:
+    verdict = judged(body, 32, ctas, "zero")
+    assert verdict.word == "clean" and verdict.exhaustive, verdict.notes
+    assert executions is None or verdict.explored == executions
+
+
+@pytest.mark.parametrize(
+    ("body", "ctas", "rule"),
+    [
+        pytest.param(lock(free=STORE.replace("release", "relaxed")), 2, "data-race", id="lock"),
+        pytest.param(LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back"),
+        pytest.param(SEQUENCE.replace("{fence}", ""), 2, "trap", id="sequence lock"),
+    ],
+)
+def test_broken_ones_are_found(body: str, ctas: int, rule: str) -> None:
+    assert rule in {finding.rule for finding in judged(body, 32, ctas, "zero").findings}
+
+
+VECTOR = """@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+mov.u32 %r40, 1;
+setp.ne.u32 %p2, %r10, 0;
+@%p2 bra READ;
+st.volatile.global.v2.u32 [%d0], {%r0, %r40};
+bra OUT;
+READ: ld.volatile.global.v2.u32 {%r21, %r22}, [%d0];
+setp.ne.u32 %p3, %r22, 1;
+@%p3 bra READ;
+OUT:"""
+
+
+def test_a_loop_that_polls_an_old_value_for_ever_is_no_hang() -> None:
+    verdict = judged(VECTOR, 32, 2, "zero")
+    assert verdict.word == "explored" and any("these are not all executions" in note for note in verdict.notes)
+
+
+@each_seed(12)
+def test_decisions_made_at_random_are_judged_as_the_exact_engines_judge_them(seed: int) -> None:
+    litmus, kernel, threads = both(seed)
+    exact, verdict = races(litmus), judged(kernel, 1, threads, "zero")
+    found = "data-race" in {finding.rule for finding in verdict.findings}
+    assert exact or not found, kernel
+    assert found or not exact or verdict.word == "explored", kernel
