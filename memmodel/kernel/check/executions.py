@@ -110,7 +110,7 @@ class OtherExecutions:
         that were met on the way.
         """
         case, report = self.case, self.report
-        choices, number = self._all_executions(choices)
+        choices, number, why = self._all_executions(choices)
         if number:
             report.verdict.explored, report.verdict.exhaustive = number, True
             return choices
@@ -152,11 +152,13 @@ class OtherExecutions:
                 all_ = False
             _note(other_reads, schedule, self.judge(outcome, choices.chosen), choices.chosen)
         report.verdict.exhaustive = all_ and report.waits_are_sure
+        if why and not report.verdict.exhaustive and not report.found:
+            report.verdict.notes.append(f"these are not all executions: {why}")
         self._with_other_reads(other_reads, choices.chosen)
         return choices
 
-    def _all_executions(self, choices: OpenChoices) -> tuple[OpenChoices, int]:
-        """All executions, by what their deciding reads return; how many there are, or 0 if these are not all."""
+    def _all_executions(self, choices: OpenChoices) -> tuple[OpenChoices, int, str]:
+        """All executions, by what their deciding reads return; how many, or 0 and why these are not all."""
         first = choices.trace
         while not (first.elected or first.cancels or self.report.enough):
             search = ReadsFrom(
@@ -164,10 +166,8 @@ class OtherExecutions:
             )
             choices, more, number = self._of_reads(search, choices)
             if not more:
-                if search.why_not and not self.report.found:
-                    self.report.verdict.notes.append(f"these are not all executions: {search.why_not}")
-                return choices, 0 if search.why_not else number
-        return choices, 0
+                return choices, 0 if search.why_not else number, search.why_not
+        return choices, 0, ""
 
     def _of_reads(self, search: ReadsFrom, choices: OpenChoices) -> tuple[OpenChoices, bool, int]:
         """Run one script after the other. The choices, True if there are more than before, and how many executions."""

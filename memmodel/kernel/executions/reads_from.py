@@ -2,7 +2,7 @@
 
 In: runs of scripts. Out: scripts that are still to be run. An execution is known by its decisions: the write that
 each deciding read returns. From a run, one decision is changed at a time: what depends on that read is decided anew,
-and so is an atomic operation that read from the same write. docs/kernels-theorem.md, "All executions", has the argument.
+and so is an atomic operation that read from the same write. Source: docs/kernels-theorem.md, "All executions".
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from memmodel.kernel.executions.consistent import one_place
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
 from memmodel.kernel.order.last_writes import CausalOrder
+from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.fields import NOTHING, Bits
@@ -64,14 +65,22 @@ class ReadsFrom:
         return new
 
     def reads(self, run: LaunchTrace) -> list[TraceEvent]:
-        """The deciding reads of a run, in their order in time."""
-        reads = (
+        """The deciding reads of a run, in their order in time: those of the instructions that decide, and of all atomic
+        operations at their words. The order of these decides what the others read.
+        """
+        counted = [
             event
             for thread in run.threads
             for event in thread.events
-            if event.at in self.deciding and event.turn != NOT_COUNTED and side_of(event.label) is Side.READ
+            if event.turn != NOT_COUNTED and side_of(event.label) is Side.READ and event.block is not None
+        ]
+        places = {(event.block, event.first) for event in counted if event.at in self.deciding}
+        reads = (
+            event
+            for event in counted
+            if event.at in self.deciding or (event.partner is not None and (event.block, event.first) in places)
         )
-        return sorted((read for read in reads if read.block is not None), key=lambda read: read.time)
+        return sorted(reads, key=lambda read: read.time)
 
     def note(self, run: LaunchTrace, order: CausalOrder) -> None:
         """Queue the scripts in which one decision of a run is another one. `order`: what precedes what in every
@@ -86,6 +95,7 @@ class ReadsFrom:
         self.why_not = self.why_not or self._unfit(run, reads, strong)
         if self.why_not:
             return
+        decided_reads = {id(read) for read in reads}
         after, earlier = _Dependents(run), dict[tuple[object, int], dict[int, list[TraceEvent]]]()
         for read in reads:
             later = after.of([read])
@@ -98,7 +108,7 @@ class ReadsFrom:
             place = read.block, read.first
             if place not in earlier:
                 earlier[place] = _earlier(places[place], order)
-            overwritten = _overwritten(read, places[place], later, earlier[place], order)
+            overwritten = _overwritten(read, places[place], decided_reads, later, earlier[place], order)
             for write in (None, *writes):
                 known = None if write is None else id(write)
                 if known in later or known in overwritten or known == own:
@@ -154,6 +164,9 @@ class ReadsFrom:
         `writes`: to the places of the reads.
         """
         body = self.entry.body or ()
+        loaded = _loaded_after_several(run)
+        if loaded is not None:
+            return f"which write {_at(body[loaded])} reads depends on the order of writes"
         places = {(read.block, read.first): read for read in reads}
         for read in places.values():
             if not one_place(run, read):
@@ -195,15 +208,17 @@ def _earlier(accesses: Sequence[TraceEvent], order: CausalOrder) -> dict[int, li
 
 
 def _overwritten(
-    read: TraceEvent, accesses: Sequence[TraceEvent], later: Collection[int], earlier: Mapping[int, list[TraceEvent]],
-    order: CausalOrder,
+    read: TraceEvent, accesses: Sequence[TraceEvent], decided: Collection[int], later: Collection[int],
+    earlier: Mapping[int, list[TraceEvent]], order: CausalOrder,
 ) -> set[int | None]:  # fmt: skip
     """The writes to a place, by their identity (None: what was there first), that a read cannot return: it, or a read
-    before it in its thread, returns a later one. What is left undecided when the read is (`later`) does not count.
+    before it in its thread, returns a later one. `decided`: the reads whose sources are decided. What is left undecided
+    when the read is (`later`) does not count.
     """
     own = [access for access in accesses if access.thread == read.thread and (access.order or 0) < (read.order or 0)]
     waiting = [access for access in own if side_of(access.label) is Side.WRITE]
-    waiting += [write for access in own if (write := counted_write(access.source)) is not None]
+    sources = (counted_write(access.source) for access in own if id(access) in decided)
+    waiting += [write for write in sources if write is not None]
     waiting += [write for write in accesses if id(write) in earlier and order.ahead(write, read)]
     over = set[int | None]()
     while waiting:
@@ -214,6 +229,24 @@ def _overwritten(
         over |= {None, *map(id, new)}
         waiting += new
     return over
+
+
+def _loaded_after_several(run: LaunchTrace) -> int | None:
+    """The number of an instruction with a weak read of bytes that several threads, or a thread and
+    asynchronous instructions, write strongly: which write is the last one is no decision of a strong read.
+    """
+    writers: dict[Block, dict[int, set[object]]] = {}
+    for event in (event for thread in run.threads for event in thread.strong()):
+        if side_of(event.label) is Side.WRITE and event.block is not None:
+            who = event.thread if event.issue is None else id(event)
+            for at in range(event.first, event.first + event.size):
+                writers.setdefault(event.block, {}).setdefault(at, set()).add(who)
+    for access in run.weak(writers.keys()):
+        if side_of(access.label) is Side.READ:
+            known = writers[access.block]
+            if any(len(known.get(at, ())) > 1 for at in range(access.first, access.first + access.size)):
+                return access.at
+    return None
 
 
 def _by_others(run: LaunchTrace, reads: Sequence[TraceEvent], writes: Sequence[TraceEvent]) -> bool:

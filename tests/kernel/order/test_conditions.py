@@ -284,7 +284,7 @@ PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "goal": "1"
         ({"inside": "nanosleep.u32 20;"}, "clean"),
         ({"inside": "add.s32 %r20, %r20, 1;"}, "clean"),
         ({"inside": "add.s32 %r20, %r20, 1;", "after": "st.global.u32 [%d0+128], %r20;"}, "explored"),
-        ({"target": "L"}, "explored"),
+        ({"target": "L"}, "clean"),
         ({"before": "shr.u32 %r21, %r0, 5;", "goal": "%r21"}, "clean"),
         ({"before": "mov.u32 %r21, 0;", "inside": "mov.u32 %r21, 1;", "goal": "%r21"}, "clean"),
         ({"before": "ld.relaxed.gpu.global.u32 %r21, [%d0+4];", "goal": "%r21"}, "findings"),  # 0 ends it

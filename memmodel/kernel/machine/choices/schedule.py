@@ -57,8 +57,8 @@ class Schedule:
     `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
     that return another write than the last one in time. `counted`: atomic operations whose result is not known where
     they are `opaque`, and whose words are known all the same. `failing`: tests of mbarrier objects that fail a few
-    times before they wait. `steps`: a run takes at most so many, if fewer than any may. `scripted`: `reads` is a script,
-    and this says whether a value leads the loop around a read back to it.
+    times before they wait. `steps`: a run takes at most so many, if fewer than any may. `scripted`: `reads` is a
+    script, and this says whether a value leads the loop around a read back to it.
     """
 
     last_elected: bool = False
