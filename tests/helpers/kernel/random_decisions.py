@@ -41,7 +41,7 @@ def body(pick: random.Random, who: int, likely: float) -> list[str]:
         register, how = f"%r{10 + number}", pick.choice(SEMANTICS[kind])
         place, value = pick.choice(("[x]", "[y]")), pick.choice((1, 2))
         lines.append(STEPS[kind].format(how=how, place=place, value=value, register=register, mark=1 + who))
-        if kind in "RLC" or (kind == "A" and pick.random() < 0.6):
+        if kind in "RC" or (kind in "AL" and pick.random() < 0.6):
             asked.append((register, 0 if kind == "C" else pick.choice((0, 1, 2))))
         if pick.random() < 0.7:
             decide()
