@@ -210,7 +210,7 @@ class OtherExecutions:
         without_rounds(run)
         run.chosen = returns_older(run)
         if not run.chosen:
-            judged = self.judged(run, chosen)
+            judged = self.judge(run, chosen)
             search.why_not = search.why_not or ("" if report.waits_are_sure else "waits are not sure")
             search.note(run, judged.run.order(case.model))
             return
@@ -218,10 +218,10 @@ class OtherExecutions:
         ready = ready_run(case, run, self.waits, chosen)
         case.effort.events += len(ready.run.execution.events)
         judgement = judged_run(case, ready, chosen).judgement
-        serious = [finding for finding in judgement.findings if finding.rule not in HARMLESS]
+        serious = any(finding.rule not in HARMLESS for finding in judgement.findings)
         if not ready.sure or judgement.open or serious:
             search.why_not = search.why_not or self._weak(search, run, chosen)
-        search.note(run, ready.run.order(case.model))
+        search.note(run, ready.run.order(case.model), in_time=False)
 
     def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:
         """Report what is wrong in a run that no schedule shows, if it is an execution; else why this is not known."""
@@ -233,9 +233,9 @@ class OtherExecutions:
             flags = execution_of(case.model, judge)
             if flags is not None:
                 self.report.add_findings(judge, judge.shown(flags))
-            elif impossible(
-                case.model, RunJudge(case.entry, run, chosen, symmetric=False, apart=apart), search.reads(run)
-            ):
+                return "" if self.report.found else "what is open in an execution that no schedule shows stays open"
+            judge = RunJudge(case.entry, run, chosen, symmetric=False, apart=apart)
+            if impossible(case.model, judge, search.reads(run)):
                 return ""
         except Refused as error:
             return error.message

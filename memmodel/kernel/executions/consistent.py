@@ -25,6 +25,7 @@ from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, end
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import Graph, Judged
 from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -84,22 +85,26 @@ def impossible(model: Model, judge: RunJudge, reads: Sequence[TraceEvent]) -> bo
     known = {id(read) for read in reads}
     places = {(read.block, read.first) for read in reads if read.source is None and one_place(run, read)}
     _first_values(graph, places, known)
-    execution = graph.execution(fences=True)
+    execution = graph.execution()
     related = execution.relation("sr")
+    firsts = sum(1 << number for _, number in graph.initial_reads)
+    kept = firsts | sum(1 << number for number, event in graph.events.items() if id(event) in known)
+    sources = [row & kept for row in execution.relation("rf")]
+    execution = replace(execution, chosen_relations={**execution.chosen_relations, "rf": sources})
     for order in permutations(fences):
         flags = Flags(model, with_fences(execution, ordered(order, related)))
         if flags.relation(CAUSALITY) is None:
             return False
-        co = _forced_coherence(flags, graph)
+        co = _forced_coherence(flags, graph, known)
         whole = Flags(model, replace(execution, chosen_relations={**flags.execution.chosen_relations, "co": co}), flags)
         if all(whole.holds(check) for check in axioms):
             return False
     return True
 
 
-def _forced_coherence(flags: Flags, graph: Graph) -> Rows:
+def _forced_coherence(flags: Flags, graph: Graph, reads: Container[int]) -> Rows:
     """The order of writes that each execution has: first values first, then as causality, program order and atomic
-    operations say.
+    operations say. `reads`: those whose sources are known.
     """
     points, writes = graph.points, flags.execution.set("W")
     place = flags.execution.relation("loc")
@@ -116,7 +121,9 @@ def _forced_coherence(flags: Flags, graph: Graph) -> Rows:
         for known in before:
             rows[write] |= 0 if known is None else known[write] & rivals
     for event in graph.events.values():
-        source = None if event.partner is None or side_of(event.label) is not Side.WRITE else event.partner.source
+        if event.partner is None or side_of(event.label) is not Side.WRITE or id(event.partner) not in reads:
+            continue
+        source = event.partner.source
         if source is not None and id(source) in graph.number:
             rows[graph.number[id(source)]] |= 1 << graph.number[id(event)]
     changed = True
@@ -165,17 +172,25 @@ def one_place(run: LaunchTrace, read: TraceEvent) -> bool:
                 if event.issue is not None or (event.first, event.size) != (read.first, read.size):
                     return False
                 times.append(event.time)
-    weak = [
-        write
-        for write in run.weak({read.block})
-        if write.first < end and read.first < write.first + write.size and side_of(write.label) is Side.WRITE
-    ]
+    weak = weak_writes(run, read)
     if not weak:
         return True
     write = weak[0]
     after = run.threads[write.thread].events[write.epoch : write.epoch + 1]
     whole = write.first <= read.first and end <= write.first + write.size and write.issue is None
     return len(weak) == 1 and whole and bool(after) and after[0].time < min(times)
+
+
+def weak_writes(run: LaunchTrace, read: TraceEvent) -> list[WeakAccess]:
+    """The weak writes to bytes of a read."""
+    assert read.block is not None
+    return [
+        write
+        for write in run.weak({read.block})
+        if write.first < read.first + read.size
+        and read.first < write.first + write.size
+        and side_of(write.label) is Side.WRITE
+    ]
 
 
 def _first_values(graph: Graph, places: set[tuple[Block | None, int]], reads: Container[int] | None = None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Side
-from memmodel.isa.lowered import LoweredInstruction, body_of
+from memmodel.isa.lowered import LoweredInstruction, body_of, registers
 from memmodel.kernel.flow.paths import reached
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
@@ -19,6 +19,8 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.ops import Assign, Read, UndefinedIf, Unmodelled, Write
 from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Forget, Note
 from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.ptx.operands import Mem
+from memmodel.ptx.vocabulary import Sem
 
 FOLLOWED = (Assign, Forget, UndefinedIf, Unmodelled, Note, Read, Write, AmongLanes, ActiveLanes)
 """Steps that change nothing but registers of their threads and memory that the trace records."""
@@ -55,6 +57,23 @@ def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -
             loaded |= loads_of.get(at, set())
             changed = True
     return frozenset(tainted - ({load} if load not in behind[load] else set()))
+
+
+def only_values(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -> bool:
+    """True if nothing but registers and what weak stores write depends on what a load returns: threads execute the same
+    instructions at the same addresses whatever it is.
+    """
+    body, followed = body_of(entry), dependent(entry, load, loads_of)
+    tainted = {slot for at in (load, *followed) for slot in body[at].writes}
+    for does in (body[at] for at in followed - {load}):
+        guard = does.instruction.guard
+        memory = [operand for operand in does.instruction.operands if isinstance(operand, Mem)]
+        plain = (does.loads or does.stores) and does.access is not None and does.access.sem is Sem.WEAK
+        if does.changes_control or not (plain or does.computes) or (guard is not None and guard.slot in tainted):
+            return False
+        if any(slot in tainted for operand in memory for slot in registers(operand)):
+            return False
+    return True
 
 
 def flows(run: LaunchTrace) -> dict[int, set[int]] | None:

@@ -7,26 +7,33 @@ and so is an atomic operation that read from the same write. Source: docs/kernel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memmodel.base.labels import Barrier, Half, Side, is_atomic, side_of
-from memmodel.isa.lowered import LoweredInstruction, body_of
-from memmodel.kernel.executions.consistent import one_place
+from memmodel.base.labels import Access, Side, is_atomic, side_of
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.executions.consistent import one_place, weak_writes
+from memmodel.kernel.executions.dependence import flows, only_values
+from memmodel.kernel.executions.early_writes import all_dependent, by_others
+from memmodel.kernel.executions.followers import Followers
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
 from memmodel.kernel.order.last_writes import CausalOrder
+from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.vocabulary import Scope
 
 Again = Callable[[TraceEvent, int | None], bool]
 Script = frozenset[ChosenRead]
+Place = tuple[object, int]
+"""A block, and the first byte of a word in it."""
 
-MOST_STATES = 20_000
-"""Instructions with registers that are looked at for dependencies."""
+SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+"""From the smallest to the largest."""
 
 
 @dataclass(slots=True)
@@ -82,23 +89,25 @@ class ReadsFrom:
         )
         return sorted(reads, key=lambda read: read.time)
 
-    def note(self, run: LaunchTrace, order: CausalOrder) -> None:
+    def note(self, run: LaunchTrace, order: CausalOrder, *, in_time: bool = True) -> None:
         """Queue the scripts in which one decision of a run is another one. `order`: what precedes what in every
-        execution with these decisions.
+        execution with these decisions. `in_time`: each read returns the last write in time.
         """
-        reads = self.reads(run)
-        places: dict[tuple[object, int], list[TraceEvent]] = {}
-        for event in (event for thread in run.threads for event in thread.strong()):
-            places.setdefault((event.block, event.first), []).append(event)
-        decided = {(read.block, read.first) for read in reads}
-        strong = [event for place in decided for event in places[place] if side_of(event.label) is Side.WRITE]
-        self.why_not = self.why_not or self._unfit(run, reads, strong)
+        reads, places = self.reads(run), _by_place(run)
+        waits = [event for events in places.values() for event in events if event.at in self.waits]
+        decided_reads = {id(read) for read in reads}
+        sure = {*decided_reads, *map(id, waits)}
+        self.why_not = self.why_not or self._unfit(run, reads, waits, places, order, in_time)
         if self.why_not:
             return
-        decided_reads = {id(read) for read in reads}
-        after, earlier = _Dependents(run), dict[tuple[object, int], dict[int, list[TraceEvent]]]()
+        after, earlier = Followers(run, sure), dict[Place, dict[int, list[TraceEvent]]]()
+        within = Followers(run, sure, objects=False)
         for read in reads:
             later = after.of([read])
+            if len({*map(_place, reads), *map(_place, waits)}) == 1 and self._joined(
+                read, places, later, within, order
+            ):
+                return
             writes = [
                 event
                 for event in places[read.block, read.first]
@@ -116,7 +125,7 @@ class ReadsFrom:
                 if (None if write is None else key_of(write)) == now:
                     continue
                 value = self._first(run, read) if write is None else _value(write)
-                if value is not None and self.again(read, value):
+                if value is not None and not is_atomic(read.label) and self.again(read, value):
                     continue
                 for script in self._scripts(reads, later, after, read, write):
                     self._queue(script)
@@ -129,7 +138,7 @@ class ReadsFrom:
         return None
 
     def _scripts(
-        self, reads: Collection[TraceEvent], later: Collection[int], after: _Dependents, read: TraceEvent,
+        self, reads: Collection[TraceEvent], later: Collection[int], after: Followers, read: TraceEvent,
         write: TraceEvent | None,
     ) -> Iterator[Script]:  # fmt: skip
         """The decisions that stay, and the one that is another one. Of two atomic operations that read from one write
@@ -158,34 +167,97 @@ class ReadsFrom:
 
     # ---- whether decisions are all there is ------------------------------------------------------------------
 
-    def _unfit(self, run: LaunchTrace, reads: Sequence[TraceEvent], writes: Sequence[TraceEvent]) -> str:
+    def _unfit(
+        self, run: LaunchTrace, reads: Sequence[TraceEvent], waits: Sequence[TraceEvent],
+        accesses: Mapping[Place, Sequence[TraceEvent]], order: CausalOrder, in_time: bool,
+    ) -> str:  # fmt: skip
         """Why the decisions of a run do not say which execution it is, or may depend on each other in a circle.
 
-        `writes`: to the places of the reads.
+        `accesses`: the strong ones by their places.
         """
         body = self.entry.body or ()
         loaded = _loaded_after_several(run)
         if loaded is not None:
             return f"which write {_at(body[loaded])} reads depends on the order of writes"
-        places = {(read.block, read.first): read for read in reads}
-        for read in places.values():
+        loaded = None if in_time else self._misread(run)
+        if loaded is not None:
+            return f"{_at(body[loaded])} may read an older value than in a run"
+        if run.multimem:
+            return "words may be written through multimem addresses"
+        for place, read in {_place(read): read for read in reads}.items():
             if not one_place(run, read):
                 return f"what {_at(body[read.at])} reads is not all written by strong accesses of its size"
-        if len(places) > 1:
-            strong = frozenset(write.at for write in writes)
-            met = {event.at for thread in run.threads for event in thread.strong() if side_of(event.label) is Side.READ}
-            for at in sorted((self.deciding | self.waits) & met):
-                if not self._all_dependent(at, strong):
+            if not _in_scope(run, accesses[place]):
+                return f"accesses to what {_at(body[read.at])} reads are of too small a scope"
+            # A round of a loop that is left out, too, has to come after a weak write.
+            for write in weak_writes(run, read):
+                if not all(order.ahead(write, access) for access in accesses[place]):
+                    return f"a weak write to what {_at(body[read.at])} reads does not come before all of its accesses"
+        deciding = {*map(_place, reads), *map(_place, waits)}
+        if len(deciding) > 1:
+            writes = [event for place in deciding for event in accesses[place] if side_of(event.label) is Side.WRITE]
+            numbers = frozenset(write.at for write in writes)
+            for at in sorted({read.at for read in (*reads, *waits)}):
+                if not self._all_dependent(at, numbers):
                     return f"a later write may be performed before {_at(body[at])}"
-            if _by_others(run, reads, writes):
+            if by_others(run, (*reads, *waits), writes):
                 return "a thread writes such a word after another thread of its cluster has decided"
         return ""
+
+    def _joined(
+        self, read: TraceEvent, accesses: Mapping[Place, Sequence[TraceEvent]], later: Container[int],
+        within: Followers, order: CausalOrder,
+    ) -> bool:  # fmt: skip
+        """True if a write to the only word follows a read through a barrier or an object that does not order them."""
+        follow = within.of([read])
+        writes = [write for write in accesses[_place(read)] if side_of(write.label) is Side.WRITE]
+        joined = [write for write in writes if id(write) in later and id(write) not in follow]
+        if all(order.before(read, write) for write in joined):
+            return False
+        self.why_not = "a barrier leads to a later write, and does not order it"
+        return True
+
+    def _misread(self, run: LaunchTrace) -> int | None:
+        """The number of an instruction with a weak read of what other threads write, if it may decide what threads do:
+        where strong reads return older values, a later write is not to be seen, but the run has made it.
+        """
+        loads_of = flows(run)
+        for at in _loaded_of_others(run):
+            if loads_of is None or not only_values(self.entry, at, loads_of):
+                return at
+        return None
 
     def _all_dependent(self, at: int, writes: frozenset[int]) -> bool:
         key = at, writes
         if key not in self._dependent:
-            self._dependent[key] = _all_dependent(body_of(self.entry), at, writes)
+            self._dependent[key] = all_dependent(body_of(self.entry), at, writes)
         return self._dependent[key]
+
+
+def _by_place(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
+    """The strong accesses of a run."""
+    places: dict[Place, list[TraceEvent]] = {}
+    for event in (event for thread in run.threads for event in thread.strong()):
+        places.setdefault(_place(event), []).append(event)
+    return places
+
+
+def _place(event: TraceEvent) -> Place:
+    return event.block, event.first
+
+
+def _in_scope(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> bool:
+    """True if the scope of each access includes the threads of all of them."""
+    places = [run.threads[access.thread].place for access in accesses]
+    least = Scope.CTA
+    if len({place.cta_id for place in places}) > 1:
+        least = Scope.CLUSTER
+    if len({place.cluster_id for place in places}) > 1:
+        least = Scope.GPU
+    if len({place.gpu for place in places}) > 1:
+        least = Scope.SYS
+    wide = SCOPES[SCOPES.index(least) :]
+    return all(isinstance(access.label, Access) and access.label.scope in wide for access in accesses)
 
 
 def _earlier(accesses: Sequence[TraceEvent], order: CausalOrder) -> dict[int, list[TraceEvent]]:
@@ -249,98 +321,27 @@ def _loaded_after_several(run: LaunchTrace) -> int | None:
     return None
 
 
-def _by_others(run: LaunchTrace, reads: Sequence[TraceEvent], writes: Sequence[TraceEvent]) -> bool:
-    """True if a thread writes after another thread of its cluster has read: barriers and shuffles may lead there."""
-    together: dict[object, list[TraceEvent]] = {}
-    for read in reads:
-        place = run.threads[read.thread].place
-        together.setdefault(place.cta_id if place.cluster is None else place.cluster, []).append(read)
-    for write in writes:
-        place = run.threads[write.thread].place
-        for read in together.get(place.cta_id if place.cluster is None else place.cluster, ()):
-            if read.thread != write.thread and read.time < write.time:
-                return True
-    return False
+def _loaded_of_others(run: LaunchTrace) -> list[int]:
+    """The numbers of the instructions with weak reads of bytes that another thread writes."""
+    writers: dict[Block, dict[int, set[int]]] = {}
+    accesses: list[TraceEvent | WeakAccess] = [event for thread in run.threads for event in thread.strong()]
+    for access in (*accesses, *run.weak()):
+        if side_of(access.label) is Side.WRITE and access.block is not None:
+            written = writers.setdefault(access.block, {})
+            for byte in range(access.first, access.first + access.size):
+                written.setdefault(byte, set()).add(access.thread)
+    numbers = set[int]()
+    for access in run.weak(writers.keys()):
+        if side_of(access.label) is Side.READ and access.at not in numbers:
+            written = writers[access.block]
+            bytes_ = range(access.first, access.first + access.size)
+            if any(not written.get(byte, set()) <= {access.thread} for byte in bytes_):
+                numbers.add(access.at)
+    return sorted(numbers)
 
 
 def _at(instruction: PtxInstruction) -> str:
     return f"{instruction.opcode} at line {instruction.line}"
-
-
-class _Dependents:
-    """What follows events of a run: in their threads, from writes to reads, and through barriers and objects."""
-
-    def __init__(self, run: LaunchTrace, *, sources: bool = True) -> None:
-        self._run = run
-        self._next: dict[int, list[TraceEvent]] = {}
-        waits: dict[object, list[TraceEvent]] = {}
-        for thread in run.threads:
-            for event in thread.events:
-                if sources and event.source is not None:
-                    self._next.setdefault(id(event.source), []).append(event)
-                if (
-                    event.barrier is not None
-                    and isinstance(event.label, Barrier)
-                    and event.label.half is not Half.ARRIVE
-                ):
-                    waits.setdefault((event.barrier, event.generation), []).append(event)
-        for thread in run.threads:
-            for event in thread.events:
-                if event.barrier is not None and isinstance(event.label, Barrier):
-                    self._next.setdefault(id(event), []).extend(waits.get((event.barrier, event.generation), ()))
-        for steps in run.objects.values():
-            tests = [step for step in steps if not step.update]
-            for step in steps:
-                if step.update:
-                    event = step.event.issue or step.event
-                    seen = [test.event for test in tests if test.seen > step.before]
-                    self._next.setdefault(id(event), []).extend(seen)
-
-    def of(self, events: Collection[TraceEvent]) -> set[int]:
-        """The identities of some events, and of all that follow them."""
-        found, waiting = set[int](), list(events)
-        while waiting:
-            event = waiting.pop()
-            if id(event) in found:
-                continue
-            found.add(id(event))
-            waiting += self._next.get(id(event), ())
-            if event.order is not None:
-                own = self._run.threads[event.thread].events
-                at = next((n for n in range(min(event.order, len(own) - 1), -1, -1) if own[n] is event), None)
-                if at is not None and at + 1 < len(own):
-                    waiting.append(own[at + 1])
-        return found
-
-
-def _all_dependent(body: tuple[LoweredInstruction, ...], load: int, writes: frozenset[int]) -> bool:
-    """True if every write on the paths after a load depends on it by the text: through its operands, its guard, or a
-    branch before it.
-    """
-    first = frozenset(body[load].writes)
-    waiting = [(at, first) for at in body[load].follows]
-    seen: set[tuple[int, frozenset[int]]] = set()
-    while waiting:
-        at, tainted = state = waiting.pop()
-        if state in seen or at >= len(body) or at == load:
-            continue
-        seen.add(state)
-        if len(seen) > MOST_STATES:
-            return False
-        does = body[at]
-        guard = does.instruction.guard
-        guarded = guard is not None and guard.slot in tainted
-        if does.jumps and guarded:
-            continue  # all that follows depends on the branch
-        uses = guarded or not tainted.isdisjoint(does.reads)
-        if (at in writes and not uses) or does.calls or does.jumps_by_table:
-            return False
-        if uses:
-            tainted |= frozenset(does.writes)
-        elif guard is None:
-            tainted -= frozenset(does.writes)
-        waiting += [(following, tainted) for following in does.follows]
-    return True
 
 
 def key_of(event: TraceEvent) -> AccessKey:
@@ -361,7 +362,7 @@ def without_rounds(run: LaunchTrace) -> None:
 
 def returns_older(run: LaunchTrace) -> list[tuple[TraceEvent, TraceEvent | None]]:
     """The reads that return another write than the last one in time, with what they return."""
-    last: dict[tuple[object, int], TraceEvent | None] = {}
+    last: dict[Place, TraceEvent | None] = {}
     older = []
     chosen = {id(read) for read, _ in run.chosen}
     events = (event for thread in run.threads for event in thread.strong() if event.turn != NOT_COUNTED)

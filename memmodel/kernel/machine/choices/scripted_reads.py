@@ -52,9 +52,10 @@ class ScriptedReads(ChosenReads):
         choice = self._choices.get((thread, at, self._turns[thread, at, Side.READ])) if atomic else None
         if choice is None:
             return reserved is not None and write in reserved
-        if choice.place is not None:
-            return (choice.write != write) != choice.fails
-        return choice.write is not None and choice.write not in self._writes
+        if choice.place is not None and not choice.fails:
+            return choice.write != write
+        made = choice.write is None or choice.write in self._writes
+        return not made or (choice.fails and choice.write == write)
 
     def older(self, read: TraceEvent) -> Bits | None:
         self.made(read)
@@ -68,8 +69,12 @@ class ScriptedReads(ChosenReads):
         return None
 
     def inserted(self, write: TraceEvent, older: Bits, value: int | None) -> None:
+        read = write.partner
+        choice = None if read is None else self._choices.get((read.thread, read.at, read.turn))
+        if choice is not None and choice.fails and not self.run.infeasible:
+            self.run.conflict = True  # it writes after all, and another operation came right after that write
         super().inserted(write, older, value)
-        self.run.infeasible = self.run.conflict = True  # another operation came right after that write
+        self.run.infeasible = True
 
     def returned(self, read: TraceEvent) -> Bits | None:
         bits = super().returned(read)
