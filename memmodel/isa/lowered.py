@@ -231,6 +231,11 @@ class LoweredInstruction:
         )
 
     @cached_property
+    def may_fail(self) -> bool:
+        """True if it writes only where a comparison holds."""
+        return any(write.when is not None for write in self._writes_of_memory)
+
+    @cached_property
     def leaves_memory(self) -> bool:
         """True for a load, and for an atomic operation that leaves what it reads, whatever that is."""
         if self.loads or not self.atomic:

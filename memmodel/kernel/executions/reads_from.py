@@ -153,7 +153,7 @@ class ReadsFrom:
             and (other.block, other.first) == (read.block, read.first) and _source(other) == key
         ]  # fmt: skip
         bits = NOTHING if write is None or write.bits is None else write.bits
-        if rivals:
+        if rivals and body_of(self.entry)[read.at].may_fail:
             kept = [_chosen(other, _source(other), other.bits) for other in reads if id(other) not in later]
             yield frozenset((*kept, replace(_chosen(read, key, bits, writes=True), fails=True)))
         dropped = {*later, *(after.of(rivals) if rivals else ())}

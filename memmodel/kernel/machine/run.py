@@ -100,7 +100,8 @@ class Scheduler:
         waiting = waiting[:: -1 if self.machine.schedule.backwards else 1]
         idle, state, rounds = 0, None, 0
         starves, starved, fast = self.machine.schedule.starves, 0, None
-        while waiting:
+        scripted = self.machine.schedule.scripted is not None
+        while waiting and not (scripted and self.run.infeasible):
             self.machine.next_round()
             rounds += 1
             progress, version = False, self.machine.version
