@@ -36,6 +36,9 @@ READ = (ChoiceKind.LOAD, ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE)
 MOST_EXECUTIONS, MOST_READS = 60, 64
 """Executions that are judged if they are all there are, and reads that decide something in each of them."""
 
+MOST_STAYS = 240
+"""Runs in which some threads stay in their loops."""
+
 OTHERS = 24
 """Runs in which strong reads return other writes than the last ones in time."""
 
@@ -161,9 +164,8 @@ class OtherExecutions:
         """All executions, by what their deciding reads return; how many, or 0 and why these are not all."""
         first = choices.trace
         while not (first.elected or first.cancels or self.report.enough):
-            search = ReadsFrom(
-                self.case.entry, self.waits.polls.again, choices.chosen - self.waits.loads, self.waits.loads
-            )
+            polls, loads = self.waits.polls, self.waits.loads
+            search = ReadsFrom(self.case.entry, polls.again, polls.initial_of, choices.chosen - loads, loads)
             choices, more, number = self._of_reads(search, choices)
             if not more:
                 return choices, 0 if search.why_not else number, search.why_not
@@ -171,7 +173,7 @@ class OtherExecutions:
 
     def _of_reads(self, search: ReadsFrom, choices: OpenChoices) -> tuple[OpenChoices, bool, int]:
         """Run one script after the other. The choices, True if there are more than before, and how many executions."""
-        case, number, chosen = self.case, 0, choices.chosen
+        case, number, stays, chosen = self.case, 0, 0, choices.chosen
         base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.again)
         search.start()
         for script in search.next():
@@ -199,7 +201,13 @@ class OtherExecutions:
             if run.infeasible or len(search.reads(run)) > MOST_READS:
                 search.why_not = "the operations of an execution could not be performed in its order"
                 break
-            if search.is_new(run):
+            if any(choice.never for choice in script):
+                without_rounds(run)
+                search.note_stay(run, script)
+                stays += 1
+                if stays > MOST_STAYS:
+                    search.why_not = search.why_not or f"there are more than {MOST_STAYS} ways to stay in loops"
+            elif search.is_new(run):
                 number += 1
                 self._judge_reads(search, run, chosen)
         return choices, False, number

@@ -53,6 +53,10 @@ class Polls:
         owner = self._memory.find(block.address) if block.instance.space is Space.GLOBAL else None
         return None if owner is None else owner.load(first, size)
 
+    def initial_of(self, read: TraceEvent) -> int | None:
+        """What a read returns before all writes of the launch."""
+        return None if read.block is None else self.initial(read.block, read.first, read.size)
+
     def again(self, event: TraceEvent, value: int | None, around: Known | None = None) -> bool:
         """True if a load that returns this value leads back to itself. `around`: known values of other registers, where
         they are not those of the run.

@@ -38,17 +38,22 @@ SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
 @dataclass(slots=True)
 class ReadsFrom:
-    """The scripts that are still to be run. `deciding`: the instructions whose results decide something; `waits`: loads
+    """The scripts that are still to be run. `again`: whether a value leads a loop back to a read; `initial`: what a
+    read returns before all writes. `deciding`: the instructions whose results decide something; `waits`: loads
     that are waits in every execution.
     """
 
     entry: PtxFunction
     again: Again
+    initial: Callable[[TraceEvent], int | None]
     deciding: frozenset[int]
     waits: frozenset[int]
     why_not: str = ""
     """Why these are not all executions."""
     _waiting: list[Script] = field(default_factory=list)
+    _staying: list[Script] = field(default_factory=list)
+    _polls: dict[AccessKey, tuple[TraceEvent, int | None]] = field(default_factory=dict)
+    _stayed: set[object] = field(default_factory=set)
     _seen: set[Script] = field(default_factory=set)
     _known: set[object] = field(default_factory=set)
     _dependent: dict[tuple[int, frozenset[int]], bool] = field(default_factory=dict)
@@ -57,8 +62,8 @@ class ReadsFrom:
         self._queue(frozenset())
 
     def next(self) -> Iterator[Script]:
-        while self._waiting:
-            yield self._waiting.pop()
+        while self._waiting or self._staying:
+            yield (self._waiting or self._staying).pop()
 
     @property
     def left(self) -> int:
@@ -129,6 +134,66 @@ class ReadsFrom:
                     continue
                 for script in self._scripts(reads, later, after, read, write):
                     self._queue(script)
+
+        for read in reads:
+            self._may_stay(run, read, reads, frozenset(), after, places)
+
+    def note_stay(self, run: LaunchTrace, script: Script) -> None:
+        """What follows from a run in which some threads stay in their loops: whether it may end so, and scripts in
+        which one more thread stays.
+        """
+        staying, reads, places = frozenset(choice for choice in script if choice.never), self.reads(run), _by_place(run)
+        decisions = frozenset((key_of(read), _source(read)) for read in reads), staying
+        if decisions in self._stayed:
+            return
+        self._stayed.add(decisions)
+        polls = [self._polls[choice.read] for choice in staying]
+        if all(self._stays(poll, first, places) for poll, first in polls):
+            self.why_not = f"a thread may stay in the loop around {_at((self.entry.body or ())[polls[0][0].at])}"
+        sure = {id(read) for read in reads}
+        waits = {id(event) for events in places.values() for event in events if event.at in self.waits}
+        after = Followers(run, sure | waits)
+        for read in reads:
+            self._may_stay(run, read, reads, staying, after, places)
+
+    def _stays(self, poll: TraceEvent, first: int | None, places: Mapping[Place, Sequence[TraceEvent]]) -> bool:
+        """True if a write that may be the last one, or what was there `first`, leads back to a read that polls."""
+        assert poll.block is not None
+        word = poll.block.instance.name, poll.first
+        accesses = [
+            access
+            for place in places.values()
+            for access in place
+            if access.turn != NOT_COUNTED
+            and access.block is not None
+            and (access.block.instance.name, access.first) == word
+        ]
+        writes = [access for access in accesses if side_of(access.label) is Side.WRITE]
+        values = [_value(write) for write in _last(accesses, writes)] if writes else [first]
+        return any(self._leads_back(poll, value) for value in values)
+
+    def _leads_back(self, poll: TraceEvent, value: int | None) -> bool:
+        return value is None or self.again(poll, value)
+
+    def _may_stay(
+        self, run: LaunchTrace, read: TraceEvent, reads: Sequence[TraceEvent], staying: Script, after: Followers,
+        places: Mapping[Place, Sequence[TraceEvent]],
+    ) -> None:  # fmt: skip
+        """Queue the script in which one more thread stays in the loop around a read, if some value leads back to it."""
+        writes = [access for access in places[_place(read)] if side_of(access.label) is Side.WRITE]
+        values = [_value(write) for write in writes if write is not read.partner]
+        weak = weak_writes(run, read)
+        first = weak[0].value if weak else self.initial(read)
+        values.append(first)
+        if not any(self._leads_back(read, value) for value in values):
+            return
+        self._polls[key_of(read)] = read, first
+        later = after.of([read])
+        kept = [_chosen(other, _source(other), other.bits) for other in reads if id(other) not in later]
+        script = frozenset((*kept, *staying, ChosenRead(key_of(read), None, NOTHING, never=True)))
+        if script not in self._seen:
+            self._seen.add(script)
+            self._staying.append(script)
 
     def _first(self, run: LaunchTrace, read: TraceEvent) -> int | None:
         """What a read of the value before all strong writes returned in this run, if one did."""
@@ -240,6 +305,20 @@ def _by_place(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
     for event in (event for thread in run.threads for event in thread.strong()):
         places.setdefault(_place(event), []).append(event)
     return places
+
+
+def _last(accesses: Sequence[TraceEvent], writes: Sequence[TraceEvent]) -> list[TraceEvent]:
+    """The writes to a word after which there may be no other: no thread writes it after it has written or read them."""
+    over = set[int]()
+    own: dict[int, list[TraceEvent]] = {}
+    for access in sorted(accesses, key=lambda access: access.time):
+        if side_of(access.label) is Side.WRITE:
+            seen = own.setdefault(access.thread, [])
+            over |= {id(write) for write in seen if write is not access}
+            seen.append(access)
+        elif (source := counted_write(access.source)) is not None:
+            own.setdefault(access.thread, []).append(source)
+    return [write for write in writes if id(write) not in over]
 
 
 def _place(event: TraceEvent) -> Place:

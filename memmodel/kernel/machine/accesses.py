@@ -294,6 +294,7 @@ def _held(machine: Machine, warp: Warp, addresses: dict[int, Value], access: Ele
     """True if a lane waits until all other threads are blocked, or for a write that it reads."""
     instruction, reads = access.instruction, access.label.side is Side.READ
     if reads and any([machine.early(warp.threads[n], instruction.number, len(access.kept)) for n in addresses]):
+        machine.run.infeasible |= len(addresses) > 1 and machine.stays  # others of the warp need not stay
         return True
     if not machine.schedule.looks and (reads or machine.schedule.scripted is None):
         return False

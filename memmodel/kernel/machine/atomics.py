@@ -132,6 +132,7 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
                 machine.waits(warp.threads[lane], instruction.number, block, first, atomic=True)
                 for lane, (block, first) in zip(lanes, places, strict=True)
             ]):  # fmt: skip
+                machine.run.infeasible |= len(lanes) > 1 and machine.stays
                 return False
         rows: list[Row] = [get(warp) for get in operands.gets]
         for number in turns:

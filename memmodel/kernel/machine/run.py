@@ -128,6 +128,8 @@ class Scheduler:
             if late or self.machine.release():
                 waiting, idle = waiting + late, 0
                 continue
+            if self.machine.stays:
+                break
             if self.machine.order:  # the kernel does not let its atomic operations be made in this order
                 self.machine.order, self.run.infeasible, idle = {}, True, 0
                 continue

@@ -368,15 +368,24 @@ class Machine:
 
     def next_round(self) -> None:
         """All warps have had a turn. Threads that poll, and meet at barriers while they do, can go on for ever."""
-        self._patience = self._patience - 1 if self._held else PATIENCE
+        self._patience = self._patience - 1 if self._held and not self.stays else PATIENCE
         if self._patience < 0:
             self.release()
+        if self.schedule.scripted is not None:
+            self._held = {}  # those that are still delayed say so in this round
+
+    @property
+    def stays(self) -> bool:
+        """True if all threads whose accesses are delayed are to stay there."""
+        return bool(self._held) and all(self.reads.stays(held[0], held[1]) for held in self._held)
 
     def _written(self, block: Block, at: int) -> bool:
         return at in self.strong.get(block, ())
 
     def release(self) -> bool:
         """All threads are blocked: let one of those go on whose access is delayed. False if there is none."""
+        if self.stays:
+            return False
         waiting, self._held = list(self._held), {}
         if waiting:
             self.reads.drop()

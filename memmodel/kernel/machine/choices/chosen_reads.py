@@ -96,6 +96,10 @@ class ChosenReads:
     def settled(self, read: TraceEvent) -> None:
         """A read, and the write of its operation, have been made."""
 
+    def stays(self, thread: int, at: int) -> bool:
+        """True if a thread is to stay at one of its next reads."""
+        return False
+
     def drop(self) -> None:
         """Nobody can go on."""
 

@@ -29,6 +29,7 @@ class ChosenRead:
 
     `bits`: what that write leaves, as far as it is known. `place`: of an atomic operation that
     a script orders; `fails`: it writes nothing, and another operation comes right after that write.
+    `never`: the thread stays in the loop around the read.
     """
 
     read: AccessKey
@@ -36,6 +37,7 @@ class ChosenRead:
     bits: Bits
     place: tuple[str, int] | None = None
     fails: bool = False
+    never: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 In: `ChosenRead`s, whether a value leads a polling loop back to its read. Out: what reads return, and who waits. A load
 waits until its write has been made, and then returns it. An atomic operation waits until its write is the last one at
 the place, and all other writes to the place wait for it. A read that a loop makes once more, and that changes nothing,
-is not counted: an execution without it has the same events, and less order. Where nobody can go on, the script is
-dropped.
+is not counted: an execution without it has the same events, and less order. A thread may have to stay in such a loop.
+Where nobody else can go on, the run ends; the script cannot be followed if a thread waits for something else.
 """
 
 from __future__ import annotations
@@ -32,12 +32,21 @@ class ScriptedReads(ChosenReads):
         super().__init__(run, choices)
         self._again = again
         self._reserved: dict[tuple[str, int], dict[AccessKey | None, AccessKey]] = {}
+        self._staying = {choice.read[:2] for choice in choices if choice.never}
         for choice in choices:
             if choice.place is not None and not choice.fails:
                 self._reserved.setdefault(choice.place, {})[choice.write] = choice.read
 
     def __bool__(self) -> bool:
         return True
+
+    def stays(self, thread: int, at: int) -> bool:
+        return (thread, at) in self._staying
+
+    def early(self, thread: int, at: int, count: int) -> bool:
+        turn = self._turns[thread, at, Side.READ]
+        choices = (self._choices.get((thread, at, number)) for number in range(turn, turn + count))
+        return any(choice is not None and choice.never for choice in choices) or super().early(thread, at, count)
 
     def drop(self) -> None:
         """Nobody can go on: the script cannot be followed."""
@@ -52,6 +61,8 @@ class ScriptedReads(ChosenReads):
         choice = self._choices.get((thread, at, self._turns[thread, at, Side.READ])) if atomic else None
         if choice is None:
             return reserved is not None and write in reserved
+        if choice.never:
+            return True
         if choice.place is not None and not choice.fails:
             return choice.write != write
         made = choice.write is None or choice.write in self._writes
