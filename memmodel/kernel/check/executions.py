@@ -36,6 +36,9 @@ READ = (ChoiceKind.LOAD, ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE)
 MOST_EXECUTIONS, MOST_READS = 60, 64
 """Executions that are judged if they are all there are, and reads that decide something in each of them."""
 
+LEAST_STEPS = 100_000
+"""Steps that a run of an execution may take, if four times those of the first run are fewer."""
+
 MOST_STAYS = 240
 """Runs in which some threads stay in their loops."""
 
@@ -174,7 +177,8 @@ class OtherExecutions:
     def _of_reads(self, search: ReadsFrom, choices: OpenChoices) -> tuple[OpenChoices, bool, int]:
         """Run one script after the other. The choices, True if there are more than before, and how many executions."""
         case, number, stays, chosen = self.case, 0, 0, choices.chosen
-        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.again)
+        steps = max(LEAST_STEPS, 4 * choices.trace.instructions)
+        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.again, steps=steps)
         search.start()
         for script in search.next():
             if self.report.enough:

@@ -158,6 +158,63 @@ def test_a_loop_that_polls_an_old_value_for_ever_is_no_hang() -> None:
     assert verdict.word == "explored" and any("these are not all executions" in note for note in verdict.notes)
 
 
+def two(first: str, second: str) -> str:
+    """A thread of each of two CTAs."""
+    head = "@!%p0 bra OUT;\nmov.u32 %r10, %ctaid.x;\nsetp.ne.u32 %p2, %r10, 0;\n@%p2 bra B;\n"
+    return f"{head}{first}bra OUT;\nB: {second}OUT:"
+
+
+POLL = "P: ld.{sem}.gpu.global.u32 %r20, [%d0+4];\nsetp.lt.u32 %p3, %r20, 1;\n@%p3 bra P;\n"
+WRITE, DATA = "st.relaxed.gpu.global.u32 [%d0+{at}], {value};\n", "st.global.u32 [%d0+64], %r10;\n"
+READ = "ld.relaxed.gpu.global.u32 %r21, [%d0];\n"
+IF = "setp.ne.u32 %p4, %r21, {value};\n@%p4 bra E{value};\n{then}E{value}:\n"
+AFTER = POLL.format(sem="acquire") + WRITE.format(at=0, value=5) + DATA
+FUTEX = f"""@!%p0 bra OUT;
+atom.acquire.gpu.global.cas.b32 %r22, [%d0], 0, 1;
+setp.eq.u32 %p2, %r22, 0;
+@%p2 bra GOT;
+W: atom.acquire.gpu.global.exch.b32 %r22, [%d0], 2;
+setp.ne.u32 %p2, %r22, 0;
+@%p2 bra W;
+GOT: {INCREMENT}atom.release.gpu.global.exch.b32 %r23, [%d0], 0;
+setp.ne.u32 %p5, %r23, 2;
+@%p5 bra OUT;
+ld.global.u32 %r30, [%d0+72];
+st.global.u32 [%d0+72], %r0;
+OUT:"""
+COUNT = "atom.relaxed.gpu.global.add.u32 %r30, [%d0+4], 1;\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        pytest.param(
+            two(AFTER.replace("acquire", "relaxed"),
+                READ + WRITE.format(at=4, value=1) + IF.format(value=5, then=DATA)),
+            ("explored", "findings"), id="a later write that is performed before the read",
+        ),
+        pytest.param(
+            two(READ.replace("[%d0]", "[%d0+4]") + IF.format(value=1, then=WRITE.format(at=0, value=5) + DATA),
+                READ + IF.format(value=7, then="st.global.u32 [%d0+72], %r10;\n") + WRITE.format(at=4, value=1)
+                + IF.format(value=5, then=DATA)),
+            ("explored", "findings"), id="a later write behind a branch that does not skip it",
+        ),
+        pytest.param(two(AFTER, COUNT + READ + IF.format(value=5, then=DATA) + COUNT), ("findings",),
+                     id="a counter that goes on"),
+        pytest.param(FUTEX, ("findings",), id="an operation of a loop that changes the word"),
+        pytest.param(two("st.global.u32 [%d0+4], 0;\nst.release.gpu.global.u32 [%d0+4], 1;\n",
+                         POLL.format(sem="acquire")), ("findings",), id="a weak write that a round of a loop races with"),
+        pytest.param(
+            two(lock().replace("OUT", "AGAIN") + "\nbra OUT;\n", lock().replace("OUT", "LAST").replace("L:", "M:")
+                .replace("bra L;", "bra M;").replace(STORE, "") + "\n"),
+            ("findings",), id="a lock that is kept",
+        ),
+    ],
+)  # fmt: skip
+def test_what_other_executions_do_is_not_clean(body: str, words: tuple[str, ...]) -> None:
+    assert judged(body, 32, 2, "zero").word in words
+
+
 @each_seed(12)
 def test_decisions_made_at_random_are_judged_as_the_exact_engines_judge_them(seed: int) -> None:
     litmus, kernel, threads = both(seed)
