@@ -203,7 +203,8 @@ COUNT = "atom.relaxed.gpu.global.add.u32 %r30, [%d0+4], 1;\n"
                      id="a counter that goes on"),
         pytest.param(FUTEX, ("findings",), id="an operation of a loop that changes the word"),
         pytest.param(two("st.global.u32 [%d0+4], 0;\nst.release.gpu.global.u32 [%d0+4], 1;\n",
-                         POLL.format(sem="acquire")), ("findings",), id="a weak write that a round of a loop races with"),
+                         POLL.format(sem="acquire")), ("findings",),
+                     id="a weak write that a round of a loop races with"),
         pytest.param(
             two(lock().replace("OUT", "AGAIN") + "\nbra OUT;\n", lock().replace("OUT", "LAST").replace("L:", "M:")
                 .replace("bra L;", "bra M;").replace(STORE, "") + "\n"),
