@@ -36,6 +36,9 @@ READ = (ChoiceKind.LOAD, ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE)
 MOST_EXECUTIONS, MOST_READS = 60, 64
 """Executions that are judged if they are all there are, and reads that decide something in each of them."""
 
+MOST_WAITING = 100
+"""Runs that wait: so many are far more than executions that are judged."""
+
 LEAST_STEPS = 100_000
 """Steps that a run of an execution may take, if four times those of the first run are fewer."""
 
@@ -116,7 +119,10 @@ class OtherExecutions:
         that were met on the way.
         """
         case, report = self.case, self.report
+        before = replace(case.effort)
         choices, number, why = self._all_executions(choices)
+        if not number:  # what follows has its own bounds
+            case.effort.instructions, case.effort.events = before.instructions, before.events
         if number:
             report.verdict.explored, report.verdict.exhaustive = number, True
             return choices
@@ -183,7 +189,7 @@ class OtherExecutions:
         for script in search.next():
             if self.report.enough:
                 search.why_not = search.why_not or "a finding is enough"
-            if number >= MOST_EXECUTIONS or case.effort.spent:
+            if number >= MOST_EXECUTIONS or search.left > MOST_WAITING or case.effort.spent:
                 search.why_not = search.why_not or f"there are more than {number}"
             if search.why_not:
                 break

@@ -32,6 +32,9 @@ Script = frozenset[ChosenRead]
 Place = tuple[object, int]
 """A block, and the first byte of a word in it."""
 
+MOST_AT_A_WORD = 4
+"""Threads whose atomic operations on one word may come in any order: five have 120 orders."""
+
 SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 """From the smallest to the largest."""
 
@@ -107,6 +110,7 @@ class ReadsFrom:
             return
         after, earlier = Followers(run, sure), dict[Place, dict[int, list[TraceEvent]]]()
         within = Followers(run, sure, objects=False)
+        movable: dict[Place, set[int]] = {}
         for read in reads:
             later = after.of([read])
             if len({*map(_place, reads), *map(_place, waits)}) == 1 and self._joined(
@@ -132,8 +136,13 @@ class ReadsFrom:
                 value = self._first(run, read) if write is None else _value(write)
                 if value is not None and not is_atomic(read.label) and self.again(read, value):
                     continue
+                if read.partner is not None:
+                    movable.setdefault(place, set()).add(read.thread)
                 for script in self._scripts(reads, later, after, read, write):
                     self._queue(script)
+        if any(len(threads) > MOST_AT_A_WORD for threads in movable.values()):
+            self.why_not = f"more than {MOST_AT_A_WORD} threads operate on one word"
+            return
 
         for read in reads:
             self._may_stay(run, read, reads, frozenset(), after, places)

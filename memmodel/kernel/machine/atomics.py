@@ -191,7 +191,8 @@ class Atomic:
             if holds != 0:
                 new = None if unseen or holds is None else update.value(olds, inputs)
                 self._write(machine, warp, lane, update, read, older, new, inputs, [] if hidden else bits)
-            machine.reads.settled(read)
+            if machine.reads.settled(read):
+                machine.version -= 1  # threads that only make such operations wait
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at, warp.threads[lane].number)
         return [None] * len(olds) if hidden else olds, known

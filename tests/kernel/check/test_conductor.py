@@ -48,7 +48,7 @@ def judged_with(runs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[JudgedKerne
 
 def test_a_budget_that_runs_out_leaves_the_verdict_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, wanted = judged_with(1000, monkeypatch)
-    assert whole.verdict.word == "findings" and whole.verdict.explored > 1 and not whole.verdict.spent
+    assert whole.verdict.word == "findings" and whole.verdict.explored > 0 and not whole.verdict.spent
     before: set[FindingKey] = set()
     for runs in sorted({0, 1, *share(range(wanted), 3), wanted - 1}):
         kernel, _ = judged_with(runs, monkeypatch)

@@ -21,8 +21,8 @@ CASES = {
     "tma_pipeline": "clean",
     "dsmem": "clean",
     "st_async": "clean",
-    "splitk": "explored",
-    "scan": "explored",
+    "splitk": "clean",
+    "scan": "clean",
     "last_block": "clean",
     "gemm_sm90": "clean",
     "gemm_sm100": "findings",  # tensor memory without fences: docs/kernels-in-the-wild.md

@@ -93,8 +93,9 @@ class ChosenReads:
         """True if a write is not to be made yet."""
         return False
 
-    def settled(self, read: TraceEvent) -> None:
-        """A read, and the write of its operation, have been made."""
+    def settled(self, read: TraceEvent) -> bool:
+        """A read, and the write of its operation, have been made. True if that write is left out."""
+        return False
 
     def stays(self, thread: int, at: int) -> bool:
         """True if a thread is to stay at one of its next reads."""

@@ -92,12 +92,12 @@ class ScriptedReads(ChosenReads):
         self.settled(read)
         return bits
 
-    def settled(self, read: TraceEvent) -> None:
-        """A read, and the write of its operation, have been made: a loop may make it once more."""
+    def settled(self, read: TraceEvent) -> bool:
+        """A read, and the write of its operation, have been made: they are left out if a loop makes them once more."""
         write, value = read.partner, None if read.bits is None else read.bits.whole(8 * read.size)
         unchanged = write is None or (write.bits is not None and write.bits == read.bits)
         if not isinstance(read.label, Access) or not unchanged or not self._again(read, value):
-            return
+            return False
         self._choices.pop((read.thread, read.at, read.turn), None)
         self._turns[read.thread, read.at, Side.READ] -= 1
         read.turn = NOT_COUNTED
@@ -105,6 +105,8 @@ class ScriptedReads(ChosenReads):
             self._turns[write.thread, write.at, Side.WRITE] -= 1
             self._writes.pop((write.thread, write.at, write.turn), None)
             write.turn = NOT_COUNTED
+            read.source = counted_write(read.source)
+        return write is not None
 
 
 def counted_write(write: TraceEvent | None) -> TraceEvent | None:
