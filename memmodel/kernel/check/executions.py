@@ -172,7 +172,8 @@ class OtherExecutions:
     def _all_executions(self, choices: OpenChoices) -> tuple[OpenChoices, int, str]:
         """All executions, by what their deciding reads return; how many, or 0 and why these are not all."""
         first = choices.trace
-        while not (first.elected or first.cancels or self.report.enough):
+        others = any(kind not in READ for kind, number in first.choices if number in choices.chosen)
+        while not (others or first.elected or first.cancels or self.report.enough):
             polls, loads = self.waits.polls, self.waits.loads
             search = ReadsFrom(self.case.entry, polls.again, polls.initial_of, choices.chosen - loads, loads)
             choices, more, number = self._of_reads(search, choices)
