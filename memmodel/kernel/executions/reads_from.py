@@ -22,7 +22,7 @@ from memmodel.kernel.order.last_writes import CausalOrder
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.vocabulary import Scope
@@ -250,6 +250,10 @@ class ReadsFrom:
         `accesses`: the strong ones by their places.
         """
         body = self.entry.body or ()
+        read_by_threads = {read.at for read in reads if read.issue is None}
+        loaded_from = {at for kind, at in run.choices if kind is not ChoiceKind.LAST_WRITE}
+        for at in sorted((self.deciding & loaded_from) - read_by_threads):
+            return f"what {_at(body[at])} reads is read by no strong access of a thread"
         loaded = _loaded_after_several(run)
         if loaded is not None:
             return f"which write {_at(body[loaded])} reads depends on the order of writes"

@@ -21,8 +21,8 @@ from memmodel.program.fields import Bits
 
 Again = Callable[[TraceEvent, int | None], bool]
 
-NOT_COUNTED = -1
-"""The turn of a read that a loop makes once more."""
+NOT_COUNTED = -2
+"""The turn of a read that a loop makes once more. What asynchronous instructions access has no turn, which is -1."""
 
 
 class ScriptedReads(ChosenReads):
