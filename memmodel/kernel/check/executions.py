@@ -231,7 +231,7 @@ class OtherExecutions:
         if not run.chosen:
             judged = self.judge(run, chosen)
             search.why_not = search.why_not or ("" if report.waits_are_sure else "waits are not sure")
-            search.note(run, judged.run.order(case.model))
+            search.note(run, judged.run.order(case.model, fences=False))
             return
         report.executed |= run.executed
         ready = ready_run(case, run, self.waits, chosen)
@@ -240,7 +240,7 @@ class OtherExecutions:
         serious = any(finding.rule not in HARMLESS for finding in judgement.findings)
         if not ready.sure or judgement.open or serious:
             search.why_not = search.why_not or self._weak(search, run, chosen)
-        search.note(run, ready.run.order(case.model), in_time=False)
+        search.note(run, ready.run.order(case.model, fences=False), in_time=False)
 
     def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:
         """Report what is wrong in a run that no schedule shows, if it is an execution; else why this is not known."""

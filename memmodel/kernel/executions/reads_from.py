@@ -98,8 +98,9 @@ class ReadsFrom:
         return sorted(reads, key=lambda read: read.time)
 
     def note(self, run: LaunchTrace, order: CausalOrder, *, in_time: bool = True) -> None:
-        """Queue the scripts in which one decision of a run is another one. `order`: what precedes what in every
-        execution with these decisions. `in_time`: each read returns the last write in time.
+        """Queue the scripts in which one decision of a run is another one. `order`: what precedes what by the decisions
+        before it. An order of fence.sc that decisions demand is none of these: they may be those that are decided anew.
+        `in_time`: each read returns the last write in time.
         """
         reads, places = self.reads(run), _by_place(run)
         waits = [event for events in places.values() for event in events if event.at in self.waits]

@@ -22,7 +22,7 @@ from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.order.conditions import counted, sentence, strong_sizes
 from memmodel.kernel.order.conflicts import Conflicts
 from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered
+from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered, with_fences
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph, ends_of
 from memmodel.kernel.order.last_writes import CausalOrder, last_writes
@@ -215,9 +215,12 @@ class RunJudge:
         causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
-    def order(self, model: Model) -> CausalOrder:
-        """Which access precedes another in causality in every execution, as far as these are judged."""
-        flags = forced(model, self._least(self._chosen))
+    def order(self, model: Model, *, fences: bool = True) -> CausalOrder:
+        """Which access precedes another in causality in every execution, as far as these are judged. `fences`: where
+        what reads return demands an order of fence.sc, this counts.
+        """
+        least = self._least(self._chosen)
+        flags = forced(model, least) if fences else Flags(model, with_fences(least, [0] * len(least.events)))
         rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
         def before(access: Done, later: Done) -> bool:
