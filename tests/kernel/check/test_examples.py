@@ -21,7 +21,7 @@ CASES = {
     "tma_pipeline": "clean",
     "dsmem": "clean",
     "st_async": "clean",
-    "splitk": "explored",
+    "splitk": "clean",
     "scan": "clean",
     "last_block": "clean",
     "gemm_sm90": "clean",
