@@ -18,7 +18,7 @@ from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
 from memmodel.kernel.executions.consistent import execution_of, impossible
 from memmodel.kernel.executions.others import OtherReads
-from memmodel.kernel.executions.reads_from import ReadsFrom, returns_older, without_rounds
+from memmodel.kernel.executions.reads_from import ReadsFrom, leaves_out, returns_older, without_rounds
 from memmodel.kernel.executions.schedules import ALL, atomics, complete, sampled, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
@@ -211,6 +211,12 @@ class OtherExecutions:
                 continue
             if run.infeasible or len(search.reads(run)) > MOST_READS:
                 search.why_not = "the operations of an execution could not be performed in its order"
+                break
+            if leaves_out(run, search.reads(run)):
+                search.why_not = "rounds of a loop in which something is decided were left out"
+                break
+            if not search.follows(run, script):
+                search.why_not = "a run did not follow its decisions"
                 break
             if any(choice.never for choice in script):
                 without_rounds(run)

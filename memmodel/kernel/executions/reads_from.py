@@ -79,6 +79,22 @@ class ReadsFrom:
         self._known.add(decisions)
         return new
 
+    def follows(self, run: LaunchTrace, script: Script) -> bool:
+        """True if each read of the script was made and returned what the script says, or did so in a round of a loop
+        that is not counted.
+        """
+        made = {(key_of(read), _source(read)) for read in self.reads(run)}
+        rounds = {
+            (event.thread, event.at, _source(event))
+            for thread in run.threads
+            for event in thread.events
+            if event.turn == NOT_COUNTED and side_of(event.label) is Side.READ
+        }
+        return all(
+            choice.never or (choice.read, choice.write) in made or (*choice.read[:2], choice.write) in rounds
+            for choice in script
+        )
+
     def reads(self, run: LaunchTrace) -> list[TraceEvent]:
         """The deciding reads of a run, in their order in time: those of the instructions that decide, and of all atomic
         operations at their words. The order of these decides what the others read.
@@ -451,6 +467,17 @@ def without_rounds(run: LaunchTrace) -> None:
     for event in events:
         if event.turn == NOT_COUNTED and side_of(event.label) is Side.READ and event.label is not None:
             event.source = None
+
+
+def leaves_out(run: LaunchTrace, reads: Sequence[TraceEvent]) -> bool:
+    """True if the run left out rounds of a loop with one of the instructions that decide, as those of a state that is
+    not known: what was decided there cannot be kept.
+    """
+    numbers, turns = {read.at for read in reads}, dict[tuple[int, int], set[int]]()
+    for event in (event for thread in run.threads for event in thread.events):
+        if event.at in numbers and event.turn >= 0 and side_of(event.label) is Side.READ:
+            turns.setdefault((event.thread, event.at), set()).add(event.turn)
+    return any(len(seen) <= max(seen) for seen in turns.values())
 
 
 def returns_older(run: LaunchTrace) -> list[tuple[TraceEvent, TraceEvent | None]]:
