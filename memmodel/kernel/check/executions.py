@@ -33,16 +33,17 @@ from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
 READ = (ChoiceKind.LOAD, ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE)
 """Choices that are made where each read has the write that it reads from."""
 
-MOST_EXECUTIONS, MOST_READS = 60, 64
-"""Executions that are judged if they are all there are, and reads that decide something in each of them."""
+SOME_EXECUTIONS, MOST_EXECUTIONS, SMALL, MOST_READS = 60, 256, 6_000, 64
+"""Executions that are judged if they are all there are, more if all of them have so few events, and reads that
+decide something in each of them."""
 
-MOST_WAITING = 100
+MOST_WAITING = 240
 """Runs that wait: so many are far more than executions that are judged."""
 
 LEAST_STEPS = 100_000
 """Steps that a run of an execution may take, if four times those of the first run are fewer."""
 
-MOST_STAYS = 240
+MOST_STAYS = 400
 """Runs in which some threads stay in their loops."""
 
 OTHERS = 24
@@ -184,13 +185,16 @@ class OtherExecutions:
     def _of_reads(self, search: ReadsFrom, choices: OpenChoices) -> tuple[OpenChoices, bool, int]:
         """Run one script after the other. The choices, True if there are more than before, and how many executions."""
         case, number, stays, chosen = self.case, 0, 0, choices.chosen
+        before, wanted = case.effort.events, case.options.schedules
         steps = max(LEAST_STEPS, 4 * choices.trace.instructions)
         base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.again, steps=steps)
         search.start()
         for script in search.next():
             if self.report.enough:
                 search.why_not = search.why_not or "a finding is enough"
-            if number >= MOST_EXECUTIONS or search.left > MOST_WAITING or case.effort.spent:
+            few = case.effort.events - before <= SMALL
+            enough = number >= (MOST_EXECUTIONS if few else SOME_EXECUTIONS) and number >= wanted
+            if enough or search.left > max(MOST_WAITING, wanted) or case.effort.spent:
                 search.why_not = search.why_not or f"there are more than {number}"
             if search.why_not:
                 break
@@ -222,8 +226,8 @@ class OtherExecutions:
                 without_rounds(run)
                 search.note_stay(run, script)
                 stays += 1
-                if stays > MOST_STAYS:
-                    search.why_not = search.why_not or f"there are more than {MOST_STAYS} ways to stay in loops"
+                if stays > max(MOST_STAYS, wanted):
+                    search.why_not = search.why_not or f"there are more than {stays - 1} ways to stay in loops"
             elif search.is_new(run):
                 number += 1
                 self._judge_reads(search, run, chosen)
