@@ -94,6 +94,11 @@ def _shown(text: str) -> str:
     return escape(escaped(text))
 
 
+def _opcode(synchronization: Synchronization) -> str:
+    """The opcode, which may be broken before its words."""
+    return _shown(synchronization.instruction.opcode).replace(".", "<wbr>.")
+
+
 def _anchor(synchronization: Synchronization) -> str:
     return f"at{synchronization.instruction.number}"
 
@@ -110,7 +115,7 @@ def _summary(report: SynchronizationReport) -> str:
     """All of it in a table, each row a link to its line."""
     rows = "".join(
         f'<tr><td><a href="#{_anchor(it)}">{_written(it)[1]}</a></td>'
-        f"<td><code>{_shown(it.instruction.opcode)}</code></td><td>{_badge(it.need)}</td>"
+        f"<td><code>{_opcode(it)}</code></td><td>{_badge(it.need)}</td>"
         f"<td>{_shown(it.phrase or it.without)}</td></tr>"
         for it in report.synchronizations
     )

@@ -2,7 +2,8 @@
 stage below.
 
 In: Pipeline. Out: HTML with inline SVG. Settled here: names stand beside the picture, so that they stay when it is
-scrolled; what is missing is dashed; an arrow leads to the line of the instruction that waits.
+scrolled; what is missing is dashed, and stands below in words; an arrow leads to the line of the instruction that
+waits. Lines are those of the text that the page lists.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from html import escape
 
 from memmodel.kernel.synchronization.pipeline import HandOver, Pipeline, PipelineMark
+from memmodel.kernel.synchronization.report import line_of
 from memmodel.output import escaped
 
 COLUMN, LANE, ROW, TOP, EDGE = 22, 46, 20, 20, 14
@@ -37,6 +39,7 @@ def picture(pipeline: Pipeline, *, anchors: frozenset[int] = frozenset()) -> str
         if not over.missing:
             drawn.append(_phase(over, bottom + ROW * rows.index((over.row, over.ring))))
     names = [_name(TOP + LANE * n + LANE / 2, name, "lane") for n, name in enumerate(pipeline.lanes)]
+    names += [_name(TOP + LANE * n + LANE / 2 + 14, does, "") for n, does in enumerate(pipeline.does) if does]
     names += [_name(bottom + ROW * n + ROW / 2, stages[n], "") for n in range(len(rows))]
     full = [f"<title>{escape(escaped(row))}</title>" for row, _ in rows]
     titles = "".join(f"<g>{title}</g>" for title in full)
@@ -45,7 +48,18 @@ def picture(pipeline: Pipeline, *, anchors: frozenset[int] = frozenset()) -> str
         f'preserveAspectRatio="xMaxYMin slice">'
         f'{"".join(names)}</svg><div class="time"><svg width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img">{titles}{"".join(drawn)}</svg></div></div>'
-    )
+    ) + _missing(pipeline, anchors)
+
+
+def _missing(pipeline: Pipeline, anchors: frozenset[int]) -> str:
+    """What is dashed, in words."""
+    sentences = []
+    for over in pipeline.hand_overs:
+        for take in over.takes if over.missing else ():
+            said, number = escape(escaped(_said(over, take))), take.instruction.number
+            sentences.append(f'<a href="#at{number}">{said}</a>' if number in anchors else said)
+    items = "".join(f"<li>{sentence}</li>" for sentence in dict.fromkeys(sentences))
+    return f'<ul class="absent">{items}</ul>' if items else ""
 
 
 def legend(pipeline: Pipeline) -> str:
@@ -64,7 +78,7 @@ def _stages(pipeline: Pipeline, rows: list[tuple[str, int]]) -> list[str]:
     """What the rows are called: an object by the lines that arrive and wait, and by its stage if there are several."""
     counts: dict[int, int] = {}
     rings = [ring for _, ring in rows]
-    first = {over.ring: over for over in reversed(pipeline.hand_overs) if not over.missing}
+    first = {(over.row, over.ring): over for over in reversed(pipeline.hand_overs) if not over.missing}
     names = []
     for row, ring in rows:
         stage = counts.get(ring, 0)
@@ -72,7 +86,8 @@ def _stages(pipeline: Pipeline, rows: list[tuple[str, int]]) -> list[str]:
         if ring < 0:
             names.append(row)
             continue
-        lines = f"{first[ring].gives[0].instruction.line} → {first[ring].takes[0].instruction.line}"
+        over = first[row, ring]
+        lines = f"{line_of(over.gives[0].instruction)} → {line_of(over.takes[0].instruction)}"
         names.append(f"{lines}, stage {stage}" if rings.count(ring) > 1 else lines)
     return names
 
@@ -131,7 +146,7 @@ def _hand_over(over: HandOver, anchors: frozenset[int]) -> Iterator[str]:
         yield f'<a href="#at{number}">{group}</a>' if number in anchors else group
     for give in over.gives:
         x, y = _at(give)
-        title = f"<title>{escape(escaped(f'{give.instruction.opcode}, line {give.instruction.line}'))}</title>"
+        title = f"<title>{escape(escaped(f'{give.instruction.opcode}, line {line_of(give.instruction)}'))}</title>"
         yield f'<g class="{colour}">{title}<circle class="arrive" cx="{x:g}" cy="{y:g}" r="4"/></g>'
 
 
@@ -140,8 +155,10 @@ def _lane_of(mark: PipelineMark) -> int:
 
 
 def _said(over: HandOver, take: PipelineMark) -> str:
-    gives = ", ".join(dict.fromkeys(f"{give.instruction.opcode} (line {give.instruction.line})" for give in over.gives))
-    waits = f"{take.instruction.opcode} (line {take.instruction.line})"
+    gives = ", ".join(
+        dict.fromkeys(f"{give.instruction.opcode} (line {line_of(give.instruction)})" for give in over.gives)
+    )
+    waits = f"{take.instruction.opcode} (line {line_of(take.instruction)})"
     if over.missing:
         return f"{over.missing}: {gives or 'nothing'} before {waits}"
     return f"{over.row}, phase {over.phase}: {gives} before {waits}"

@@ -8,6 +8,7 @@ waits there, only the wait is a mark.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,9 @@ MOST = 64
 
 MISSING = 6
 """Findings that are drawn."""
+
+DOES = 2
+"""Kinds of accesses that are named of a lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,14 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """`lanes`: names of roles. `left_out`: hand-overs that are later than those here."""
+    """`lanes`: names of roles. `left_out`: hand-overs that are later than those here. `does`: the accesses that each
+    lane makes most, by the first words of their opcodes.
+    """
 
     lanes: tuple[str, ...]
     hand_overs: tuple[HandOver, ...]
     left_out: int = 0
+    does: tuple[str, ...] = ()
 
     @property
     def columns(self) -> int:
@@ -76,8 +83,10 @@ class Pipeline:
         chosen = [over for over in self.hand_overs if number in over.instructions][:most]
         if not chosen:
             return None
-        kept, names = _with_lanes(chosen, range(len(self.lanes)), self.lanes)
-        return Pipeline(names, _placed(kept))
+        kept, lanes = _with_lanes(chosen, range(len(self.lanes)))
+        return Pipeline(
+            tuple(self.lanes[lane] for lane in lanes), _placed(kept), does=tuple(self.does[lane] for lane in lanes)
+        )
 
 
 def pipeline(order: LaunchOrder, findings: Iterable[KernelFinding] = ()) -> Pipeline:
@@ -87,8 +96,14 @@ def pipeline(order: LaunchOrder, findings: Iterable[KernelFinding] = ()) -> Pipe
     hand_overs = [*_phases(run, lanes, order.body), *_generations(run, lanes, order.body)]
     hand_overs.sort(key=lambda over: min(mark.time for mark in (*over.gives, *over.takes)))
     missing = [*_races(order, lanes, findings), *_hangs(run, lanes, order.body)][:MISSING]
-    drawn, names = _with_lanes([*hand_overs[:MOST], *missing], lanes.order(), lanes.names)
-    return Pipeline(names, _placed(drawn), max(0, len(hand_overs) - MOST))
+    drawn, shown = _with_lanes([*hand_overs[:MOST], *missing], lanes.order())
+    does = lanes.does(order)
+    return Pipeline(
+        tuple(lanes.names[lane] for lane in shown),
+        _placed(drawn),
+        max(0, len(hand_overs) - MOST),
+        tuple(does[lane] for lane in shown),
+    )
 
 
 class _Lanes:
@@ -129,6 +144,20 @@ class _Lanes:
             self.names.append(f"{several}{_ranges(self._warps[kind, warp])}" + (", async" if aside else ""))
         return self._numbers[key]
 
+    def does(self, order: LaunchOrder) -> list[str]:
+        """What each lane does: the accesses that it makes most, those first that it only issues."""
+        counts: list[Counter[tuple[bool, str]]] = [Counter() for _ in self.names]
+        for point, behind in zip(order.graph.points, order.graph.behind, strict=True):
+            if not isinstance(point.label, Access) or point.thread < 0:
+                continue
+            kind, warp, _ = self._who[point.thread]
+            words = ".".join(order.body[behind.at].words[:2])
+            for aside in (False, True) if point.label.asynchronous else (False,):
+                if (lane := self._numbers.get((kind, warp, aside))) is not None:
+                    counts[lane][not point.label.asynchronous, words] += 1
+        ranked = (sorted(count, key=lambda act: (act[0], -count[act])) for count in counts)
+        return [", ".join(list(dict.fromkeys(words for _, words in acts))[:DOES]) for acts in ranked]
+
 
 def _ranges(numbers: Iterable[int]) -> str:
     """`warp 0`, `warps 0–3, 6`."""
@@ -143,14 +172,14 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 
 def _phases(run: LaunchTrace, lanes: _Lanes, body: Sequence[PtxInstruction]) -> Iterator[HandOver]:
-    """The phases of mbarrier objects that were completed and awaited. Objects that the same instructions use are the
-    stages of a ring.
+    """The phases of mbarrier objects that were completed and awaited. Objects for which the same instructions wait are
+    the stages of a ring.
     """
     rings: dict[object, int] = {}
     for (block, first), log in sorted(run.objects.items(), key=lambda item: (item[0][0].instance.name, item[0][1])):
         acts = [step for step in log if action_of(step.event.label) not in (Action.INIT, Action.INVAL)]
-        uses = frozenset(step.event.at for step in acts)
-        ring = rings.setdefault((block.instance.owner, uses), len(rings))
+        waits_at = frozenset(step.event.at for step in acts if not step.update)
+        ring = rings.setdefault((block.instance.owner, waits_at), len(rings))
         for life in sorted({step.life for step in acts}):
             mine = [step for step in acts if step.life == life]
             for phase in sorted({step.before for step in mine if step.update and step.after > step.before}):
@@ -232,10 +261,8 @@ def _hangs(run: LaunchTrace, lanes: _Lanes, body: Sequence[PtxInstruction]) -> I
             yield HandOver("missing", -1, 0, (), (mark,), "hang: what this waits for never comes")
 
 
-def _with_lanes(
-    hand_overs: Sequence[HandOver], order: Sequence[int], names: Sequence[str]
-) -> tuple[list[HandOver], tuple[str, ...]]:
-    """With those lanes alone that have marks, in this order, and their names."""
+def _with_lanes(hand_overs: Sequence[HandOver], order: Sequence[int]) -> tuple[list[HandOver], list[int]]:
+    """With those lanes alone that have marks, in this order, and these lanes."""
     used = {mark.lane for over in hand_overs for mark in (*over.gives, *over.takes)}
     lanes = [lane for lane in order if lane in used]
     place = {lane: at for at, lane in enumerate(lanes)}
@@ -247,7 +274,7 @@ def _with_lanes(
         )
 
     kept = [replace(over, gives=moved(over.gives), takes=moved(over.takes)) for over in hand_overs]
-    return kept, tuple(names[lane] for lane in lanes)
+    return kept, lanes
 
 
 def _placed(hand_overs: Sequence[HandOver]) -> tuple[HandOver, ...]:

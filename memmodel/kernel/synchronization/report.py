@@ -72,6 +72,12 @@ def place(instruction: PtxInstruction) -> str:
     return f"{own.file}:{own.line}" if own is not None else f"line {instruction.line}"
 
 
+def line_of(instruction: PtxInstruction) -> int:
+    """The line of an instruction in the text that somebody wrote."""
+    own = None if on_disk(instruction) else next(iter(places(instruction.location)), None)
+    return own.line if own is not None else instruction.line
+
+
 @dataclass(frozen=True, slots=True)
 class Synchronization:
     """One synchronizing instruction.

@@ -31,6 +31,7 @@ from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.repair.wants import _next
 from memmodel.kernel.synchronization.page import report_page
 from memmodel.kernel.synchronization.picture import COLUMN, EDGE, LANE, TOP, legend, picture
+from memmodel.kernel.synchronization.pipeline import pipeline
 from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
 from memmodel.kernel.synchronization.text import report_lines, report_record
 from memmodel.ptx.module.reader import parse_module
@@ -176,6 +177,7 @@ def test_the_page_has_every_line_and_nothing_foreign() -> None:
 def test_the_picture_shows_roles_hand_overs_and_what_is_missing() -> None:
     drawn = example("tma_pipeline").pipeline
     assert drawn is not None and drawn.lanes == ("warp 0", "warp 1", "warp 2", "warp 2, async") and not drawn.left_out
+    assert drawn.does == ("ld.shared", "ld.shared", "cp.async", "cp.async")
     full = [over for over in drawn.hand_overs if any(mark.instruction.line == 141 for mark in over.gives)]
     assert len(full) == 5 and {mark.lane for over in full for mark in over.takes} == {0, 1}
     assert {mark.instruction.line for over in full for mark in over.takes} == {187}
@@ -188,6 +190,7 @@ def test_the_picture_shows_roles_hand_overs_and_what_is_missing() -> None:
     race = synchronization_report(_broken()).pipeline
     assert race is not None and any("data-race" in over.missing for over in race.hand_overs)
     assert 'class="missing"' in picture(race) and "Dashed" in legend(race)
+    assert '<ul class="absent">' in picture(race) and '<ul class="absent">' not in picture(drawn)
 
 
 def arrows(svg: str) -> Counter[tuple[int, int, int, int]]:
@@ -211,9 +214,40 @@ def test_an_arrow_leads_from_the_last_that_arrives_to_each_that_waits() -> None:
         assert arrows(picture(drawn)) == expected
         columns = 1 + max(mark.column for over in drawn.hand_overs for mark in (*over.gives, *over.takes))
         assert f'viewBox="0 0 {max(columns, 4) * COLUMN + 2 * EDGE} ' in picture(drawn)
-    names = re.findall(r"<text[^>]*><title>([^<]*)", picture(shown))[len(shown.lanes) :]
+    names = re.findall(r"<text[^>]*><title>([^<]*)", picture(shown))[len(shown.lanes) + len(shown.does) :]
     rings = ("123 → 187", "270 → 104")
     assert names == ["barrier 0", *(f"{lines}, stage {stage}" for lines in rings for stage in range(2))]
+
+
+RING = """
+@%p0 mbarrier.init.shared.b64 [%r4], 32;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 32;
+bar.sync 0;
+setp.ge.u32 %p1, %r0, 32;
+@%p1 bra WAIT;
+mbarrier.arrive.shared.b64 %d1, [%r4];
+mbarrier.arrive.shared.b64 %d1, [%r4+8];
+bra DONE;
+WAIT: mov.u32 %r5, 0;
+NEXT: add.s32 %r6, %r4, %r5;
+AGAIN: mbarrier.try_wait.parity.shared.b64 %p2, [%r6], 0;
+@!%p2 bra AGAIN;
+add.s32 %r5, %r5, 8;
+setp.lt.u32 %p3, %r5, 16;
+@%p3 bra NEXT;
+DONE:
+"""
+"""A loop that waits for two objects, at which different instructions arrive, as in an unrolled prologue."""
+
+
+def test_objects_for_which_one_loop_waits_are_stages_of_a_ring() -> None:
+    order = LaunchOrder.of(_kernel(RING).representative)
+    assert order is not None
+    drawn = pipeline(order)
+    assert len({over.ring for over in drawn.hand_overs if over.ring >= 0}) == 1
+    named = re.findall(r"(\d+) → (\d+), stage (\d)</title>", picture(drawn))
+    (first, wait, _), (second, same, _) = named
+    assert [stage for *_, stage in named] == ["0", "1"] and wait == same and int(second) == int(first) + 1
 
 
 def _kernel(body: str) -> JudgedKernel:
