@@ -148,9 +148,9 @@ class _Lanes:
         """What each lane does: the accesses that it makes most, those first that it only issues."""
         counts: list[Counter[tuple[bool, str]]] = [Counter() for _ in self.names]
         for point, behind in zip(order.graph.points, order.graph.behind, strict=True):
-            if not isinstance(point.label, Access) or point.thread < 0:
+            if not isinstance(point.label, Access) or point.thread is None:
                 continue
-            kind, warp, _ = self._who[point.thread]
+            kind, warp, _ = self._who[behind.thread]
             words = ".".join(order.body[behind.at].words[:2])
             for aside in (False, True) if point.label.asynchronous else (False,):
                 if (lane := self._numbers.get((kind, warp, aside))) is not None:
