@@ -151,7 +151,7 @@ class _Lanes:
             if not isinstance(point.label, Access) or point.thread is None:
                 continue
             kind, warp, _ = self._who[behind.thread]
-            words = ".".join(order.body[behind.at].words[:2])
+            words = ".".join(order.body[behind.at].opcode.split(".")[:2])
             for aside in (False, True) if point.label.asynchronous else (False,):
                 if (lane := self._numbers.get((kind, warp, aside))) is not None:
                     counts[lane][not point.label.asynchronous, words] += 1
