@@ -43,7 +43,7 @@ MOST_WAITING = 240
 LEAST_STEPS = 100_000
 """Steps that a run of an execution may take, if four times those of the first run are fewer."""
 
-MOST_STAYS = 400
+MOST_STAYS = 640
 """Runs in which some threads stay in their loops."""
 
 OTHERS = 24
