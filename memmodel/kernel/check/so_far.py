@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import process_time
 
-from memmodel.base.labels import Side, side_of
+from memmodel.base.labels import Access, Fence, Side, is_with_outside, side_of
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.composed import readings_of
 from memmodel.isa.table import NEWEST
@@ -23,8 +23,10 @@ from memmodel.kernel.machine.memory import GRID_WORKSPACE as WORKSPACE
 from memmodel.kernel.order.judging import Judgement, RunJudge, add, problems
 from memmodel.kernel.order.readings import OtherReadings, possible_readings
 from memmodel.kernel.order.verdict import KernelFinding, KernelReading, KernelVerdict
+from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.ptx.vocabulary import Space
 
 FIRST_LAUNCH = "a launch that is the first to use the module, and a host that does not set the variable"
 """What it takes to drop that assumption."""
@@ -34,6 +36,12 @@ def zeros_assumption(name: str) -> tuple[str, str]:
     """The assumption that a variable without an initial value has not been written, and what it takes to drop it."""
     return f"{name} holds zeros, as when its module is loaded", FIRST_LAUNCH
 
+
+FEW_LINES = 3
+"""So many lines are named in an assumption."""
+
+BOTH_SIDES = "a litmus test of both sides"
+"""What it takes to drop the assumption that nothing outside the launch meets it."""
 
 KNOWN = "a row of the table of instructions"
 """What it takes to drop the assumption that an unknown instruction only computes."""
@@ -146,9 +154,26 @@ class VerdictSoFar:
             first = self._case.launch.left is None
             if first and variable.name in read and variable.initial is None and not variable.external:
                 self.assume(*zeros_assumption(variable.name))
+        self._outside(trace)
         if WORKSPACE in read:
             self.assume("the workspace of the barrier of the grid holds zeros", "a cooperative launch")
         self._loops_end(trace)
+
+    def _outside(self, trace: LaunchTrace) -> None:
+        """Where a launch speaks to the host or to other devices, what they do is not looked at."""
+        lines = {
+            self._case.body[event.at].line
+            for thread in trace.threads
+            for event in thread.events
+            if is_with_outside(event.label) and (isinstance(event.label, Fence) or _in_global(event))
+        }
+        whose = "the host and other devices touch none of its memory meanwhile"
+        if lines:
+            shown = ", ".join(map(str, sorted(lines)[:FEW_LINES])) + (", …" if len(lines) > FEW_LINES else "")
+            self.assume(f"{whose}, in spite of .sys in line{'s' if len(lines) > 1 else ''} {shown}", BOTH_SIDES)
+        shared = [buffer.name for buffer in self._case.launch.all_buffers if buffer.multimem is not None]
+        if shared:
+            self.assume(f"{whose}, in spite of the multimem addresses of {', '.join(shared)}", BOTH_SIDES)
 
     def _loops_end(self, trace: LaunchTrace) -> None:
         for branch in trace.endless.values():
@@ -220,3 +245,8 @@ class VerdictSoFar:
             executed = self.executed | self._first.executed
             self.verdict.coverage = coverage(self._case.entry, executed, self._first)
         return JudgedKernel(self._case.entry, self._case.launch, self.verdict, self._runs, self.representative)
+
+
+def _in_global(event: TraceEvent) -> bool:
+    block = event.block
+    return isinstance(event.label, Access) and block is not None and block.instance.space is Space.GLOBAL

@@ -123,6 +123,24 @@ def test_who_polls_what_others_may_write_does_not_hang(load: str, before: str, w
     assert word == "undecided" or "hang" in rules(verdict)
 
 
+@pytest.mark.parametrize(
+    ("line", "spoken"),
+    [
+        ("st.relaxed.sys.global.u32 [flag], 1;", True),
+        ("st.volatile.global.u32 [flag], 1;", True),
+        ("st.weak.global.u32 [flag], 1;\nfence.acq_rel.sys;", True),
+        ("st.relaxed.gpu.global.u32 [flag], 1;", False),
+        ("st.volatile.shared.u32 [%r2], 1;", False),
+    ],
+)
+def test_a_clean_verdict_says_that_others_were_left_out(line: str, spoken: bool) -> None:
+    """The peers that a launch speaks to are not looked at."""
+    verdict = judged(line, threads=1, before=".global .u32 flag;")
+    others = [what for what in verdict.assumptions if "other devices touch none" in what]
+    assert verdict.clean and any("multimem addresses of" in what for what in others)
+    assert any(".sys in line" in what for what in others) == spoken
+
+
 def test_a_multimem_address_is_for_multimem_instructions() -> None:
     assert rules(judged("multimem.red.add.u32 [%d0], 1;\nld.global.u32 %r10, [%d0+64];", threads=1)) == {
         "undefined-address"
