@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -36,7 +36,8 @@ class Case:
     """A kernel, what is wrong with it, and where that was reported. `rules`: what is found in it.
 
     `relied`: it is clean as it is under the model of what compilers rely on. `words`: what the fixed form may be.
-    `languages`: the folders where it stands in another language, that of the report.
+    `languages`: the folders where it stands in another language, that of the report. `launches`: those of several
+    kernels, in the order of the stream; the verdict is that on the last one.
     """
 
     name: str
@@ -48,10 +49,13 @@ class Case:
     relied: bool = False
     words: tuple[str, ...] = ("clean",)
     languages: tuple[str, ...] = ()
+    launches: Sequence[Mapping[str, Any]] = ()
 
     def verdict(self, language: str = "", *, fixed: bool = False, model: str = "ptx-9.4") -> Any:
         """What becomes of the kernel, or of its fixed form; in another language the launch stands in the PTX."""
         path = HERE / language / f"{self.name}{'-fixed' if fixed else ''}.ptx"
+        if self.launches:
+            return memmodel.check_launches(path, self.launches, model=model)[-1]
         if language:
             return memmodel.check_kernel(path, model=model)
         return memmodel.check_ptx(path, grid=self.grid, block=self.block, args=self.args, model=model)
@@ -81,6 +85,11 @@ class Case:
 
 
 RACE = ("data-race",)
+SIZES = {"address": "0x100000000", "bytes": 128}
+GROUPED = (
+    {"kernel": "sizes", "grid": 1, "block": 32, "params": {"0": SIZES}},
+    {"kernel": "grouped", "grid": 2, "block": 32, "params": {"0": SIZES}, "programmatic": True},
+)
 LANGUAGES = {"cute": "CuTe DSL", "gluon": "Gluon"}
 CUTE, GLUON = ((name,) for name in LANGUAGES)
 CASES = (
@@ -94,6 +103,8 @@ CASES = (
          ("NVIDIA/cutlass issue 2960", "NVIDIA/cudnn-frontend PR 784"), languages=CUTE),
     Case("tmem-address-too-early", RACE, 128, [ints(128), 0],
          ("NVIDIA/cutlass PR 2835",)),
+    Case("dependent-without-wait", RACE, 32, [],
+         ("NVIDIA/cutlass issue 2760",), launches=GROUPED),
     Case("barrier-counts-two-warps", ("hang",), 96, [ints(96)],
          ("Dao-AILab/quack PR 146",), languages=CUTE),
     Case("reload-without-fence", RACE, 64, [floats(128), floats(32), 3],

@@ -30,7 +30,7 @@ def target(source: str) -> str:
         return "sm_107a"
     if "tmem_" in source or "st.bulk" in source:
         return "sm_100a"
-    return "sm_90a" if re.search(r"wgmma|cluster|load\(|store\(", source) else "sm_80"
+    return "sm_90a" if re.search(r"wgmma|griddepcontrol|cluster|load\(|store\(", source) else "sm_80"
 
 
 def cleaned(text: str) -> str:

@@ -25,6 +25,7 @@ from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVer
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace, RunMoment
 from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.names import without_parameters
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Sem, Space
 from memmodel.source import Source
@@ -66,7 +67,7 @@ class OverlappingLaunch:
 
     @property
     def name(self) -> str:
-        return f"launch {self.number} ({self.case.entry.name})"
+        return f"launch {self.number} ({without_parameters(self.case.entry.name)})"
 
     def moments(self) -> dict[int, RunMoment]:
         """By thread, when it first waited for the launch before."""
