@@ -1,9 +1,11 @@
 """The mutants of a kernel, judged for much less than a verdict each.
 
 In: the kernel with its verdict, the mutations. Out: a result for each. What is wrong with most mutants shows in the run
-of the kernel itself (`same_run`). Those that only take order away, and in which nothing shows there, are judged all at
-once: where nothing is noticed in a kernel with all changes, nothing is in one with a single one of them, which has more
-order. Otherwise each half is judged, and so on. All others are judged for themselves.
+of the kernel itself (`same_run`). Those that only take order away, and in which nothing shows there, are judged many at
+once: where nothing is noticed in a kernel with several changes, nothing is in one with a single one of them, which has
+more order. Made together are those in which nothing shows in the run either. Where something is noticed, those that a
+reading needs are told apart in the run; otherwise neighbours, which often stand in for each other, go to different
+halves, and so on. All others are judged for themselves.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from itertools import groupby
 
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate.mutants import (
+    MutantFate,
     MutantResult,
     MutantWork,
     Noticed,
@@ -24,6 +27,7 @@ from memmodel.kernel.mutate.mutants import (
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.together import largest
 from memmodel.ptx.module.syntax import PtxFunction
 
 Judged = Iterator[tuple[int, MutantResult]]
@@ -78,21 +82,49 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             proxy = "proxy" in work.changes[number].instruction.words
             rounds.setdefault((place, proxy), []).append(number)
     for members in rounds.values():
-        yield from _at_once(work, members)
+        for group in _groups(work, same, members):
+            yield from _at_once(work, same, group)
 
 
-def _at_once(work: MutantWork, numbers: Sequence[int]) -> Judged:
+def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:
+    """The changes in few parts, in each of which nothing shows in the run."""
+
+    def shows(members: Sequence[int]) -> bool:
+        work.check_time()
+        return bool(same.new_findings(*(work.changes[number] for number in members)))
+
+    while numbers:
+        group = largest(numbers, lambda members: len(members) == 1 or not shows(members))
+        yield group
+        numbers = [number for number in numbers if number not in group]
+
+
+def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Judged:
     changes = [work.changes[number] for number in numbers]
     outcome, judged = work.outcome(_with_all(work.entry, changes))
     if len(numbers) > 1 and not outcome.nothing:
-        half = len(numbers) // 2
-        yield from _at_once(work, numbers[:half])
-        yield from _at_once(work, numbers[half:])
+        for part in _parts(work, same, numbers, outcome):
+            yield from _at_once(work, same, part)
         return
     order = LaunchOrder.of(judged.representative) if judged is not None else None
     for number, change in zip(numbers, changes, strict=True):
         unnoticed = outcome.noticed is Noticed.UNNOTICED
         yield number, MutantResult(change, *(explained(work, change, outcome, order) if unnoticed else outcome))
+
+
+def _parts(work: MutantWork, same: SameRun, numbers: Sequence[int], outcome: MutantFate) -> list[Sequence[int]]:
+    """The changes of which something is noticed, in smaller parts."""
+    needing: set[int] = set()
+    for name, _, model in work.readings:
+        if name in outcome.needing:
+            run = same.under(model)
+            needing |= {number for number in numbers if run.new_findings(work.changes[number])}
+    if needing and len(needing) < len(numbers):
+        return [
+            [number for number in numbers if number not in needing],
+            *([number] for number in numbers if number in needing),
+        ]
+    return [numbers[::2], numbers[1::2]]
 
 
 def _with_all(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:

@@ -1,7 +1,7 @@
 """Mutants that run as the kernel does: what is wrong with them is read off the kernel's own run.
 
-In: the representative run of a kernel, a mutation. Out: whether it takes order away and does nothing else, and the
-first new finding in the execution of the mutant that the run is.
+In: the representative run of a kernel, mutations. Out: whether one takes order away and does nothing else, and the
+first new finding in the execution of the kernel with all of them that the run is.
 
 A thread that waits for less may still do everything at the time at which it did it in the run, and then it reads what
 it read there. So the run without the events of a removed fence, wait or barrier, or with the labels of a weakened
@@ -11,6 +11,7 @@ shows nothing: the mutant may run in other ways as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -80,32 +81,48 @@ class SameRun:
         shared = {at for numbers in members.values() if len(numbers) > 1 for at in numbers}
         return frozenset(at for numbers in members.values() for at in numbers if at not in shared)
 
-    def new_findings(self, change: Mutation) -> list[KernelFinding] | None:
-        """What a flag reports in the execution of a mutant that the run is, and not in the kernel; None if there is no
-        such execution."""
-        execution = self._execution(change)
+    def under(self, model: Model) -> SameRun:
+        """The same run, asked of another model."""
+        return SameRun(self._run, model, Flags(model, self._run.execution), self._known)
+
+    def new_findings(self, *changes: Mutation) -> list[KernelFinding] | None:
+        """What a flag reports in the execution of a kernel with these changes that the run is, and not in the kernel;
+        None if there is no such execution."""
+        execution = self._execution(changes)
         if execution is None:
             return None
         return self._run.first_shown(Flags(self._model, execution), self._raised, self._known)
 
-    def _execution(self, change: Mutation) -> Execution | None:
-        instruction, graph = change.instruction, self._run.graph
-        if change.what == REMOVED:
-            if not self._leaves_run(change):
-                return None
-            at = instruction.number
-            gone = sum(1 << event for event, behind in enumerate(graph.behind) if behind.at == at)
-            return _without(self._run.execution, gone) if gone else None
+    def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
+        gone, labels = 0, dict[int, Label]()
+        for change in changes:
+            if change.what == REMOVED:
+                events = self._events(change) if self._leaves_run(change) else 0
+                if not events:
+                    return None
+                gone |= events
+            else:
+                changed = self._new_labels(change)
+                if not changed:
+                    return None
+                labels |= changed
+        execution = self._run.graph.with_labels(self._run.execution, labels) if labels else self._run.execution
+        return _without(execution, gone) if gone else execution
+
+    def _events(self, change: Mutation) -> int:
+        """The events of the instruction that is changed."""
+        at = change.instruction.number
+        return sum(1 << event for event, behind in enumerate(self._run.graph.behind) if behind.at == at)
+
+    def _new_labels(self, change: Mutation) -> dict[int, Label]:
+        """The labels of the events of a weakened instruction; none if anything else differs."""
         labels = _relabelled(change)
         changed = {
             number: labels[event.label]
-            for number, event in graph.events.items()
-            if event.at == instruction.number and event.label in labels
+            for number, event in self._run.graph.events.items()
+            if event.at == change.instruction.number and event.label in labels
         }
-        mine = [number for number, behind in enumerate(graph.behind) if behind.at == instruction.number]
-        if not changed or len(changed) != len(mine):
-            return None
-        return graph.with_labels(self._run.execution, changed)
+        return changed if len(changed) == self._events(change).bit_count() else {}
 
     def _leaves_run(self, change: Mutation) -> bool:
         """True if the run without its events is an execution of the kernel without an instruction."""

@@ -124,7 +124,7 @@ def mutation_table(
                 [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
                 work.unnoticed,
                 frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
-                (lambda change: False) if same is None else same.only_orders,
+                *(() if same is None else (same.only_orders, lambda changes: bool(same.new_findings(*changes)))),
             )
     except BudgetSpent:  # what is missing is listed as not judged
         pass

@@ -1,7 +1,7 @@
 """The least synchronization that a kernel needs, of what it has: which instructions can go together.
 
 In: the kernel, the removals, those of them that are not noticed alone. Out: `MinimumSet`. Settled here: all needless
-instructions are left out at once, or else one after the other in the order of the text; then every other one is tried
+instructions are left out at once, or else as many as can be in the order of the text; then every other one is tried
 beside them, until none of what is left can go by itself. An arrive is needed as long as somebody waits for it, and not
 any more beside the wait. Another order of trying may leave fewer, so what is left is an upper bound; where there are
 few sets that would leave fewer, all of them are judged, and it is exact.
@@ -13,9 +13,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import TypeVar
 
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+
+T = TypeVar("T")
 
 MOST = 16
 """Sets of removals that are judged to show that what is left is the least."""
@@ -41,13 +44,19 @@ def minimum_set(
     unnoticed: Callable[[PtxFunction], bool],
     broken: Collection[int] = (),
     only_orders: Callable[[Mutation], bool] = lambda change: False,
+    shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
     `broken`: the instructions without which the kernel is wrong; `only_orders`: True for removals beside which each of
-    these is still needed. Raises what `unnoticed` raises, such as BudgetSpent.
+    these is still needed; `shown`: True if changes that are made together are known to be noticed. Raises what
+    `unnoticed` raises, such as BudgetSpent.
     """
+
+    def goes(changes: Sequence[Mutation]) -> bool:
+        """True if nothing new is noticed in the kernel with these changes."""
+        return not shown(changes) and unnoticed(_without(entry, changes))
 
     def known(changes: Sequence[Mutation]) -> bool:
         """True if one of the changes is noticed alone, and still is beside the others."""
@@ -57,15 +66,16 @@ def minimum_set(
         )
 
     dropped: list[Mutation] = []
-    if len(needless) == 1 or (needless and unnoticed(_without(entry, needless))):
+    if len(needless) == 1:
         dropped += needless
     else:
-        _drop(entry, needless, dropped, unnoticed)
+        likely = largest(needless, lambda changes: not shown(changes))
+        dropped += likely if likely and goes(likely) else largest(needless, goes)
     larger: list[Mutation] | None = None
     if removals is not None:
-        while dropped and _drop(entry, [it for it in removals if not known([*dropped, it])], dropped, unnoticed):
+        while dropped and _drop([it for it in removals if not known([*dropped, it])], dropped, goes):
             pass
-        larger = _larger(entry, removals, len(dropped), unnoticed, known)
+        larger = _larger(removals, len(dropped), goes, known)
     if larger:
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
@@ -73,11 +83,27 @@ def minimum_set(
     return MinimumSet(tuple(gone), kept, larger is not None, removals is None)
 
 
+def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool]) -> list[T]:
+    """As many items as are allowed together, added in their order: at once if they can be, or else by halves, where
+    all of a part can be or none."""
+    kept: list[T] = []
+
+    def add(part: Sequence[T]) -> None:
+        if allowed([*kept, *part]):
+            kept.extend(part)
+        elif len(part) > 1:
+            add(part[: len(part) // 2])
+            add(part[len(part) // 2 :])
+
+    if items:
+        add(items)
+    return kept
+
+
 def _larger(
-    entry: PtxFunction,
     removals: Sequence[Mutation],
     size: int,
-    unnoticed: Callable[[PtxFunction], bool],
+    goes: Callable[[Sequence[Mutation]], bool],
     known: Callable[[Sequence[Mutation]], bool],
 ) -> list[Mutation] | None:
     """The largest set of more than `size` removals that is not noticed, empty if there is none: all of them are judged
@@ -88,19 +114,18 @@ def _larger(
         return None
     sets = (changes for count in sizes for changes in combinations(removals, count))
     left = (changes for changes in sets if not known(changes))
-    return list(next((changes for changes in left if unnoticed(_without(entry, changes))), ()))
+    return list(next((changes for changes in left if goes(changes)), ()))
 
 
 def _drop(
-    entry: PtxFunction,
     changes: Sequence[Mutation],
     dropped: list[Mutation],
-    unnoticed: Callable[[PtxFunction], bool],
+    goes: Callable[[Sequence[Mutation]], bool],
 ) -> bool:
     """Add each change that is not noticed beside the others; True if there is one."""
     before = len(dropped)
     for change in changes:
-        if change not in dropped and unnoticed(_without(entry, [*dropped, change])):
+        if change not in dropped and goes([*dropped, change]):
             dropped.append(change)
     return len(dropped) > before
 

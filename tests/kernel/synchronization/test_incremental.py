@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import pytest
 from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
-from memmodel.kernel.mutate.mutants import BROKEN, MutantWork, Noticed
+from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
+from memmodel.kernel.mutate.together import largest
 from memmodel.ptx.module.syntax import PtxFunction
 
 MODEL = load_model("ptx-9.4")
@@ -58,6 +63,41 @@ def test_each_fate_is_that_of_an_independent_verdict(monkeypatch: pytest.MonkeyP
     assert ("try_wait", "with .relaxed", Noticed.FINDING) in fates
     assert table.minimum is not None and len(table.minimum.dropped) == len(needless)
     assert len(judged) < len(table.results) / 2
+
+
+def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three barriers two can go: the run shows that all three cannot, and no such kernel is judged."""
+    body = NEIGHBOUR.format(sync="bar.sync 0;\nbar.sync 0;\nbar.sync 0;")
+    read, run = module(body), same_run(body)
+    removals = [change for change in mutations(entry(read)) if change.what == REMOVED]
+    assert run.new_findings(*removals[:2]) == []
+    assert "data-race" in {finding.rule for finding in run.new_findings(*removals) or ()}
+
+    fates: list[bool] = []
+    outcome = MutantWork.outcome
+
+    def recorded(work: MutantWork, mutant: PtxFunction) -> tuple[MutantFate, JudgedKernel | None]:
+        made = outcome(work, mutant)
+        fates.append(made[0].nothing)
+        return made
+
+    monkeypatch.setattr(MutantWork, "outcome", recorded)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    assert {result.noticed for result in table.results} == {Noticed.UNNOTICED} and fates == [True, True]
+    assert table.minimum is not None and table.minimum.exact
+    assert [it.number for it in table.minimum.dropped] == [it.instruction.number for it in removals[:2]]
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3, 5])
+def test_the_largest_part_is_that_of_adding_one_by_one(apart: int) -> None:
+    def allowed(items: Sequence[int]) -> bool:
+        return all(second - first >= apart for first, second in pairwise(sorted(items))) and 4 not in items
+
+    kept: list[int] = []
+    for item in range(13):
+        if allowed([*kept, item]):
+            kept.append(item)
+    assert largest(range(13), allowed) == kept
 
 
 def test_a_half_of_a_barrier_does_more_than_order() -> None:
