@@ -173,6 +173,12 @@ def test_every_word_of_a_slot_is_tried():
     assert {"fence.sc.gpu", "fence.release.gpu", "fence.acquire.gpu", "fence.acq_rel.cta", "fence.acq_rel.sys"} <= texts
 
 
+def test_no_program_has_words_that_only_published_tables_have():
+    test = bare(api.lowered("PTX a\n{ x = 0; }\n P0 ;\n red.relaxed.gpu.add x, 1 ;\nexists (x == 1)\n").test)
+    texts = {variant.threads[0].body[0].mnemonic for variant in respelt(test)}
+    assert "red.release.gpu.add" in texts and "red.acquire.gpu.add" not in texts
+
+
 def few_tests(monkeypatch, *paths: str) -> None:
     monkeypatch.setattr(edited, "shipped_programs", lambda: [str(suite_dir() / f"{path}.litmus") for path in paths])
     monkeypatch.setattr("memmodel.search.work.workers", lambda jobs, executor, memory: HereAndNow())

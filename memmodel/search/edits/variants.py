@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from memmodel.isa.rows.spelling import Spelling
-from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
+from memmodel.litmus.syntax import Instruction, Layout, LitmusTest, Thread
 from memmodel.ptx.vocabulary import Scope
 from memmodel.search.edits.reducing import counts, spelling_of
 
@@ -57,7 +57,7 @@ def _mnemonics(entry: Instruction, test: LitmusTest) -> Iterator[str]:
     if spelling is None:
         return
     for head in spelling.row.heads:
-        if head != spelling.head and spelling_of(_spelt(head, spelling, spelling.words), test.layout) is not None:
+        if head != spelling.head and _is_legal(_spelt(head, spelling, spelling.words), test.layout):
             yield _spelt(head, spelling, spelling.words)
     for slot in spelling.row.slots:
         if slot.name in _SAME:
@@ -69,9 +69,18 @@ def _mnemonics(entry: Instruction, test: LitmusTest) -> Iterator[str]:
             words |= {} if word is None else {slot.name: word}
             for variant in _with_scope(spelling, words):
                 mnemonic = _spelt(spelling.head, spelling, variant)
-                if spelling_of(mnemonic, test.layout) is not None:
+                if _is_legal(mnemonic, test.layout):
                     yield mnemonic
                     break
+
+
+def _is_legal(mnemonic: str, layout: Layout) -> bool:
+    """True if PTX has an instruction that is spelt so. Tables may also have what only published tests write."""
+    spelling = spelling_of(mnemonic, layout)
+    if spelling is None:
+        return False
+    words = spelling.words
+    return not any(words.get(slot.name) in slot.columns for slot in spelling.row.slots)
 
 
 def _with_scope(spelling: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
