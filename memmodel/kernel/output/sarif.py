@@ -17,7 +17,8 @@ from urllib.parse import quote
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.places import on_disk, places
-from memmodel.kernel.output.text import ctas, who
+from memmodel.kernel.output.source_names import SourceNames, source_names
+from memmodel.kernel.output.text import ctas, short_name, who
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 OPEN = "undecided"
@@ -28,15 +29,15 @@ def sarif(verdicts: Iterable[KernelVerdict], *, by_source: bool = False) -> dict
     results: list[dict[str, Any]] = []
     rules: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
+        names = source_names(verdict)
         for group in groups(verdict.findings):
             finding = group.first
             rules.setdefault(finding.rule, {"id": finding.rule, "shortDescription": {"text": finding.kind}})
-            results.append({**_result(verdict, finding, by_source), "occurrenceCount": group.count})
+            results.append({**_result(verdict, finding, names, by_source), "occurrenceCount": group.count})
         for reason in (*verdict.unsettled, *_part(verdict)):
             rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
-            results.append({
-                "ruleId": OPEN, "level": "warning", "message": {"text": f"{verdict.entry}: {reason}"}, "locations": [],
-            })  # fmt: skip
+            said = f"{short_name(verdict.entry)}: {names.sentence(reason)}"
+            results.append({"ruleId": OPEN, "level": "warning", "message": {"text": said}, "locations": []})
     order = list(rules)
     for result in results:
         result["ruleIndex"] = order.index(result["ruleId"])
@@ -63,12 +64,11 @@ def in_folder(log: dict[str, Any], folder: str) -> dict[str, Any]:
     return text
 
 
-def _result(verdict: KernelVerdict, finding: KernelFinding, by_source: bool) -> dict[str, Any]:
-    text = finding.message or " and ".join(
-        f"{side.instruction.opcode} at PTX line {side.instruction.line} {side.what}{who(side)}"
-        for side in finding.sides
+def _result(verdict: KernelVerdict, finding: KernelFinding, names: SourceNames, by_source: bool) -> dict[str, Any]:
+    text = names.sentence(finding.message) or " and ".join(
+        f"{side.instruction.opcode} at {_line(side)} {side.what}{who(side)}" for side in finding.sides
     )
-    missing = "; ".join(part for part in (finding.reason, finding.missing) if part)
+    missing = "; ".join(names.sentence(part) for part in (finding.reason, finding.missing) if part)
     text += f". Missing: {missing}" if missing else ""
     sides = [_place(side, by_source) for side in finding.sides]
     related = [place for side in finding.sides for place in _callers(side)]
@@ -79,12 +79,18 @@ def _result(verdict: KernelVerdict, finding: KernelFinding, by_source: bool) -> 
     return {
         "ruleId": finding.rule,
         "level": "note" if finding.harmless else "error",
-        "message": {"text": f"{verdict.entry}: {text}"},
+        "message": {"text": f"{short_name(verdict.entry)}: {text}"},
         "locations": sides[:1],
         "relatedLocations": [{"id": number, **place} for number, place in enumerate([*sides[1:], *related], 1)],
         "partialFingerprints": {"finding/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
         **({"suppressions": [{"kind": "external", "justification": finding.ignored}]} if finding.ignored else {}),
     }
+
+
+def _line(side: FindingPlace) -> str:
+    """The line of the PTX, or the place in the source where nobody sees the PTX."""
+    listed = places(side.instruction.location)
+    return str(listed[0]) if listed and not on_disk(side.instruction) else f"PTX line {side.instruction.line}"
 
 
 def _place(side: FindingPlace, by_source: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from memmodel import check_kernel
 from memmodel.cli.app import app
 from memmodel.kernel.output.places import called, cuda_word, is_library, places
 from memmodel.kernel.output.sarif import sarif
@@ -80,6 +81,16 @@ def test_every_sentence_names_the_source() -> None:
         assert not re.findall(r".*\blines? \d.*", said)
         assert "(not waits-for-the-wrong-phase.cu:25:5)" in said, said
         assert "hang of" not in said or "hang of steps.cuh:16:5" in said, said
+
+
+def test_a_log_names_the_source() -> None:
+    """Annotations of a CUDA file: nobody sees the PTX, and nobody reads mangled names."""
+    for name in ("dropped-barrier", "look-back-relaxed"):
+        text = (EXAMPLES.parent / "gallery" / f"{name}.ptx").read_text()
+        module = parse_module(Source("<PTX>", text))
+        log = sarif([check_kernel(module, {"grid": 3, "block": 64})])
+        said = [result["message"]["text"] for result in log["runs"][0]["results"]]
+        assert said and all(f"{name}.cu:" in text and not re.search(r"\bline \d|^_Z", text) for text in said), said
 
 
 def test_lines_of_a_sentence_become_places() -> None:
@@ -282,7 +293,6 @@ def test_nvcc_itself() -> None:
 
 
 def test_the_log_begins_in_the_source() -> None:
-    from memmodel import check_kernel
 
     text = RACY.with_suffix(".ptx").read_text().replace('"reverse.cu"', '"/elsewhere/reverse.cu"')
     module = parse_module(Source("<PTX of reverse.cu>", text))
