@@ -250,6 +250,20 @@ def test_objects_for_which_one_loop_waits_are_stages_of_a_ring() -> None:
     assert [stage for *_, stage in named] == ["0", "1"] and wait == same and int(second) == int(first) + 1
 
 
+def test_marks_stand_as_far_to_the_left_as_they_may() -> None:
+    """Each stands right behind one of its lane or, if it waits, behind one that arrives."""
+    drawn = example("tma_pipeline").pipeline
+    assert drawn is not None
+    lanes = {(mark.lane, mark.column) for over in drawn.hand_overs for mark in (*over.gives, *over.takes)}
+    for over in drawn.hand_overs:
+        together = [over.takes] if over.ring < 0 else [(take,) for take in over.takes]
+        for group in (*((give,) for give in over.gives), *together):
+            column = group[0].column
+            given = column == 0 or (group[0] in over.takes and any(give.column == column - 1 for give in over.gives))
+            behind = {(lane, column - 1) for mark in group for lane in (mark.lane, mark.issuer)} & lanes
+            assert all(mark.column == column for mark in group) and (given or behind), group
+
+
 def _kernel(body: str) -> JudgedKernel:
     read = module(body)
     return judge_case(KernelCase(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions()))
