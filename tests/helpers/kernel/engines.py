@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.inputs import entry_of
+from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.reader import parse_module
@@ -45,6 +47,13 @@ def verdict_of(
     body: str, threads: int = 32, ctas: int = 1, cluster: int = 1, model: str = "ptx-9.4", before: str = ""
 ) -> KernelVerdict:
     """The verdict on such a kernel; the map describes a 64 x 64 matrix of 16-bit elements, in boxes of 64 x 16."""
+    return judged(body, threads, ctas, cluster, model, before).verdict
+
+
+def judged(
+    body: str, threads: int = 32, ctas: int = 1, cluster: int = 1, model: str = "ptx-9.4", before: str = ""
+) -> JudgedKernel:
+    """As `verdict_of`, with what the verdict was made from."""
     read = parse_module(Source("k.ptx", text_of(body, before)))
     launch = parse_launch({
         "grid": [ctas, 1, 1], "block": [threads, 1, 1], "cluster": [cluster, 1, 1],
@@ -57,7 +66,7 @@ def verdict_of(
              "box": [64, 16], "swizzle": 128}
         ],
     })  # fmt: skip
-    return judge(read, entry_of(read, "k"), launch, load_model(model))
+    return judge_case(KernelCase(read, entry_of(read, "k"), launch, load_model(model), CheckOptions()))
 
 
 def rules(verdict: KernelVerdict) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.kernel.engines import rules, text_of, verdict_of, wait, without
+from helpers.kernel.engines import judged, rules, text_of, verdict_of, wait, without
 
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.inputs import entry_of
@@ -152,6 +152,19 @@ def test_wgmma() -> None:
 def test_wgmma_without(missing: str, rule: str | None) -> None:
     found = rules(verdict_of(without(WGMMA, missing), threads=128))
     assert rule in found if rule else not found
+
+
+@pytest.mark.parametrize(("body", "threads"), [(WGMMA, 128), (WGMMA + WGMMA, 128), (TMA + TMA, 32)])
+def test_a_part_belongs_to_the_instruction_that_issues_it(body: str, threads: int) -> None:
+    representative = judged(body, threads=threads).representative
+    assert representative is not None
+    graph = representative.run.graph
+    parts = [number for number, point in enumerate(graph.points) if point.issue is not None]
+    assert parts
+    for number in parts:
+        part = graph.points[number]
+        assert part.issue is not None and part.instruction == part.issue
+        assert graph.behind[number].at == graph.behind[part.issue].at
 
 
 MMA = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {FRAGMENT}, %d10, %d10, 1, 1, 1, 0, 0;\n"

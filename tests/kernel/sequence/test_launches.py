@@ -118,6 +118,13 @@ PAIRS = {
         WRITES, reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "IN:", "bar.sync 0;", *USE), "undecided",
         "whether anything else orders ld.global.u32 at line",
     ),
+    "an asynchronous read of threads that do not wait": (
+        WRITES,
+        reads(
+            "mul.lo.u32 %r7, %r2, 4;", "mov.u32 %r6, words;", "add.u32 %r6, %r6, %r7;", "setp.ne.u32 %p1, %r2, 0;",
+            "@%p1 bra IN;", WAIT, "bra OUT;", "IN:", "cp.async.ca.shared.global [%r6], [%rd21], 4;", "OUT:",
+        ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
+    ),
     "a fence before the launch": (
         WRITES.replace("ret;", f"fence.acq_rel.gpu;\n{LAUNCH}\nret;").replace(LAUNCH, "", 1), reads(*USE), "undecided",
         "whether anything else orders",
