@@ -94,6 +94,8 @@ ARGUED = {
     'Since(20, "2.1")})': "no target of the table has a PTX before 2.0",
     "memmodel/kernel/all_sizes/period_insertion.py: event.order or 0 -> ((event.order))": "what meets at a barrier has "
     "a place among the events of its thread",
+    "memmodel/kernel/check/executions.py: None if flags is None else flags.relation(BASE) -> "
+    "(flags.relation(BASE))": "a run that was judged has flags",
     "memmodel/kernel/executions/consistent.py: source.time > read.time -> (source.time >= read.time)": "no two events "
     "have one time, and none reads what it writes",
     "memmodel/kernel/flow/packing.py: len(slots) <= HIGHEST -> (len(slots) < HIGHEST)": "how many registers "
@@ -103,6 +105,8 @@ ARGUED = {
     "memmodel/kernel/order/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event has "
     "one in each of its pairs: only what a graph costs differs",
     "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",
+    "memmodel/repair/glance.py: findings if name != OUTCOME else steps.test.finding is None -> (findings)": "a glance "
+    "that finds nothing is followed by an answer",
     "memmodel/repair/searching/search.py: not self.known_repairs and HANG in self.before.findings -> "
     "((not self.known_repairs))": "the reasons that a number answers are those of hangs",
     "memmodel/repair/searching/sets.py: pending and len(seen) < MOST_SEEN -> ((pending))": "how many sets are tried",
