@@ -134,7 +134,7 @@ CASES = (
     Case("bulk-store-not-a-write", RACE, 64, [ints(64)],
          ("tile-ai/tilelang issue 2703",)),
     Case("read-and-read", RACE, 32, [floats(32), floats(32), floats(32)],
-         ("triton-lang/triton PR 10668",)),
+         ("triton-lang/triton PR 10668",), languages=GLUON),
     Case("waits-for-the-wrong-phase", ("hang",), 32, [floats(64), floats(32)],
          ("facebookexperimental/triton issue 1121", "facebookexperimental/triton PR 1157"), languages=GLUON),
     Case("multicast-arrive", ("hang",), 32, [ints(64)],

@@ -27,6 +27,7 @@ from memmodel.kernel.question.comments import as_comment
 HERE = Path(__file__).parent
 os.environ["CUTE_DSL_DUMP_DIR"] = tempfile.mkdtemp()  # CuTe DSL keeps files of its own there
 GLUON = {  # the length of the array and of the tile, and how many warps share it
+    "read-and-read": (128, 128, 4),
     "reload-without-fence": (256, 128, 4),
     "waits-for-the-wrong-phase": (64, 32, 1),
 }
