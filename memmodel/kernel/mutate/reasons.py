@@ -39,6 +39,7 @@ class LaunchOrder:
         defined = [flags.relation(name) for name in DEFINED]
         rows = [row for row in defined if row is not None] + [flags.execution.relation(name) for name in STEPS]
         self.steps = [sum_of(cells) for cells in zip(*rows, strict=True)]
+        self._pairs: dict[bool, tuple[Pair, ...]] = {}
 
     @classmethod
     def of(cls, judged: JudgedRun | None) -> LaunchOrder | None:
@@ -48,12 +49,17 @@ class LaunchOrder:
         causes = judged.judgement.flags.relation("base-causality")
         return None if causes is None else cls(judged.run, judged.judgement.flags, causes)
 
-    def pairs(self, *, proxies: bool) -> Iterator[Pair]:
+    def pairs(self, *, proxies: bool) -> tuple[Pair, ...]:
         """The pairs of events that have to be ordered, in their order: accesses that conflict, of different threads or
         asynchronous, and the init of an object with its uses.
 
         `proxies`: only pairs with an access through another proxy than the generic one.
         """
+        if proxies not in self._pairs:
+            self._pairs[proxies] = tuple(self._each_pair(proxies=proxies))
+        return self._pairs[proxies]
+
+    def _each_pair(self, *, proxies: bool) -> Iterator[Pair]:
         points = self.graph.points
         for ends in (*self.graph.pair_of, *(() if proxies else self._uses())):
             labels = [points[event].label for event in ends]

@@ -244,6 +244,7 @@ def test_objects_for_which_one_loop_waits_are_stages_of_a_ring() -> None:
     order = LaunchOrder.of(_kernel(RING).representative)
     assert order is not None
     drawn = pipeline(order)
+    assert order.pairs(proxies=False) is order.pairs(proxies=False)  # each synchronization asks for them
     assert len({over.ring for over in drawn.hand_overs if over.ring >= 0}) == 1
     named = re.findall(r"(\d+) → (\d+), stage (\d)</title>", picture(drawn))
     (first, wait, _), (second, same, _) = named
