@@ -411,11 +411,18 @@ def measured(argv: Sequence[str], last: float = 200.0, folder: str | None = None
 
 
 class _Group:
-    """What the processes of a group have used: `peak` megabytes, `waited` seconds for a processor."""
+    """What the processes of a group have used: `peak` megabytes, and how long they waited for a processor."""
 
     def __init__(self, leader: int) -> None:
         self.leader = leader
-        self.peak = self.waited = 0.0
+        self.peak = 0.0
+        self._waited: dict[int, float] = {}
+
+    @property
+    def waited(self) -> float:
+        """Seconds: of the leader, and of the one beside it that waited longest, which the leader waits for."""
+        others = (seconds for process, seconds in self._waited.items() if process != self.leader)
+        return self._waited.get(self.leader, 0.0) + max(others, default=0.0)
 
     def look(self) -> None:
         """Measure now."""
@@ -424,7 +431,7 @@ class _Group:
         for member in members:
             try:
                 together += _resident(member, alone=len(members) == 1)
-                self.waited = max(self.waited, int(Path(f"/proc/{member}/schedstat").read_text().split()[1]) / 1e9)
+                self._waited[int(member)] = int(Path(f"/proc/{member}/schedstat").read_text().split()[1]) / 1e9
             except (OSError, ValueError, IndexError):
                 continue
         self.peak = max(self.peak, together)

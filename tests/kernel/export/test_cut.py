@@ -65,6 +65,7 @@ def test_a_cut_keeps_what_is_on_the_way(body: str, given: Launch | None, kept: l
     text, why = found["data-race"]
     assert text is not None and why == ""
     assert all(line in text for line in kept), text
+    assert ", cluster " not in text  # the launch has none
     report = api.check(text)
     assert report.holds and report.expected == "sometimes"
 
