@@ -180,13 +180,13 @@ class PropertyCheck:
                 worlds = judgements.raised[0].get(name, 0) & ready.worlds
                 least = ready.without_needless_fences(worlds)
                 if least:
-                    yield self._raised(ready.specimen(ready.plainest(least)), name, least.bit_count())
+                    yield self.raised(ready.specimen(ready.plainest(least)), name, least.bit_count())
         elif self.it.compare.startswith("outcomes in "):
             yield from self._outcomes(ready, judgements)
         else:
             yield from self._relaxed(ready, judgements)
 
-    def _raised(self, specimen: Specimen, name: str, spellings: int) -> Counterexample:
+    def raised(self, specimen: Specimen, name: str, spellings: int) -> Counterexample:
         """A program with an execution that raises the flag, as both engines see it; its question is how that ends."""
         title = f"{self.it.name}-{specimen.size}"
         text = specimen.text("exists (true)", title)

@@ -87,7 +87,7 @@ class PropertyTask(SketchTask):
     def judge(self, sketch: Sketch) -> list[Record]:
         return [
             asdict(counterexample)
-            for counterexample in _check(self.property, self.model).of(sketch, self.vocabulary, self.most)
+            for counterexample in property_check(self.property, self.model).of(sketch, self.vocabulary, self.most)
         ]
 
 
@@ -106,7 +106,8 @@ def _synthesis(model: str) -> Synthesis:
 
 
 @lru_cache(maxsize=4)
-def _check(name: str, model: str) -> PropertyCheck:
+def property_check(name: str, model: str) -> PropertyCheck:
+    """A property of a model, read once in each process."""
     return PropertyCheck(load_property(name), model)
 
 

@@ -12,7 +12,9 @@ from helpers.search_models import BROKEN, Broken, write_broken
 from memmodel.errors import InputError
 from memmodel.search.properties import Counterexample, PropertyCheck, joined, load_property, shipped_properties
 from memmodel.search.sketches import Sketch, sketches
+from memmodel.search.solving.property import ask_for
 from memmodel.search.vocabulary import Vocabulary, vocabulary
+from memmodel.search.work import HereAndNow, run
 
 
 def words_of(one: Broken) -> Vocabulary:
@@ -60,6 +62,20 @@ def test_a_broken_copy_shows(one: Broken, tmp_path: Path) -> None:
 
 def test_every_shipped_property_has_a_broken_copy() -> None:
     assert {one.property for one in BROKEN} == set(shipped_properties())
+
+
+@pytest.mark.parametrize("one", [one for one in BROKEN if one.property in ("composition", "async-proxy-fencing")])
+def test_solving_finds_what_listing_finds_and_nothing_where_the_property_holds(one: Broken, tmp_path: Path) -> None:
+    broken = run(ask_for(one.property, write_broken(one, tmp_path), words_of(one), one.size), HereAndNow())
+    assert [it["size"] for it in broken.results] == [one.size] and broken.bound == one.size - 1
+    assert broken.results[0]["check"] in PropertyCheck(load_property(one.property), "ptx-9.4").own
+    holds = run(ask_for(one.property, "ptx-9.4", words_of(one), one.size), HereAndNow())
+    assert not holds.results and holds.bound == one.size
+
+
+def test_solving_is_for_what_holds_in_every_execution() -> None:
+    with pytest.raises(InputError, match="is no invariant"):
+        ask_for("drf-sc", "ptx-9.4", load_property("drf-sc").vocabulary, 2)
 
 
 def test_a_property_may_not_use_the_definition_under_test(tmp_path: Path) -> None:

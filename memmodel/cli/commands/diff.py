@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memmodel.cli.commands.search import Searching, search_differences, searching_options, show_option
+from memmodel.cli.commands.search import Searching, by_option, search_differences, searching_options, show_option
 from memmodel.cli.exits import Exit, complain, guarded, say, worst, write_json
 from memmodel.cli.options import Judging, include_option, judging_options, no_cache_option
 from memmodel.errors import InputError
@@ -52,13 +52,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="With --search: write the fewest programs that show every change, as tests with the answers of both models.",
 )
-@click.option(
-    "--by",
-    type=click.Choice(["listing", "solving"]),
-    default="listing",
-    show_default=True,
-    help="How programs are found: all of them are listed and judged, or Z3 is asked for a smallest one.",
-)
+@by_option
 @searching_options
 @show_option
 @guarded

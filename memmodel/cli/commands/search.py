@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from memmodel.cat.syntax import Model
+    from memmodel.search.solving.property import PropertySolvingTask
     from memmodel.search.solving.task import SolvingTask
-    from memmodel.search.tasks import DifferenceTask
+    from memmodel.search.tasks import DifferenceTask, PropertyTask
     from memmodel.search.vocabulary import Vocabulary
     from memmodel.search.work import Progress, Record, Task
 
@@ -46,6 +47,13 @@ seconds_option = click.option(
 )
 show_option = click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="Results to print.")
 size_option = partial(click.option, "--size", "-n", type=click.IntRange(1, 12), help="Instructions at most.")
+by_option = click.option(
+    "--by",
+    type=click.Choice(["listing", "solving"]),
+    default="listing",
+    show_default=True,
+    help="How programs are found: all of them are listed and judged, or Z3 is asked for a smallest one.",
+)
 searched_model_option = model_option(default=DEFAULT_MODEL, help="A model.")
 
 
@@ -224,6 +232,7 @@ def synth(
 @seconds_option
 @memory_option
 @click.option("--draw", metavar="SVG", help="Draw the first counterexample.")
+@by_option
 @json_option
 @guarded
 def verify(
@@ -235,6 +244,7 @@ def verify(
     seconds: float | None,
     memory: str | None,
     draw: str | None,
+    by: str,
     json_out: str | None,
 ) -> Exit:
     """Look for a program that breaks a property of a model.
@@ -262,7 +272,14 @@ def verify(
             places=searching.places or chosen.locations,
         )
         chosen = replace(asked.vocabulary(), most=None if searching.words else chosen.most)
-    task = PropertyTask(name, model, chosen, size or model_property.size)
+    task: PropertyTask | PropertySolvingTask
+    most = size or model_property.size
+    if by == "solving":
+        from memmodel.search.solving.property import ask_for
+
+        task = ask_for(name, model, chosen, most)
+    else:
+        task = PropertyTask(name, model, chosen, most)
     missing = checks_to_show(model_property, model)
 
     def enough(results: list[Record]) -> bool:

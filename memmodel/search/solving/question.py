@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph
-from memmodel.cat.syntax import Check
+from memmodel.cat.syntax import Check, Model
 from memmodel.encode.algebra import FormulaValue
 from memmodel.errors import BudgetSpent
 from memmodel.isa.rows.ingredients import PLACED
@@ -47,128 +47,60 @@ class Goal:
     other: int
 
 
-class ProgramQuestion:
-    """All programs of a layout, as one set of formulas.
+class LayoutQuestion:
+    """All programs of a layout and what models say of their executions, as one set of formulas.
 
-    `allowed`: for each model, that it allows the execution; `ends`: that all threads end.
+    `allowed`: for each model, that it allows the execution; `raised`: for each model, that a flag is raised; `ends`:
+    that all threads end.
     """
 
-    def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout, seconds: float = 1e9) -> None:
-        self.pair = pair
+    def __init__(
+        self,
+        models: Sequence[Model],
+        flags: Sequence[str],
+        vocabulary: Vocabulary,
+        layout: ThreadLayout,
+        seconds: float = 1e9,
+    ) -> None:
         self.program = Superposed(vocabulary, layout)
         self.folded = Folded(self.program)
         self.logic = self.folded.logic
         constrain(self.folded)
         self.allowed: list[int] = []
+        self.raised: list[dict[str, int]] = []
         self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
-        self.goals = [goal for goal in self._goals() if goal.formula != FALSE]
+        self._evaluate(models, flags)
         self.solver = Solver(self.logic, Budget(sys.maxsize, seconds), time.monotonic())
         self.ends = self.folded.graph.complete()
-        self.orders = HiddenOrders(self.folded)
-        self._last = self.logic.size
 
     def _running(self) -> list[int]:
         return [self.folded.runs.get(lane, FALSE) for lane in range(self.folded.count)]
 
-    def _goals(self) -> Iterator[Goal]:
-        """What may differ, in the order in which it is looked for."""
-        graph, logic = ExpressionGraph(), self.logic
+    def _evaluate(self, models: Sequence[Model], flags: Sequence[str]) -> None:
+        """Write the axioms and flags of the models as formulas; equal expressions are one formula."""
+        graph = ExpressionGraph()
         evaluator: Evaluator[FormulaValue] = Evaluator(graph, self._algebra)
-        allowed, raised = self.allowed, []
-        for model in self.pair.models:
+        for model in models:
             defined = graph.define(model.definitions)
 
             def holds(check: Check, defined: list[int] = defined) -> int:
                 fails = self._algebra.fails(check.test, evaluator.value(graph.node(check.body, defined)))
                 return fails if check.negated else -fails
 
-            allowed.append(logic.conj(holds(check) for check in model.axioms))
-            raised.append({check.name: holds(check) for check in model.flags if check.name in self.pair.flags})
-        for mine, other in ((0, 1), (1, 0)):
-            yield Goal(None, logic.both(allowed[mine], -allowed[other]), allowed[other])
-        for flag in self.pair.flags:
-            shows = [logic.both(allowed[number], raised[number][flag]) for number in (0, 1)]
-            for mine, other in ((0, 1), (1, 0)):
-                yield Goal(flag, logic.both(shows[mine], -shows[other]), shows[other])
+            self.allowed.append(self.logic.conj(holds(check) for check in model.axioms))
+            self.raised.append({check.name: holds(check) for check in model.flags if check.name in flags})
 
-    # ---- asking ------------------------------------------------------------------------------------------------------
-
-    def differences(self) -> list[Difference]:
-        """The differences of the first program that has some; none: the layout has no such program. Raises BudgetSpent.
-
-        Findings are compared where no outcome differs.
-        """
-        for goals in ([it for it in self.goals if it.flag is None], [it for it in self.goals if it.flag is not None]):
-            while goals:
-                result = self.solver.check([self.ends, self.logic.disj(goal.formula for goal in goals)])
-                if result is Satisfiable.UNKNOWN:
-                    raise BudgetSpent(self.solver.reason)
-                if result is Satisfiable.UNSAT:
-                    break
-                goal = next(goal for goal in goals if self.solver.holds(goal.formula))
-                if goal.flag is None and self._other_order(goal):
-                    continue
-                specimen, literals = self.candidate()
-                if goal.flag is None or not self._shows_it_too(goal, literals):
-                    differences = list(self._judged(specimen))
-                    if differences:
-                        return differences
-                self.logic.require(*(-literal for literal in literals))
-        self._is_settled()
-        return []
-
-    def _shows_it_too(self, goal: Goal, program: list[int]) -> bool:
-        """True if the other model has the finding in another execution of the program."""
-        result = self.solver.check([*program, self.ends, goal.other])
+    def satisfiable(self, *formulas: int) -> bool:
+        """True if some execution of some program is such. Raises BudgetSpent."""
+        result = self.solver.check(list(formulas))
         if result is Satisfiable.UNKNOWN:
             raise BudgetSpent(self.solver.reason)
         return result is Satisfiable.SAT
 
-    def _other_order(self, goal: Goal) -> bool:
-        """True if the other model allows the candidate with another order of its writes and fences.
-
-        Then no program whose outcome it allows with this order of the slots is a candidate any more.
-        """
-        holds, orders = self.solver.holds, self.orders
-        fixed = [
-            variable if holds(variable) else -variable
-            for variable, name in self.logic.variables()
-            if variable not in orders.variables and not name.startswith("ladder") and variable <= self._last
-        ]
-        kept = self.solver.valuation()
-        result = self.solver.check([*fixed, self.ends, goal.other])
-        if result is Satisfiable.UNKNOWN:
-            raise BudgetSpent(self.solver.reason)
-        if result is Satisfiable.UNSAT:
-            self.solver.restore(kept)
-            return False
-        values, possible = orders.as_in(holds)
-        self.logic.require(-goal.formula, -possible, -self.logic.replaced(goal.other, values))
-        return True
-
-    def _is_settled(self) -> None:
-        """A `let rec` that is deeper than it was unfolded would have been cut short."""
-        if self._algebra.unsettled == FALSE:
-            return
-        result = self.solver.check([self.ends, self._algebra.unsettled])
-        if result is not Satisfiable.UNSAT:
+    def is_settled(self) -> None:
+        """A `let rec` that is deeper than it was unfolded would have been cut short. Raises BudgetSpent."""
+        if self._algebra.unsettled != FALSE and self.satisfiable(self.ends, self._algebra.unsettled):
             raise BudgetSpent("a `let rec` of a model goes deeper than the search unfolds it")
-
-    def _judged(self, specimen: Specimen) -> Iterator[Difference]:
-        """How the models differ on one program, by the engines."""
-        outcomes = [specimen.outcomes(model) for model in self.pair.models]
-        for mine, other in ((0, 1), (1, 0)):
-            only = outcomes[mine] - outcomes[other]
-            if only:
-                condition = " /\\ ".join(f"{name} == {value}" for name, value in min(only)) or "true"
-                yield self.pair.shown(specimen, condition, mine, None, 1)
-        if self.pair.flags:
-            flags = [specimen.flags(model) & set(self.pair.flags) for model in self.pair.models]
-            for mine, other in ((0, 1), (1, 0)):
-                for flag in sorted(flags[mine] - flags[other]):
-                    yield self.pair.shown(specimen, "true", mine, flag, 1)
-
-    # ---- candidates --------------------------------------------------------------------------------------------------
 
     def candidate(self) -> tuple[Specimen, list[int]]:
         """The program of the solver's answer, and what it consists of."""
@@ -191,3 +123,84 @@ class ProgramQuestion:
         seats = self.program.layout.seats
         draft = Draft(tuple(map(tuple, threads)), seats, tuple(sorted(homes.items())))
         return Specimen(draft, words, (0,) * self.program.layout.number, seats), literals
+
+
+class ProgramQuestion(LayoutQuestion):
+    """All programs of a layout on which two models differ."""
+
+    def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout, seconds: float = 1e9) -> None:
+        super().__init__(pair.models, pair.flags, vocabulary, layout, seconds)
+        self.pair = pair
+        self.goals = [goal for goal in self._goals() if goal.formula != FALSE]
+        self.orders = HiddenOrders(self.folded)
+        self._last = self.logic.size
+
+    def _goals(self) -> Iterator[Goal]:
+        """What may differ, in the order in which it is looked for."""
+        logic, allowed = self.logic, self.allowed
+        for mine, other in ((0, 1), (1, 0)):
+            yield Goal(None, logic.both(allowed[mine], -allowed[other]), allowed[other])
+        for flag in self.pair.flags:
+            shows = [logic.both(allowed[number], self.raised[number][flag]) for number in (0, 1)]
+            for mine, other in ((0, 1), (1, 0)):
+                yield Goal(flag, logic.both(shows[mine], -shows[other]), shows[other])
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def differences(self) -> list[Difference]:
+        """The differences of the first program that has some; none: the layout has no such program. Raises BudgetSpent.
+
+        Findings are compared where no outcome differs.
+        """
+        for goals in ([it for it in self.goals if it.flag is None], [it for it in self.goals if it.flag is not None]):
+            while goals:
+                if not self.satisfiable(self.ends, self.logic.disj(goal.formula for goal in goals)):
+                    break
+                goal = next(goal for goal in goals if self.solver.holds(goal.formula))
+                if goal.flag is None and self._other_order(goal):
+                    continue
+                specimen, literals = self.candidate()
+                if goal.flag is None or not self._shows_it_too(goal, literals):
+                    differences = list(self._judged(specimen))
+                    if differences:
+                        return differences
+                self.logic.require(*(-literal for literal in literals))
+        self.is_settled()
+        return []
+
+    def _shows_it_too(self, goal: Goal, program: list[int]) -> bool:
+        """True if the other model has the finding in another execution of the program."""
+        return self.satisfiable(*program, self.ends, goal.other)
+
+    def _other_order(self, goal: Goal) -> bool:
+        """True if the other model allows the candidate with another order of its writes and fences.
+
+        Then no program whose outcome it allows with this order of the slots is a candidate any more.
+        """
+        holds, orders = self.solver.holds, self.orders
+        fixed = [
+            variable if holds(variable) else -variable
+            for variable, name in self.logic.variables()
+            if variable not in orders.variables and not name.startswith("ladder") and variable <= self._last
+        ]
+        kept = self.solver.valuation()
+        if not self.satisfiable(*fixed, self.ends, goal.other):
+            self.solver.restore(kept)
+            return False
+        values, possible = orders.as_in(holds)
+        self.logic.require(-goal.formula, -possible, -self.logic.replaced(goal.other, values))
+        return True
+
+    def _judged(self, specimen: Specimen) -> Iterator[Difference]:
+        """How the models differ on one program, by the engines."""
+        outcomes = [specimen.outcomes(model) for model in self.pair.models]
+        for mine, other in ((0, 1), (1, 0)):
+            only = outcomes[mine] - outcomes[other]
+            if only:
+                condition = " /\\ ".join(f"{name} == {value}" for name, value in min(only)) or "true"
+                yield self.pair.shown(specimen, condition, mine, None, 1)
+        if self.pair.flags:
+            flags = [specimen.flags(model) & set(self.pair.flags) for model in self.pair.models]
+            for mine, other in ((0, 1), (1, 0)):
+                for flag in sorted(flags[mine] - flags[other]):
+                    yield self.pair.shown(specimen, "true", mine, flag, 1)

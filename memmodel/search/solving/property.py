@@ -1,0 +1,77 @@
+"""One question: does some program of a layout break a property, in an execution that a model allows?
+
+In: PropertyCheck, Vocabulary, ThreadLayout; as a task of `search.work`, names of a property and of a model. Out:
+`Counterexample`s. A property that says what holds in every execution needs one execution to fail, so that each answer
+of the solver is a counterexample; the engines confirm it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from memmodel.base.logic import FALSE
+from memmodel.errors import InputError
+from memmodel.search.properties import Counterexample, PropertyCheck, load_property
+from memmodel.search.solving.layouts import ThreadLayout, layouts
+from memmodel.search.solving.question import LayoutQuestion
+from memmodel.search.tasks import models_key, property_check
+from memmodel.search.vocabulary import Vocabulary
+from memmodel.search.work import Record
+
+
+class PropertyQuestion(LayoutQuestion):
+    """All programs of a layout that break a property."""
+
+    def __init__(self, check: PropertyCheck, vocabulary: Vocabulary, layout: ThreadLayout) -> None:
+        super().__init__([check.model], check.own, vocabulary, layout)
+        self.check = check
+
+    def counterexamples(self) -> Iterator[Counterexample]:
+        """The first program that breaks the property; none: the layout has no such program. Raises BudgetSpent."""
+        fails = {name: self.logic.both(self.allowed[0], raised) for name, raised in self.raised[0].items()}
+        while any(formula != FALSE for formula in fails.values()):
+            if not self.satisfiable(self.ends, self.logic.disj(fails.values())):
+                break
+            name = next(name for name, formula in fails.items() if self.solver.holds(formula))
+            specimen, literals = self.candidate()
+            if name in specimen.flags(self.check.model):
+                yield self.check.raised(specimen, name, 1)
+                return
+            self.logic.require(*(-literal for literal in literals))
+        self.is_settled()
+
+
+@dataclass(frozen=True, slots=True)
+class PropertySolvingTask:
+    """Finds a smallest program that breaks a property which says what holds in every execution."""
+
+    property: str
+    model: str
+    vocabulary: Vocabulary
+    most: int
+    chunk: int = 1
+    first_only: bool = True
+
+    def key(self) -> str:
+        return (
+            f"solve verify {self.property} {self.model} {models_key(self.model)} {self.most} {self.vocabulary.text()}"
+        )
+
+    def parts(self, size: int) -> list[ThreadLayout]:
+        return layouts(self.vocabulary, size)
+
+    def judge(self, part: ThreadLayout) -> list[Record]:
+        question = PropertyQuestion(property_check(self.property, self.model), self.vocabulary, part)
+        return [asdict(counterexample) for counterexample in question.counterexamples()]
+
+
+def ask_for(name: str, model: str, vocabulary: Vocabulary, most: int) -> PropertySolvingTask:
+    """The task for a property. Raises InputError if it is of another kind."""
+    it = load_property(name)
+    if it.kind != "invariant":
+        raise InputError(
+            f"{it.name} is no invariant: it says more than what holds in every execution",
+            hint="leave out --by solving",
+        )
+    return PropertySolvingTask(name, model, vocabulary, most)
