@@ -39,7 +39,7 @@ def picture(pipeline: Pipeline, *, anchors: frozenset[int] = frozenset()) -> str
         if not over.missing:
             drawn.append(_phase(over, bottom + ROW * rows.index((over.row, over.ring))))
     names = [_name(TOP + LANE * n + LANE / 2, name, "lane") for n, name in enumerate(pipeline.lanes)]
-    names += [_name(TOP + LANE * n + LANE / 2 + 14, does, "") for n, does in enumerate(pipeline.does) if does]
+    names += [_name(TOP + LANE * n + LANE / 2 + 14, does, "does") for n, does in enumerate(pipeline.does) if does]
     names += [_name(bottom + ROW * n + ROW / 2, stages[n], "") for n in range(len(rows))]
     full = [f"<title>{escape(escaped(row))}</title>" for row, _ in rows]
     titles = "".join(f"<g>{title}</g>" for title in full)
