@@ -23,7 +23,8 @@ SCOPES = tuple(scope.name.lower() for scope in Scope)
 class Vocabulary:
     """What programs consist of. `gap`: how many fences may stand between two instructions. `spread`: the placements:
     of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu); threads of a CTA in one warpgroup.
-    `most`: how many instructions besides fences a program has at most. `wide`: tiles are accessed as a whole."""
+    `most`: how many instructions besides fences a program has at most. `wide`: tiles are accessed as a whole.
+    `scopes`: those that instructions may have."""
 
     ingredients: tuple[Ingredient, ...]
     threads: int = 4
@@ -33,6 +34,7 @@ class Vocabulary:
     words: tuple[str, ...] = ()
     most: int | None = None
     wide: bool = False
+    scopes: tuple[str, ...] = ("cta", "gpu")
 
     @property
     def accesses(self) -> tuple[Ingredient, ...]:
@@ -171,6 +173,7 @@ def vocabulary(
         tuple(spread or own.spread),
         tuple(dict.fromkeys(spelt)),
         wide=wide,
+        scopes=tuple(scopes),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from memmodel.answer import Budget
 from memmodel.base.labels import Fault, Undefined
 from memmodel.base.resources import suite_dir
 from memmodel.cli import main
+from memmodel.cli.commands.search import Changed, Searching
 from memmodel.concrete.meter import Meter
 from memmodel.enumeration.problem import prepare
 from memmodel.errors import BudgetSpent, InputError
@@ -29,6 +31,7 @@ from memmodel.search.edits.tasks import sides_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
 from memmodel.search.edits.words import reached, spelt_out, word_labels
+from memmodel.search.properties import load_property
 from memmodel.search.vocabulary import SCOPES, every_word
 from memmodel.search.work import HereAndNow
 
@@ -133,6 +136,18 @@ def test_the_edit_chooses_scopes_and_placements(model, name, scopes, spread):
     words = sides_of("ptx-9.4", model(name)).vocabularies()[-1]
     forms = {word for ingredient in words.ingredients for form in ingredient.forms for word in form.words}
     assert forms & {*SCOPES} == scopes and {*words.spread} == spread
+
+
+def test_the_edit_chooses_the_words_of_synth_and_verify(model):
+    edit = Changed("ptx-9.4", None).vocabulary(model("pipelined-shift"))
+    assert edit is not None and "tcgen05.shift" in edit.words and "ld.acquire" not in edit.words
+    own = load_property("composition").vocabulary
+    nothing_typed = Searching(*[None] * len(fields(Searching)))
+    together = nothing_typed.beside(own, edit)
+    assert {*own.words, *edit.words} == {*together.words} and together.threads == own.threads
+    assert nothing_typed.beside(own) == own
+    with pytest.raises(InputError, match="no instruction that a search knows"):
+        Changed("ptx-9.4", None).vocabulary("ptx-9.4")
 
 
 def test_every_row_of_the_instruction_table_is_searched_or_says_why_not():

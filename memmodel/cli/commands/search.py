@@ -20,6 +20,7 @@ from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cli.exits import Exit, guarded, say, write_json
 from memmodel.cli.options import Seconds, gathered, json_option, memory_option, model_option, parse_budget
 from memmodel.cli.terminal import progress_bar
+from memmodel.errors import InputError
 from memmodel.output import write_text
 
 if TYPE_CHECKING:
@@ -79,6 +80,47 @@ class Searching:
         spread = None if self.spread is None else _list(self.spread)
         return vocabulary(words, scopes, self.threads, self.places, spread=spread)
 
+    def beside(self, *known: Vocabulary) -> Vocabulary:
+        """The instructions of some vocabularies, and of what was typed that which was. Raises InputError."""
+        from memmodel.search.vocabulary import SCOPES, vocabulary
+
+        if len(known) == 1 and not (self.words or self.scopes or self.spread or self.threads or self.places):
+            return known[0]
+        words = _list(self.words) if self.words else [word for it in known for word in it.words]
+        used = {scope for it in known for scope in it.scopes}
+        scopes = _list(self.scopes) if self.scopes else [scope for scope in SCOPES if scope in used]
+        spread = _list(self.spread) if self.spread else list(dict.fromkeys(kind for it in known for kind in it.spread))
+        threads = self.threads or max(it.threads for it in known)
+        places = self.places or max(it.locations for it in known)
+        made = vocabulary(words, scopes, threads, places, spread=spread)
+        return replace(made, most=None if self.words or len(known) > 1 else known[0].most)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a model was before it was edited, if that chooses the words: another model, or a revision of the same."""
+
+    other: str | None
+    revision: str | None
+
+    def vocabulary(self, model: str) -> Vocabulary | None:
+        """The words that the edit is about. Raises InputError if no word shows it."""
+        from memmodel.compare.git import model_at
+        from memmodel.search.edits.tasks import sides_of
+
+        if self.other is None and self.revision is None:
+            return None
+        if self.other is not None and self.revision is not None:
+            raise InputError("--changed-from and --git both say what the model was", hint="leave out one of them")
+        first = self.other if self.revision is None else model_at(self.revision, model)
+        words = sides_of(first or model, model).vocabularies()
+        if not words:
+            name = first if isinstance(first, str) else f"{model} at {self.revision}"
+            raise InputError(
+                f"no instruction that a search knows tells {model} from {name}", hint="name words with --vocabulary"
+            )
+        return words[0]
+
 
 searching_options = gathered(
     "searching",
@@ -97,6 +139,13 @@ searching_options = gathered(
     click.option("--executor", metavar="dask://HOST:PORT", help="Work on an existing Dask cluster."),
     click.option("--output", "-o", "into", metavar="DIR", help="Write each result as a litmus file."),
     click.option("--plot", metavar="SVG", help="Draw the bound reached against time."),
+)
+
+changed_options = gathered(
+    "changed",
+    Changed,
+    click.option("--changed-from", "other", metavar="MODEL", help="Words: those that the difference is about."),
+    click.option("--git", "revision", metavar="REV", help="The same, from the model as it was at this revision."),
 )
 
 
@@ -188,6 +237,7 @@ def _markdown(progress: Progress, task: DifferenceTask | SolvingTask, show: int)
 @searched_model_option
 @size_option(default=4, show_default=True)
 @searching_options
+@changed_options
 @jobs_option
 @seconds_option
 @memory_option
@@ -198,6 +248,7 @@ def synth(
     model: str,
     size: int,
     searching: Searching,
+    changed: Changed,
     jobs: int,
     seconds: float | None,
     memory: str | None,
@@ -211,7 +262,8 @@ def synth(
     """
     from memmodel.search.tasks import SynthesisTask
 
-    task = SynthesisTask(model, searching.vocabulary(), size)
+    edit = changed.vocabulary(model)
+    task = SynthesisTask(model, searching.vocabulary() if edit is None else searching.beside(edit), size)
     progress = _run(task, searching, jobs, seconds, memory)
     _keep(progress, searching, json_out, task)
     if json_out != "-":
@@ -228,6 +280,7 @@ def synth(
 @searched_model_option
 @size_option()
 @searching_options
+@changed_options
 @jobs_option
 @seconds_option
 @memory_option
@@ -240,6 +293,7 @@ def verify(
     model: str,
     size: int | None,
     searching: Searching,
+    changed: Changed,
     jobs: int,
     seconds: float | None,
     memory: str | None,
@@ -261,17 +315,10 @@ def verify(
             say(f"{shipped}  {listed.kind}  {listed.title}")
         return Exit.AS_EXPECTED
     model_property = load_property(name)
-    chosen = model_property.vocabulary
-    if searching.words or searching.scopes or searching.spread or searching.threads or searching.places:
-        asked = replace(
-            searching,
-            words=searching.words or ",".join(chosen.words),
-            scopes=searching.scopes or ",".join(model_property.scopes),
-            spread=searching.spread or ",".join(chosen.spread),
-            threads=searching.threads or chosen.threads,
-            places=searching.places or chosen.locations,
-        )
-        chosen = replace(asked.vocabulary(), most=None if searching.words else chosen.most)
+    chosen = searching.beside(model_property.vocabulary)
+    edit = changed.vocabulary(model)
+    if edit is not None:
+        chosen = searching.beside(chosen, edit)
     task: PropertyTask | PropertySolvingTask
     most = size or model_property.size
     if by == "solving":
