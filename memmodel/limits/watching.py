@@ -17,6 +17,7 @@ from types import TracebackType
 from weakref import ReferenceType, ref
 
 from memmodel.answer import Budget
+from memmodel.base.identity import forget
 from memmodel.collecting import COLLECTING
 from memmodel.errors import BudgetSpent
 from memmodel.limits.current import CURRENT
@@ -80,6 +81,8 @@ class Limits:
         CURRENT.limits = self._outer
         self._data.lift()
         COLLECTING.as_before()
+        if error is not None:
+            forget()
         if isinstance(error, MemoryError):
             raise BudgetSpent(self._usage.budget.out_of_memory) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from helpers.examples import examples
@@ -314,3 +315,22 @@ def test_what_is_left_out_when_nothing_is_left() -> None:
     evaluator = Evaluator(graph.graph, PlainRows(execution, {}))
     assert evaluator.value(graph.defined[-1]) == [0, 0]
     assert graph.defined[-2] not in evaluator._values
+
+
+def test_a_graph_is_whole_when_a_budget_ends_while_an_expression_is_added(monkeypatch):
+    """All answers about a model share its graph: an expression half added had the number of the next one."""
+    graph = ExpressionGraph()
+    real = ExpressionGraph._node
+
+    def ends(self, op, operands, name, place, *, is_set):
+        if name == "co":
+            raise KeyboardInterrupt
+        return real(self, op, operands, name, place, is_set=is_set)
+
+    monkeypatch.setattr(ExpressionGraph, "_node", ends)
+    like = Node("base", (), "rf", 0, False, frozenset(), False, True, 1)
+    with pytest.raises(KeyboardInterrupt):
+        graph.add(replace(like, name="co"), ())
+    monkeypatch.setattr(ExpressionGraph, "_node", real)
+    numbers = {name: graph.add(replace(like, name=name), ()) for name in ("rf", "co")}
+    assert {name: graph.nodes[number].name for name, number in numbers.items()} == {"rf": "rf", "co": "co"}

@@ -17,6 +17,7 @@ from helpers.patience import PATIENCE, processor_seconds
 from benchmarks.bounded import fences, states
 from memmodel import api, limits
 from memmodel.answer import Budget
+from memmodel.base.identity import by_identity
 from memmodel.base.logic import Logic
 from memmodel.cli import main
 from memmodel.errors import BudgetSpent
@@ -92,6 +93,15 @@ def test_limits_hold_while_the_work_runs():
     with pytest.raises(BudgetSpent, match=r"budget of 0\.01 seconds") as spent, limits.Limits(Budget(seconds=0.01)):
         _spin(PATIENCE)
     assert str(pickle.loads(pickle.dumps(spent.value))) == str(spent.value), "a worker hands it over"
+
+
+def test_what_answers_share_is_made_anew_after_one_was_broken_off():
+    """It may be half made: the next answer about the same model was an internal error, or could be wrong."""
+    shared, model = by_identity(4)(lambda _: list[str]()), object()
+    with pytest.raises(BudgetSpent), limits.Limits(Budget(seconds=0.01)):
+        shared(model).append("half")
+        _spin(PATIENCE)
+    assert shared(model) == []
 
 
 def test_limits_that_nobody_holds_stop_nothing():

@@ -100,8 +100,9 @@ class ExpressionGraph:
         key = (op, operands[::-1] if op in COMMUTING and operands[0] > operands[1] else operands, name, place, is_set)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.nodes)
-            self.nodes.append(self._node(op, operands, name, place, is_set=is_set))
+            node, number = self._node(op, operands, name, place, is_set=is_set), len(self.nodes)
+            self.nodes.append(node)  # before its number is known: a budget may end between any two steps
+            self._numbers[key] = number
         return number
 
     def _node(self, op: str, operands: tuple[int, ...], name: str, place: int, *, is_set: bool) -> Node:
