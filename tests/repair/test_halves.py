@@ -125,4 +125,4 @@ def test_a_kernel_is_offered_the_halves_and_the_whole_fence(tmp_path: Path):
         f"{ACQUIRE} before cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes",
     ]
     assert all(repair.after.word == "clean" for repair in (halves, *rest))
-    assert any(edit.what == f"{WHOLE} after ld.shared.u32" for repair in rest for edit in repair.edits)
+    assert any(edit.what == f"{WHOLE} before bar.sync" for repair in rest for edit in repair.edits)
