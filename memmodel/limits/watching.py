@@ -59,6 +59,7 @@ class Limits:
         self._next_stop = 0.0
         self._waits_until = 0.0
         self._woken = False
+        self._broken_off = False  # the work, between any two of its steps
         self._spent: type[BudgetSpent] | None = None
 
     def __enter__(self) -> Limits:
@@ -81,7 +82,7 @@ class Limits:
         CURRENT.limits = self._outer
         self._data.lift()
         COLLECTING.as_before()
-        if error is not None:
+        if self._broken_off or isinstance(error, MemoryError) or not (error is None or isinstance(error, Exception)):
             forget()
         if isinstance(error, MemoryError):
             raise BudgetSpent(self._usage.budget.out_of_memory) from error
@@ -148,6 +149,7 @@ class Limits:
                 self._spent = spent
                 self._interrupt()
             else:
+                self._broken_off = True
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(spent))
         return True
 
