@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.patience import PATIENCE
@@ -56,19 +57,25 @@ def both(seed: int) -> tuple[str, str, int]:
     """A litmus test, a kernel of the same threads, each in a CTA of its own, and how many there are."""
     pick = random.Random(seed)
     many, likely = pick.choice((2, 2, 2, 3)), pick.choice((0, 0.4, 1))
-    bodies = [body(pick, who, likely) for who in range(many)]
-    litmus = ["PTX decisions", '"Random."', "", *(f".global .u32 {name};" for name in "xyd"), ""]
+    return (*as_both("decisions", [body(pick, who, likely) for who in range(many)]), many)
+
+
+def as_both(name: str, bodies: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """Threads as a litmus test of a name and as a kernel, each in a CTA of its own. The words are [x], [y] and [d]; a
+    branch to END and the number of its thread ends that thread.
+    """
+    litmus = [f"PTX {name}", '"Random."', "", *(f".global .u32 {word};" for word in "xyd"), ""]
     kernel = ["mov.u32 %r50, %ctaid.x;"]
-    for who in range(1, many):
+    for who in range(1, len(bodies)):
         kernel += [f"setp.eq.u32 %p9, %r50, {who};", f"@%p9 bra T{who};"]
     for who, lines in enumerate(bodies):
         head = f"thread P{who} @ cta {who}, cluster {who}, gpu 0 {{"
         litmus += [head, ".reg .pred %p5; .reg .b32 %r<40>;", *lines, f"END{who}:", "}", ""]
         kernel += [f"T{who}:", *lines, f"END{who}:", "bra DONE;"]
     text = "\n".join([*kernel, "DONE:"])
-    for name, at in PLACES.items():
-        text = text.replace(name, at)
-    return "\n".join([*litmus, "exists true", ""]), text, many
+    for word, at in PLACES.items():
+        text = text.replace(word, at)
+    return "\n".join([*litmus, "exists true", ""]), text
 
 
 def races(litmus: str) -> bool:
