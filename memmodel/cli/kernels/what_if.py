@@ -38,7 +38,7 @@ def answer_what_if(asked: KernelRequest) -> Exit:
         options = CheckOptions(
             asked.schedules, chosen_ctas(kernel.launch, ctas), not ctas, asked.assume_pure,
             reading_models() if asked.readings else (), unwritten=asked.unwritten, depends=True,
-            apart=ignored(kernel.entry, asked.baseline).anything,
+            by_instruction=ignored(kernel.entry, asked.baseline).anything,
         )  # fmt: skip
         answer = what_if(
             kernel, asked.what_if, load_model(asked.whole_model), options, baseline=asked.baseline, budget=budget,

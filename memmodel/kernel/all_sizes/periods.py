@@ -229,7 +229,7 @@ def repeated(
     )
 
 
-def apart(run: LaunchTrace, block: Block, moved: Mapping[Moved, int], rate: Fraction) -> bool:
+def in_own_bytes(run: LaunchTrace, block: Block, moved: Mapping[Moved, int], rate: Fraction) -> bool:
     """True if each period touches its own bytes of a block, after those of the period before.
 
     `moved`: how many accesses have addresses that drift. In each added period they lie further by a step; after the

@@ -22,7 +22,7 @@ from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion
 from memmodel.kernel.all_sizes.periods import (
     LoopRun,
     Site,
-    apart,
+    in_own_bytes,
     repeated,
     turns,
     writes_by_thread,
@@ -247,7 +247,7 @@ class LongerLoops:
                 return f"{where} reads elsewhere in longer loops, where something is written"
         moved = {block: accesses for block, accesses in followed.placed.items() if block in written}
         for block, accesses in moved.items():
-            if not apart(run, block, accesses, rate):
+            if not in_own_bytes(run, block, accesses, rate):
                 return f"the bytes of {block.instance.name} that longer loops touch may not lie apart"
         if not fixed and not repeated(run, followed.visits, sites, written - moved.keys()):
             return NO_STATE

@@ -31,7 +31,7 @@ class CheckOptions:
     `at_once`: with `first`, stop where the run itself shows such a finding, before the model is asked. `any_grid`,
     `any_trips`: say whether the verdict holds beyond the launch. `steps`: as in `Schedule`. `unwritten`:
     find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may depend, if none is
-    asked. `apart`: report each instruction that takes part in a race; otherwise one of those that are alike.
+    asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of those that are alike.
     """
 
     schedules: int = 8
@@ -46,7 +46,7 @@ class CheckOptions:
     any_trips: bool = False
     steps: int | None = None
     unwritten: bool = False
-    apart: bool = False
+    by_instruction: bool = False
     depends: bool = False
     at_once: bool = False
 

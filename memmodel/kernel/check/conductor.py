@@ -83,7 +83,7 @@ def check_kernel(
     options = CheckOptions(
         schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), reading_models() if readings else (),
         any_grid=any_grid, any_trips=any_trips, unwritten=unwritten, depends=True,
-        apart=known.anything or write_baseline is not None,
+        by_instruction=known.anything or write_baseline is not None,
     )  # fmt: skip
     case = KernelCase(module, asked.entry, read, loaded, options)
 

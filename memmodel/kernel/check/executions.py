@@ -140,7 +140,7 @@ class OtherExecutions:
             if complete(first, matter, wanted) and not all_ and not storing:
                 yield from islice(sampled(case.entry, choices.base, first, matter, wanted), wanted)
 
-        other_reads = OtherReads(case.entry, self.waits.polls.again)
+        other_reads = OtherReads(case.entry, self.waits.polls.leads_back)
         _note(other_reads, choices.base, representative, choices.chosen)
         known = set(first.choices)
         for number, schedule in enumerate(drawn(), 1):
@@ -148,7 +148,7 @@ class OtherExecutions:
                 all_ = False
                 break
             outcome = case.attempt(schedule)
-            if isinstance(outcome, Refused) and schedule.apart:  # lanes that went together may have to
+            if isinstance(outcome, Refused) and schedule.parts_lanes:  # lanes that went together may have to
                 all_ = False
                 continue
             if isinstance(outcome, Refused):  # what does not matter in the first run does here
@@ -176,7 +176,7 @@ class OtherExecutions:
         others = any(kind not in READ for kind, number in first.choices if number in choices.chosen)
         while not (others or first.elected or first.cancels or self.report.enough):
             polls, loads = self.waits.polls, self.waits.loads
-            search = ReadsFrom(self.case.entry, polls.again, polls.initial_of, choices.chosen - loads, loads)
+            search = ReadsFrom(self.case.entry, polls.leads_back, polls.initial_of, choices.chosen - loads, loads)
             choices, more, number = self._of_reads(search, choices)
             if not more:
                 return choices, 0 if search.why_not else number, search.why_not
@@ -187,7 +187,7 @@ class OtherExecutions:
         case, number, stays, chosen = self.case, 0, 0, choices.chosen
         before, wanted = case.effort.events, case.options.schedules
         steps = max(LEAST_STEPS, 4 * choices.trace.instructions)
-        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.again, steps=steps)
+        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.leads_back, steps=steps)
         search.start()
         for script in search.next():
             if self.report.enough:
@@ -254,16 +254,16 @@ class OtherExecutions:
 
     def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:
         """Report what is wrong in a run that no schedule shows, if it is an execution; else why this is not known."""
-        case, apart = self.case, self.case.options.apart
+        case, by_instruction = self.case, self.case.options.by_instruction
         if run.stuck:
             return "a loop that polls an older value is followed no further"
         try:
-            judge = RunJudge(case.entry, run, chosen, symmetric=False, apart=apart)
+            judge = RunJudge(case.entry, run, chosen, symmetric=False, by_instruction=by_instruction)
             flags = execution_of(case.model, judge)
             if flags is not None:
                 self.report.add_findings(judge, judge.shown(flags))
                 return "" if self.report.found else "what is open in an execution that no schedule shows stays open"
-            judge = RunJudge(case.entry, run, chosen, symmetric=False, apart=apart)
+            judge = RunJudge(case.entry, run, chosen, symmetric=False, by_instruction=by_instruction)
             if impossible(case.model, judge, search.reads(run)):
                 return ""
         except Refused as error:
@@ -273,11 +273,13 @@ class OtherExecutions:
     def _with_other_reads(self, other_reads: OtherReads, chosen: frozenset[int]) -> None:
         """Executions that no schedule shows: a strong read returns another write than the last one in time."""
         case, started, count = self.case, process_time(), 0
+        by_instruction = case.options.by_instruction
         for schedule in islice(other_reads.next(), OTHERS):
             if self.report.enough or case.effort.spent:
                 break
             try:
-                run = RunJudge(case.entry, case.run(schedule), chosen, symmetric=False, apart=case.options.apart)
+                trace = case.run(schedule)
+                run = RunJudge(case.entry, trace, chosen, symmetric=False, by_instruction=by_instruction)
             except Refused:
                 continue
             case.effort.events += len(run.execution.events)

@@ -21,7 +21,7 @@ def ready_run(case: KernelCase, trace: LaunchTrace, waits: SettledWaits, chosen:
     `chosen`: the instructions on whose results runs depend. Raises Refused.
     """
     polled = waits.prepare(trace, chosen)
-    run = RunJudge(case.entry, demote_unobserved(trace, chosen), chosen, apart=case.options.apart)
+    run = RunJudge(case.entry, demote_unobserved(trace, chosen), chosen, by_instruction=case.options.by_instruction)
     return ReadyRun(run, waits.hold(trace, polled, run))
 
 

@@ -35,8 +35,8 @@ def judge_beginning(case: KernelCase, error: Refused, report: VerdictSoFar) -> N
         finding = KernelFinding("undefined-register", "undefined behaviour", text, (side,))
         report.verdict.findings.append(finding)
     try:
-        trace = case.run(replace(first_schedule(case), parks=True))
-        run = RunJudge(case.entry, demote_unobserved(trace, everything), everything, apart=case.options.apart)
+        trace = demote_unobserved(case.run(replace(first_schedule(case), parks=True)), everything)
+        run = RunJudge(case.entry, trace, everything, by_instruction=case.options.by_instruction)
         judgement = run.judgement(case.model, everything)
     except Refused:
         return

@@ -23,7 +23,7 @@ from memmodel.kernel.executions.dependence import dependent, flows
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED
 from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
 from memmodel.kernel.order.flags import Flags
-from memmodel.kernel.order.graph import Graph, Judged
+from memmodel.kernel.order.graph import Graph, PointOrigin
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
@@ -209,7 +209,7 @@ def _first_values(graph: Graph, places: set[tuple[Block | None, int]], reads: Co
         if first[cell] < 0:
             first[cell] = len(graph.points)
             graph.points.append(Point(first[cell], InitialWrite(), cell=cell, name=cell.instance.name))
-            graph.behind.append(Judged(read.at, read.thread))
+            graph.origins.append(PointOrigin(read.at, read.thread))
         graph.initial_reads.append((first[cell], number))
 
 

@@ -169,8 +169,8 @@ class CounterLoop(NamedTuple):
         if ends is None or len(on) * len(answers) > MOST_SUMS:
             return False
         for known in answers:
-            if not all(polls.again(event, arrival, known) for arrival in on) or any(
-                polls.again(event, arrival, known) for arrival in ends
+            if not all(polls.leads_back(event, arrival, known) for arrival in on) or any(
+                polls.leads_back(event, arrival, known) for arrival in ends
             ):
                 return False
             if (len(ends) > 1 or len(answers) > 1) and not polls.ends_alike(event, on, ends, known):
@@ -194,7 +194,7 @@ def loops(run: LaunchTrace, polls: Polls, body: Sequence[PtxInstruction]) -> dic
                 break
             reads = polled.setdefault((event.thread, *key), [])
             reads.append(event)
-            if not polls.again(event, None if event.bits is None else event.bits.whole(8 * event.size)):
+            if not polls.leads_back(event, None if event.bits is None else event.bits.whole(8 * event.size)):
                 ended.append(CounterLoop(number, tuple(reads), place))
                 reads.clear()
         else:

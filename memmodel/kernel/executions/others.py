@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,13 +19,11 @@ from memmodel.base.rows import Rows
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.dependence import dependent
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead, Schedule
+from memmodel.kernel.machine.choices.scripted_reads import LeadsBack
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.fields import NOTHING
 from memmodel.ptx.module.syntax import PtxFunction
-
-Again = Callable[[TraceEvent, int | None], bool]
-"""True if a load that returns this value leads back to itself."""
 
 
 class _Other(NamedTuple):
@@ -39,8 +37,8 @@ class _Other(NamedTuple):
 class OtherReads:
     """Schedules that are still to be looked at."""
 
-    def __init__(self, entry: PtxFunction, again: Again) -> None:
-        self._entry, self._again = entry, again
+    def __init__(self, entry: PtxFunction, leads_back: LeadsBack) -> None:
+        self._entry, self._leads_back = entry, leads_back
         self._waiting: list[_Other] = []
         self._classes: Counter[object] = Counter()
         self._seen: set[Schedule] = set()
@@ -88,7 +86,7 @@ class OtherReads:
             if write.at in self._dependent[read.at]:
                 return False
         value = None if write.bits is None else write.bits.whole(8 * write.size)
-        return value is None or not self._again(read, value)
+        return value is None or not self._leads_back(read, value)
 
     def _wait(self, schedule: Schedule, read: TraceEvent, write: TraceEvent | None) -> None:
         same = write is not None and write.bits == read.bits

@@ -42,7 +42,7 @@ class Polls:
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
         self._module, self._entry, self._launch = module, entry, launch
-        self._leads_back: dict[tuple[object, ...], bool] = {}
+        self._known_to_lead_back: dict[tuple[object, ...], bool] = {}
 
     @cached_property
     def _memory(self) -> DeviceMemory:
@@ -57,7 +57,7 @@ class Polls:
         """What a read returns before all writes of the launch."""
         return None if read.block is None else self.initial(read.block, read.first, read.size)
 
-    def again(self, event: TraceEvent, value: int | None, around: Known | None = None) -> bool:
+    def leads_back(self, event: TraceEvent, value: int | None, around: Known | None = None) -> bool:
         """True if a load that returns this value leads back to itself. `around`: known values of other registers, where
         they are not those of the run.
         """
@@ -66,9 +66,9 @@ class Polls:
         value_read = self._loaded(event, value)
         known = event.known if around is None else around
         key = event.at, value_read, known
-        if key not in self._leads_back:
-            self._leads_back[key] = reads_again(self._entry, event.at, value_read, known)
-        return self._leads_back[key]
+        if key not in self._known_to_lead_back:
+            self._known_to_lead_back[key] = reads_again(self._entry, event.at, value_read, known)
+        return self._known_to_lead_back[key]
 
     def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:
         """True if a loop that continues with the values `on` ends in the same way with each of `ends`."""
@@ -104,7 +104,7 @@ class Polls:
                 polled = before.setdefault((event.thread, event.block, event.first), [])
                 polled.append(event)
                 rivals = {write.event for write in enders or ()}
-                if not self.again(event, _value(event)):
+                if not self.leads_back(event, _value(event)):
                     mine = {write.event: self._leaves(write.event) for write in writes if write.event is not None}
                     turns[number].append(Turn(tuple(polled), event.source, mine, tuple(rivals - {event.source})))
                     polled.clear()
@@ -152,12 +152,13 @@ class Polls:
         """
         if event.block is None or any((write.first, write.size) != (event.first, event.size) for write in writes):
             return None
-        ended, weak = not self.again(event, _value(event)), any(isinstance(write.event, WeakAccess) for write in writes)
+        ended = not self.leads_back(event, _value(event))
+        weak = any(isinstance(write.event, WeakAccess) for write in writes)
         if ended and event.source is None and len(writes) > 1 and weak:
             return None
-        back = self.again(event, self.initial(event.block, event.first, event.size))
+        back = self.leads_back(event, self.initial(event.block, event.first, event.size))
         first = [] if back else [PolledWrite(event.first, event.size, None, None)]
-        ends = [*first, *(write for write in writes if not self.again(event, write.value))]
+        ends = [*first, *(write for write in writes if not self.leads_back(event, write.value))]
         return ends if not ended or any(write.event is event.source for write in ends) else None
 
 

@@ -17,7 +17,7 @@ from memmodel.kernel.executions.dependence import flows, only_values
 from memmodel.kernel.executions.early_writes import all_dependent, by_others
 from memmodel.kernel.executions.followers import Followers
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
-from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
+from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, LeadsBack, counted_write
 from memmodel.kernel.order.last_writes import CausalOrder
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
@@ -27,7 +27,6 @@ from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.vocabulary import Scope
 
-Again = Callable[[TraceEvent, int | None], bool]
 Script = frozenset[ChosenRead]
 Place = tuple[object, int]
 """A block, and the first byte of a word in it."""
@@ -41,13 +40,13 @@ SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
 @dataclass(slots=True)
 class ReadsFrom:
-    """The scripts that are still to be run. `again`: whether a value leads a loop back to a read; `initial`: what a
-    read returns before all writes. `deciding`: the instructions whose results decide something; `waits`: loads
+    """The scripts that are still to be run. `leads_back`: whether a value leads a loop back to a read; `initial`: what
+    a read returns before all writes. `deciding`: the instructions whose results decide something; `waits`: loads
     that are waits in every execution.
     """
 
     entry: PtxFunction
-    again: Again
+    leads_back: LeadsBack
     initial: Callable[[TraceEvent], int | None]
     deciding: frozenset[int]
     waits: frozenset[int]
@@ -151,7 +150,7 @@ class ReadsFrom:
                 if (None if write is None else key_of(write)) == now:
                     continue
                 value = self._first(run, read) if write is None else _value(write)
-                if value is not None and not is_atomic(read.label) and self.again(read, value):
+                if value is not None and not is_atomic(read.label) and self.leads_back(read, value):
                     continue
                 if read.partner is not None:
                     movable.setdefault(place, set()).add(read.thread)
@@ -199,7 +198,7 @@ class ReadsFrom:
         return any(self._leads_back(poll, value) for value in values)
 
     def _leads_back(self, poll: TraceEvent, value: int | None) -> bool:
-        return value is None or self.again(poll, value)
+        return value is None or self.leads_back(poll, value)
 
     def _may_stay(
         self, run: LaunchTrace, read: TraceEvent, reads: Sequence[TraceEvent], staying: Script, after: Followers,

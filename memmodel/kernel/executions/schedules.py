@@ -66,7 +66,7 @@ def sampled(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int]
     for number in _taken(entry, run, real):
         yield replace(base, holding=frozenset([number]), starves=True)
         if _by_lanes(run, number):
-            yield replace(base, holding=frozenset([number]), starves=True, apart=True)
+            yield replace(base, holding=frozenset([number]), starves=True, parts_lanes=True)
     looks = [FIRST, LAST, *map(str, range(wanted))]
     looks = looks if any(kind is ChoiceKind.LOAD and number in real for kind, number in run.choices) else [""]
     looked = frozenset(real)

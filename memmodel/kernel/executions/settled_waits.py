@@ -119,25 +119,25 @@ class SettledWaits:
 
 
 def settled_waits(
-    entry: PtxFunction, model: Model, polls: Polls, run: LaunchTrace, again: Callable[[], LaunchTrace]
+    entry: PtxFunction, model: Model, polls: Polls, run: LaunchTrace, rerun: Callable[[], LaunchTrace]
 ) -> SettledWaits:
-    """The waits of a launch. `again`: runs the launch once more under the same schedule."""
+    """The waits of a launch. `rerun`: runs the launch once more under the same schedule."""
     waits = SettledWaits(entry, model, polls, polls.single(run))
     counters = frozenset(loops(run, polls, entry.body or ()))
     candidates = (frozenset(polls.turns(run)) | counters) - waits.single
-    waits = _settled(replace(waits, turning=candidates), again)
+    waits = _settled(replace(waits, turning=candidates), rerun)
     if counters - waits.loads:
         counting = counters - waits.loads
-        waits = _settled(replace(waits, counting=counting, turning=candidates - counting), again)
-    return _with_arrivals(waits, again()) if waits.counting else waits
+        waits = _settled(replace(waits, counting=counting, turning=candidates - counting), rerun)
+    return _with_arrivals(waits, rerun()) if waits.counting else waits
 
 
-def _settled(waits: SettledWaits, again: Callable[[], LaunchTrace]) -> SettledWaits:
+def _settled(waits: SettledWaits, rerun: Callable[[], LaunchTrace]) -> SettledWaits:
     """Those of the assumed waits that the order shows to be waits."""
     for _ in range(ROUNDS + len(waits.turning | waits.counting)):
         if not waits.turning | waits.counting:
             return waits
-        run = again()
+        run = rerun()
         polled = waits.prepare(run)
         order = RunJudge(waits.entry, demote_unobserved(run, waits.loads), waits.loads).order(waits.model)
         turning = sure(polled.turns, order)
@@ -169,7 +169,9 @@ def _read_inside(waits: SettledWaits, slot: int, loop: CounterLoop) -> bool:
     """True if a register is read in a loop alone."""
     read = loop.reads[-1]
     left = (arrival.bits.whole(8 * arrival.size) for arrival in loop.place.arrivals if arrival.bits is not None)
-    values = [value for value in (loop.place.initial, *left) if value is not None and waits.polls.again(read, value)]
+    values = [
+        value for value in (loop.place.initial, *left) if value is not None and waits.polls.leads_back(read, value)
+    ]
     return bool(values) and read_inside(waits.entry, slot, loop.load, values[0], read.known)
 
 

@@ -117,7 +117,7 @@ class FindingStory:
                 uses.remove(use)
                 self.uses[number] = use
         for number in finding.events if self._pair is None else ():
-            alone = judge.graph.behind[number].use
+            alone = judge.graph.origins[number].use
             if alone is not None and alone.parts:
                 self.uses[number] = alone
         self._actual = {_owner(judge, number): use.thread for number, use in self.uses.items()}
@@ -170,10 +170,10 @@ class FindingStory:
 
 
 def _fits(judge: RunJudge, number: int, use: Use) -> bool:
-    behind = judge.graph.behind[number]
+    origin = judge.graph.origins[number]
     if use.event is not None:
-        return behind.use is None and use.at == behind.at
-    other = behind.use
+        return origin.use is None and use.at == origin.at
+    other = origin.use
     return other is not None and (use.label, use.epoch, use.at, use.scalar) == (
         other.label, other.epoch, other.at, other.scalar,
     )  # fmt: skip
@@ -241,7 +241,7 @@ def _owner(judge: RunJudge, number: int) -> int:
 
 def _add_event(story: FindingStory, number: int) -> None:
     judge = story.judge
-    instruction = judge.body[judge.graph.behind[number].at]
+    instruction = judge.body[judge.graph.origins[number].at]
     use = story.uses.get(number)
     if use is not None and use.event is None:
         if use.issue is not None:

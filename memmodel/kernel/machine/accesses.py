@@ -245,8 +245,8 @@ def strong(
                 del known[begin]
     if label.side is Side.WRITE:
         known[first] = (size, event)
-        if machine.noted is not None:
-            machine.noted.written(block, first, size, at)
+        if machine.memory_terms is not None:
+            machine.memory_terms.written(block, first, size, at)
     return event
 
 

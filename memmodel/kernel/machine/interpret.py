@@ -339,7 +339,7 @@ class Interpreter:
             values = holds(warp)
             if any(values[lane] for lane in lanes):
                 machine.run.assumed.setdefault(f"line {instruction.line}: {op.text}", op.needs)
-                moments, moment = machine.run.noted.setdefault(instruction.number, {}), machine.moment
+                moments, moment = machine.run.first_reached.setdefault(instruction.number, {}), machine.moment
                 for thread in (warp.threads[lane] for lane in lanes if values[lane]):
                     moments.setdefault(thread.number, RunMoment(*moment, len(thread.events)))
             return True

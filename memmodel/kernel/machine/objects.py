@@ -178,7 +178,7 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
             _leave_behind(warp, group, [lane for lane in lanes if lane not in passed and lane not in failed])
             lanes[:] = [lane for lane in lanes if lane in passed or lane in failed]
         machine.polled |= bool(failed)
-        machine.failing.passed(warp, list(passed), number, machine.noted)
+        machine.failing.passed(warp, list(passed), number, machine.memory_terms)
         for lane, (block, at) in passed.items():
             event = machine.event(warp.threads[lane], number, label)
             event.block, event.first, event.size = block, at, OBJECT_BYTES

@@ -37,8 +37,8 @@ def read_lane(warp: Warp, lane: int, slots: list[int | None], block: Block, at: 
 
 def moved(machine: Machine, warp: Warp, lane: int, at: tuple[Block, int], size: int, number: int, *, put: bool) -> None:
     """Where values are followed: a thread reads its own memory, or puts something there."""
-    if machine.noted is not None:
-        machine.noted.own(warp.threads[lane].number, *at, size, number, put=put)
+    if machine.memory_terms is not None:
+        machine.memory_terms.own(warp.threads[lane].number, *at, size, number, put=put)
 
 
 def private_step(

@@ -8,6 +8,7 @@ returns true.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.ahead import looking_ahead
@@ -84,6 +85,8 @@ class Scheduler:
             warp.slow = (warp.cta.number, warp.number) in schedule.late
         most = min(effort(MAX_STEPS), schedule.steps or MAX_STEPS)
         self._stepping = Stepping(self.machine, entry, self.code, follower, most, schedule.holding)
+        self._rounds, self._starved = 0, 0
+        self._state_of_others: object = None
         follower.follow(self.machine, self.code, schedule.assumed)
 
     def _started(self) -> list[Warp]:
@@ -96,50 +99,61 @@ class Scheduler:
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        waiting = [warp for warp in self.warps if warp.cta.cluster not in self.machine.unstarted]
-        waiting = waiting[:: -1 if self.machine.schedule.backwards else 1]
-        idle, state, rounds = 0, None, 0
-        starves, starved, fast = self.machine.schedule.starves, 0, None
-        scripted = self.machine.schedule.scripted is not None
-        while waiting and not (scripted and self.run.infeasible):
-            self.machine.next_round()
-            rounds += 1
-            progress, version = False, self.machine.version
-            for warp in (warp for warp in waiting if not warp.slow):
-                progress |= self._turn(warp)
-            others = [warp for warp in waiting if not warp.slow]
-            before_fast, fast = fast, state_of(others) if starves and others else None
-            starving = starves and progress and fast != before_fast and starved < STARVED
-            starved += starving * min(1 + (self.machine.version - version) // WRITES, MOST_WRITES)
-            for warp in (warp for warp in waiting if warp.slow and not starving):
-                if self.machine.version == version or rounds % PATIENCE == 0 or starves:
-                    progress |= self._turn(warp)
+        machine, parks = self.machine, self.machine.schedule.parks
+        waiting = [warp for warp in self.warps if warp.cta.cluster not in machine.unstarted]
+        waiting = waiting[:: -1 if machine.schedule.backwards else 1]
+        unchanged_rounds, state = 0, None
+        while waiting and not (machine.schedule.scripted is not None and self.run.infeasible):
+            version = machine.version
+            progress = self._round(waiting)
             waiting = [warp for warp in waiting if warp.groups] or self._started()
-            idle = 0 if self.machine.version != version else idle + 1
-            before, state = state, state_of(waiting) if idle > 1 else None
+            unchanged_rounds = 0 if machine.version != version else unchanged_rounds + 1
+            before, state = state, state_of(waiting) if unchanged_rounds > 1 else None
             if not waiting or (progress and (state is None or state != before)):
-                if idle > IDLE_ROUNDS and self.machine.schedule.parks:
+                if unchanged_rounds <= IDLE_ROUNDS:
+                    continue
+                if parks:
                     break
-                if idle > IDLE_ROUNDS:
-                    at = self.code[waiting[0].groups[0].at].instruction
-                    raise Refused("threads poll without end, as far as this was followed", at.span)
-                continue
+                at = self.code[waiting[0].groups[0].at].instruction
+                raise Refused("threads poll without end, as far as this was followed", at.span)
+            # no thread can go on by itself
             late = self._started()
-            if late or self.machine.release():
-                waiting, idle = waiting + late, 0
-                continue
-            if self.machine.stays:
+            if late or machine.release():
+                waiting, unchanged_rounds = waiting + late, 0
+            elif machine.stays:
                 break
-            if self.machine.order:  # the kernel does not let its atomic operations be made in this order
-                self.machine.order, self.run.infeasible, idle = {}, True, 0
-                continue
-            if not self.machine.schedule.parks:
-                self._hang(waiting)
-            break
-        for message, instruction in self.machine.warpgroups.differences(self.ctas, ended=not waiting):
-            self.machine.problem(RULE, message, instruction)
-        self.run.proved = self.machine.failing.proved()
+            elif machine.order:  # the kernel does not let its atomic operations be made in this order
+                machine.order, self.run.infeasible, unchanged_rounds = {}, True, 0
+            else:
+                if not parks:
+                    self._hang(waiting)
+                break
+        for message, instruction in machine.warpgroups.differences(self.ctas, ended=not waiting):
+            machine.problem(RULE, message, instruction)
+        self.run.proved = machine.failing.proved()
         return self.run
+
+    def _round(self, waiting: Sequence[Warp]) -> bool:
+        """Each warp has a turn; the slow ones as the schedule says. True if some group went on."""
+        machine, starves = self.machine, self.machine.schedule.starves
+        machine.next_round()
+        self._rounds += 1
+        progress, version = False, machine.version
+        others = [warp for warp in waiting if not warp.slow]
+        for warp in others:
+            progress |= self._turn(warp)
+        before, self._state_of_others = self._state_of_others, None
+        if starves and others:
+            self._state_of_others = state_of(others)
+        # the slow warps wait while the others come to new states
+        starving = starves and progress and self._state_of_others != before and self._starved < STARVED
+        if starving:
+            self._starved += min(1 + (machine.version - version) // WRITES, MOST_WRITES)
+            return progress
+        for warp in waiting:
+            if warp.slow and (machine.version == version or self._rounds % PATIENCE == 0 or starves):
+                progress |= self._turn(warp)
+        return progress
 
     def _turn(self, warp: Warp) -> bool:
         """Run a warp until all its groups wait."""
@@ -169,7 +183,7 @@ class Scheduler:
             before, groups = group.at, len(warp.groups)
             moved = self._stepping.advance(warp, group, stop)
             if len(warp.groups) > groups:
-                _apart(warp, group, self.machine.moment)
+                _note_split(warp, group, self.machine.moment)
             progress |= moved or group.at != before
             if moved and group.at <= before:
                 jumps += 1
@@ -212,8 +226,8 @@ def _reads(run: LaunchTrace, schedule: Schedule) -> ChosenReads:
     return ScriptedReads(run, schedule.reads, schedule.scripted)
 
 
-def _apart(warp: Warp, group: LaneGroup, moment: Moment) -> None:
-    """Some lanes of a group went another way than the others."""
+def _note_split(warp: Warp, group: LaneGroup, moment: Moment) -> None:
+    """Note since when the groups of a warp are apart."""
     since = group.apart_since or moment
     for member in warp.groups:
         member.apart_since = member.apart_since or since
@@ -232,11 +246,11 @@ def run_launch(
         message = "a multimem address is accessed by another instruction than multimem"
         scheduler.machine.problem("undefined-address", message, instruction)
 
-    def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
+    def with_symbols(stores: frozenset[int], ordered: bool) -> LaunchTrace:
         naming = Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
         named_run = run_launch(module, entry, launch, schedule, naming)
         named_run.doubtful, named_run.limited = naming.terms.doubtful, naming.limited
         return named_run
 
-    run.again = again
+    run.with_symbols = with_symbols
     return run

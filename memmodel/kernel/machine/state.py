@@ -80,7 +80,7 @@ class Machine:
         self._clock = 0
         self.observed = 0
         """Bytes of large strong copies whose elements are told apart."""
-        self.noted: MemoryTerms | None = None
+        self.memory_terms: MemoryTerms | None = None
         """Hears of each write, where values are followed."""
 
     # ---- addresses -------------------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ class Machine:
         self._touched[thread.number] = len(thread.events)
         if isinstance(label, Access) and label.side is Side.WRITE:
             self.version += 1
-            if self.noted is not None:
-                self.noted.written(block, first, size, at)
+            if self.memory_terms is not None:
+                self.memory_terms.written(block, first, size, at)
         access = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
         self.run.single.append(access)
 
@@ -229,9 +229,9 @@ class Machine:
         self._touched |= {thread.number: len(thread.events) for thread in threads}
         if label.side is Side.WRITE:
             self.version += 1
-            if self.noted is not None:
+            if self.memory_terms is not None:
                 for first in firsts:
-                    self.noted.written(block, first, size, at)
+                    self.memory_terms.written(block, first, size, at)
         self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
 
     def forget(self, block: Block, first: int, size: int) -> None:
@@ -259,7 +259,7 @@ class Machine:
         self.objects[place] = after
         phase = 0 if action is Action.INIT else before.over
         if bad:
-            self.run.bad.append(event)
+            self.run.miscounted.append(event)
         event.note = (*event.note, event.first, phase, after.life, *self._elsewhere(event), *(["bad"] if bad else []))
         log = self.run.objects.setdefault(place, [])
         log.append(ObjectStep(event, True, phase, after.over, after.life, 0))
@@ -269,7 +269,7 @@ class Machine:
         assert event.block is not None
         counts = self.object(event.block, event.first)
         if stale:
-            self.run.stale.append(event)
+            self.run.stale_tests.append(event)
         event.note = (
             *event.note,
             event.first,

@@ -93,13 +93,13 @@ class LaunchOrder:
         serve.
         """
         numbers = {instruction.number for instruction in instructions}
-        mine = sum(1 << event for event, origin in enumerate(self.graph.behind) if origin.at in numbers)
+        mine = sum(1 << event for event, origin in enumerate(self.graph.origins) if origin.at in numbers)
         pairs = self.pairs(proxies="proxy" in instructions[0].words)
         return [(first, second) for first, second in pairs if self.after[first] & self.before[second] & mine]
 
     def places(self, pair: Pair) -> Pair:
         """The instructions of a pair."""
-        first, second = (self.graph.behind[event].at for event in pair)
+        first, second = (self.graph.origins[event].at for event in pair)
         return first, second
 
     def alone(self, pair: Pair) -> bool:
@@ -127,7 +127,7 @@ class LaunchOrder:
                     queue.append(after)
         way, at = [], came.get(second, first)
         while at != first:
-            way.append(self.graph.behind[at].at)
+            way.append(self.graph.origins[at].at)
             at = came[at]
         ends = self.places((first, second))
         return list(dict.fromkeys(instruction for instruction in way[::-1] if instruction not in ends))

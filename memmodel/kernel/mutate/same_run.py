@@ -112,7 +112,7 @@ class SameRun:
     def _events(self, change: Mutation) -> int:
         """The events of the instruction that is changed."""
         at = change.instruction.number
-        return sum(1 << event for event, behind in enumerate(self._run.graph.behind) if behind.at == at)
+        return sum(1 << event for event, behind in enumerate(self._run.graph.origins) if behind.at == at)
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs."""

@@ -88,9 +88,9 @@ def mutation_table(
     `on_verdict`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is
     listed as not judged.
     """
-    until, apart = monotonic() + budget.seconds, ignoring is not None and ignoring.anything
+    until, by_instruction = monotonic() + budget.seconds, ignoring is not None and ignoring.anything
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
-    options = CheckOptions(SCHEDULES, readings=readings, apart=apart)
+    options = CheckOptions(SCHEDULES, readings=readings, by_instruction=by_instruction)
     kernel = judge_case(KernelCase(module, entry, launch, model, options), budget)
     base, known = kernel.verdict, findings_of_readings(kernel.verdict, readings)
     base.readings = []  # the verdict of the table is the model's own

@@ -31,14 +31,14 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
     """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only."""
     complaints: list[str] = []
     generations: dict[object, dict[int, list[int]]] = {}
-    for thread in {behind.thread for behind in graph.behind}:
+    for thread in {origin.thread for origin in graph.origins}:
         for event in run.threads[thread].events:
             number = graph.number.get(id(event))
             label = event.label
             if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
                 generations.setdefault(event.barrier, {}).setdefault(event.generation, []).append(number)
     for levels in generations.values():
-        complaints += _ordered(levels, before, lambda n: body[graph.behind[n].at], "arrivals of two generations")
+        complaints += _ordered(levels, before, lambda n: body[graph.origins[n].at], "arrivals of two generations")
     peeked: dict[object, list[tuple[int, int]]] = {}
     for event, phase in run.peeks:
         if id(event) in graph.number:
@@ -74,7 +74,7 @@ class _Life:
                     self.arrivals.setdefault(step.before, []).append(number)
 
     def instruction(self, number: int) -> PtxInstruction:
-        return self.body[self.graph.behind[number].at]
+        return self.body[self.graph.origins[number].at]
 
     def _completes_no_phase(self, number: int) -> bool:
         return lowered(self.instruction(number)).completes_no_phase

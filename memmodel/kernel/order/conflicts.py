@@ -27,12 +27,12 @@ from memmodel.ptx.vocabulary import Space
 
 
 class Conflicts:
-    """All pairs and places of a run. `apart`: accesses of different instructions are different classes, so that each
-    instruction that takes part in a race is found.
+    """All pairs and places of a run. `by_instruction`: accesses of different instructions are different classes, so
+    that each instruction that takes part in a race is found.
     """
 
-    def __init__(self, run: LaunchTrace, roles: Roles, *, apart: bool = False) -> None:
-        self._run, self.apart = run, apart
+    def __init__(self, run: LaunchTrace, roles: Roles, *, by_instruction: bool = False) -> None:
+        self._run, self.by_instruction = run, by_instruction
         self._roles = roles
         self._seen: set[UseClass] = set()
         self._label = Labels().number
@@ -270,7 +270,7 @@ class Conflicts:
 
     def _key(self, use: Use) -> int:
         """The number of the class of an access."""
-        strong, at = use.event is not None, use.at * self.apart
+        strong, at = use.event is not None, use.at * self.by_instruction
         key = self._roles.who[use.thread], use.epoch, self._label(use.label), use.scalar, strong, at
         return self._numbers.setdefault(key, len(self._numbers))
 
@@ -279,7 +279,7 @@ class Conflicts:
     def _ident(self, use: Use) -> int:
         """A number for all parts of an access, whatever their bytes."""
         label, strong, asynchronous = self._label(use.label), use.event is not None, use.issue is not None
-        access = use.thread, use.epoch, label, use.scalar, use.part, strong, asynchronous, use.at * self.apart
+        access = use.thread, use.epoch, label, use.scalar, use.part, strong, asynchronous, use.at * self.by_instruction
         return self._same.setdefault(access, len(self._same))
 
     def _place(self, block: Block, first: int, size: int, active: list[int]) -> SharedPlace:
@@ -311,7 +311,8 @@ class Conflicts:
     def _name(self, use: Use) -> Name:
         """An access within its thread, as numbers."""
         asynchronous, strong = int(use.issue is not None), int(use.event is not None)
-        return use.epoch, self._label(use.label), use.scalar or 0, use.part, asynchronous, strong, use.at * self.apart
+        at = use.at * self.by_instruction
+        return use.epoch, self._label(use.label), use.scalar or 0, use.part, asynchronous, strong, at
 
     def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""

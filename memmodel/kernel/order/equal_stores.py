@@ -44,7 +44,7 @@ class Stores:
         if ordered not in self._stores_of:
             stores: dict[tuple[int, Class], list[WeakAccess]] = {}
             try:
-                named_run = None if self._run.again is None else self._run.again(self._stores, ordered)
+                named_run = None if self._run.with_symbols is None else self._run.with_symbols(self._stores, ordered)
             except TermsSpent:
                 named_run, self._spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
             run = None if named_run is None else demote_unobserved(named_run, self._chosen)

@@ -92,7 +92,7 @@ def _holds(flags: Flags, run: Flags, graph: Graph) -> bool:
 
 def begun(graph: Graph, number: int) -> float:
     """The time in the run after which an event happened."""
-    use = graph.behind[number].use
+    use = graph.origins[number].use
     if use is None:
         return graph.events[number].time
     before = _thread(graph, number)[: use.epoch + (use.event is not None or use.issue is not None)]
@@ -101,7 +101,7 @@ def begun(graph: Graph, number: int) -> float:
 
 def ended(graph: Graph, number: int) -> float:
     """The time in the run before which an event happened; of an asynchronous access none is known."""
-    label, use = graph.points[number].label, graph.behind[number].use
+    label, use = graph.points[number].label, graph.origins[number].use
     if isinstance(label, Access) and label.asynchronous:
         return inf
     if use is None:

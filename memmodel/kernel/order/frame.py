@@ -36,14 +36,14 @@ from memmodel.ptx.vocabulary import Space
 class KernelFrame(FixedPart):
     """The events of a run, without a litmus test behind them. Which relations the tables decide is inherited.
 
-    `ranged`: what is covered by the events that name bytes. `meets`: further pairs of events at one location.
+    `ranged`: what is covered by the events that name bytes. `same_location`: further pairs of events at one location.
     """
 
     def __init__(
-        self, events: list[ConcreteEvent], ranged: Mapping[int, int], meets: Sequence[tuple[int, int]] = ()
+        self, events: list[ConcreteEvent], ranged: Mapping[int, int], same_location: Sequence[tuple[int, int]] = ()
     ) -> None:
         self._ranged = ranged
-        self._meets = meets
+        self._same_location = same_location
         self.events = events
         self.count = len(events)
         self._sets: dict[str, int] = {}
@@ -83,7 +83,7 @@ class KernelFrame(FixedPart):
         """A relation between events at one location: as the tables decide it, and between the further pairs."""
         rows = self._whole(row) if row.name == "whole" else super().relation(row.name)
         holds = _AT_ONE_LOCATION[row.name]
-        for pair in self._meets:
+        for pair in self._same_location:
             first, second = (self.events[number].point for number in pair)
             if holds(first, second):
                 rows[first.event] |= 1 << second.event

@@ -49,7 +49,7 @@ WIDE = (Scope.GPU, Scope.SYS)
 
 
 @dataclass(slots=True)
-class Judged:
+class PointOrigin:
     """Where an event of the graph comes from: the instruction, the thread, the pair and the access."""
 
     at: int
@@ -62,10 +62,10 @@ class Graph:
     """The events of representatives."""
 
     def __init__(self, run: LaunchTrace, roles: Roles, conflicts: Conflicts) -> None:
-        self.run, self._apart = run, conflicts.apart
+        self.run, self._by_instruction = run, conflicts.by_instruction
         self.pairs: list[ConflictPair] = list(conflicts.pairs.values())
         self.points: list[Point] = []
-        self.behind: list[Judged] = []
+        self.origins: list[PointOrigin] = []
         self.number: dict[int, int] = {}
         self.events: dict[int, TraceEvent] = {}
         self._parts: dict[int, list[tuple[int, int]]] = {}
@@ -75,7 +75,7 @@ class Graph:
         self._initial: set[tuple[object, ...]] = set()
         self.initial_reads: list[tuple[int, int]] = []
         self.pair_of: dict[tuple[int, int], int] = {}
-        self._meets: list[tuple[int, int]] = []
+        self._same_location: list[tuple[int, int]] = []
         self._restricted = any(
             isinstance(event.label, Fence) and event.label.covers is not None
             for thread in run.threads
@@ -83,8 +83,8 @@ class Graph:
         )
         placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
         threads = run.threads
-        standing = [roles.pair(threads[pair.left.thread], threads[pair.right.thread]) for pair in self.pairs]
-        kept = {thread for pair in standing for thread in pair}
+        representatives = [roles.pair(threads[pair.left.thread], threads[pair.right.thread]) for pair in self.pairs]
+        kept = {thread for pair in representatives for thread in pair}
         kept |= {thread for _, members in placed for thread in members}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
         kept |= {stands for _, stands in conflicts.touching.values()}
@@ -93,7 +93,7 @@ class Graph:
         kept |= roles.kept({threads[thread].cta for thread in kept})
         for number in sorted(kept):
             self._thread(number)
-        for index, pair in enumerate(standing):
+        for index, pair in enumerate(representatives):
             self._pair(index, self.pairs[index], pair)
         for number, (place, _) in enumerate(placed):
             self._place(number, place)
@@ -146,7 +146,7 @@ class Graph:
                 self._range(event),
             )
         )
-        self.behind.append(Judged(event.at, event.thread))
+        self.origins.append(PointOrigin(event.at, event.thread))
 
     def _range(self, event: TraceEvent) -> Range | None:
         """The bytes that an event names; of tensor memory, its allocation."""
@@ -170,7 +170,7 @@ class Graph:
         cell = Cell(Instance(name, self._owner(pair, threads), whole.space, 1), 0, 1)
         ends = []
         for use, thread in zip((pair.left, pair.right), threads, strict=True):
-            key = (thread, use.epoch, use.label, use.scalar, use.at * self._apart, name)
+            key = (thread, use.epoch, use.label, use.scalar, use.at * self._by_instruction, name)
             if not shared or key not in self.shared:
                 self.shared[key] = self._use(index, use, thread, cell)
             ends.append(self.shared[key])
@@ -199,7 +199,7 @@ class Graph:
         event = self._strong(strong, thread)
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
-        key = (other, weak.epoch, weak.label, weak.scalar, weak.at * self._apart, cell)
+        key = (other, weak.epoch, weak.label, weak.scalar, weak.at * self._by_instruction, cell)
         if key not in self.shared:
             self.shared[key] = self._use(index, weak, other, cell)
         self.pair_of[ends_of(self.number[id(event)], self.shared[key])] = index
@@ -232,8 +232,9 @@ class Graph:
         for strong, _, event in members:
             where = self.points[event].cell
             for use, stands, point in weak if strong.event is not None else ():
-                self._meets.append((event, point))
-                self.shared.setdefault((stands, use.epoch, use.label, use.scalar, use.at * self._apart, where), point)
+                self._same_location.append((event, point))
+                at = use.at * self._by_instruction
+                self.shared.setdefault((stands, use.epoch, use.label, use.scalar, at, where), point)
 
     def _touch(self, use: Use, number: int, at: int) -> None:
         """An access to the memory of an mbarrier object."""
@@ -252,7 +253,7 @@ class Graph:
         self._initial.add(key)
         new = len(self.points)
         self.points.append(Point(new, InitialWrite(), cell=cell, name=cell.instance.name))
-        self.behind.append(Judged(use.at, use.thread))
+        self.origins.append(PointOrigin(use.at, use.thread))
         self.initial_reads.append((new, self._use(-1, use, number, cell)))
 
     def _waited(self, number: int) -> None:
@@ -287,7 +288,7 @@ class Graph:
         self.points.append(
             Point(new, use.label, number, thread.place, order, instruction, operation, issue, cell, name, scalar)
         )
-        self.behind.append(Judged(use.at, use.thread, index, use))
+        self.origins.append(PointOrigin(use.at, use.thread, index, use))
         return new
 
     def of(self, access: TraceEvent | WeakAccess) -> int | None:
@@ -318,7 +319,8 @@ class Graph:
         return Execution(frame, (), sets, relations)
 
     def _frame(self, points: list[Point]) -> KernelFrame:
-        return KernelFrame([ConcreteEvent(point) for point in points], covered(points, self.events), self._meets)
+        events = [ConcreteEvent(point) for point in points]
+        return KernelFrame(events, covered(points, self.events), self._same_location)
 
     def with_labels(self, execution: Execution, labels: Mapping[int, Label]) -> Execution:
         """The execution of this graph, with other semantics, scopes or memory in the labels of some events."""
@@ -442,7 +444,7 @@ class Graph:
                 if not test.update:
                     sets["MBDONE"] |= 1 << number
                     self._test(relations, number, test, updates)
-        for name, events in (("MBBAD", self.run.bad), ("MBSTALE", self.run.stale)):
+        for name, events in (("MBBAD", self.run.miscounted), ("MBSTALE", self.run.stale_tests)):
             for event in events:
                 if id(event) in self.number:
                     sets[name] |= 1 << self.number[id(event)]

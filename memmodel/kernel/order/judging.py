@@ -67,14 +67,14 @@ def problems(run: LaunchTrace) -> list[KernelFinding]:
     return findings
 
 
-class _NotCompared(Exception):
+class _StoresNotCompared(Exception):
     """A limit, for which it is not known whether two stores leave the same bytes."""
 
 
 class RunJudge:
     """A run made ready to be judged by models: roles, conflicts, graph.
 
-    `chosen`: the instructions on whose results the run depends. `apart`: as in `Conflicts`.
+    `chosen`: the instructions on whose results the run depends. `by_instruction`: as in `Conflicts`.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class RunJudge:
         chosen: frozenset[int] = frozenset(),
         *,
         symmetric: bool = True,
-        apart: bool = False,
+        by_instruction: bool = False,
     ) -> None:
         started = process_time()
         self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
         self.roles = Roles(run, chosen, symmetric=symmetric)
         bounded(sum(len(run.threads[thread].events) for thread in self.roles.kept(())))
-        self.graph = Graph(run, self.roles, Conflicts(run, self.roles, apart=apart))
+        self.graph = Graph(run, self.roles, Conflicts(run, self.roles, by_instruction=by_instruction))
         bounded(len(self.graph.points))
         self.execution = self.graph.execution()
 
@@ -127,7 +127,7 @@ class RunJudge:
             sure = set(raised)
             by_chance = dict.fromkeys(pair for pair in weaker if pair not in sure)
             judgement.open += self._by_chance(by_chance)
-            sides = (self.run.threads[self.graph.behind[n].thread] for _, *ends in by_chance for n in ends)
+            sides = (self.run.threads[self.graph.origins[n].thread] for _, *ends in by_chance for n in ends)
             judgement.late = list(dict.fromkeys((thread.cta, thread.warp) for thread in sides))
             for other in reordered(model, flags, self.graph, [(first, second) for _, first, second in by_chance]):
                 self._report(judgement, other, [pair for pair in self.raised(other) if pair in by_chance], ways=ways)
@@ -179,17 +179,17 @@ class RunJudge:
         rules = {check.name: check.doc for check in flags.model.flags}
         for rule, first, right in raised:
             left = right if isinstance(self.graph.points[first].label, InitialWrite) else first
-            if self.run.loose and any(self._loose(n) for n in (left, right)):
+            if self.run.unspecified_parts and any(self._loose(n) for n in (left, right)):
                 at = self._lines(left, right)
                 judgement.open.append(f"{at}: {rule}, if these bytes are touched, which is not specified")
                 continue
             try:
                 name, message, where = self._named(rule, left, right)
-            except _NotCompared as limit:
+            except _StoresNotCompared as limit:
                 at = self._lines(left, right)
                 judgement.open.append(f"{at}: {rule}, unless both leave the same bytes; not compared: {limit}")
                 continue
-            key = name, message, frozenset(self.graph.behind[n].at for n in (left, right))
+            key = name, message, frozenset(self.graph.origins[n].at for n in (left, right))
             old = known.get(key)
             if old is not None and (old.count >= LOOKED_AT or not old.steps):
                 old.count += 1
@@ -207,8 +207,8 @@ class RunJudge:
 
     def _loose(self, number: int) -> bool:
         """True if an event is about bytes that its instruction perhaps does not touch."""
-        use = self.graph.behind[number].use
-        return use is not None and (use.at, use.part) in self.run.loose
+        use = self.graph.origins[number].use
+        return use is not None and (use.at, use.part) in self.run.unspecified_parts
 
     def last_writes(self, model: Model) -> dict[ChoiceKey, PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
@@ -262,7 +262,7 @@ class RunJudge:
         rows, points = self.execution.relation("rf"), self.graph.points
         kept = passing = 0
         for number, point in enumerate(points):
-            label, sure = point.label, self.graph.behind[number].at in chosen
+            label, sure = point.label, self.graph.origins[number].at in chosen
             if isinstance(label, Access):
                 passes = not sure and label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
                 passing |= passes << number
@@ -296,7 +296,7 @@ class RunJudge:
 
     def _lines(self, *events: int) -> str:
         """The lines of some events, in words."""
-        lines = sorted({self.body[self.graph.behind[event].at].line for event in events})
+        lines = sorted({self.body[self.graph.origins[event].at].line for event in events})
         return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
 
     def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
@@ -308,7 +308,7 @@ class RunJudge:
         counting, graph = [], self.graph
         for rule, pairs in raised.items():
             for first, second in pairs:
-                sides = graph.behind[first], graph.behind[second]
+                sides = graph.origins[first], graph.origins[second]
                 if any(side.pair is not None for side in sides) and first != second:
                     accesses = all(isinstance(graph.points[n].label, Access) for n in (first, second))
                     if accesses and ends_of(first, second) not in graph.pair_of:
@@ -321,7 +321,7 @@ class RunJudge:
         self._may_rerun = False
         try:
             return self._named(rule, first, second)[0] in HARMLESS
-        except _NotCompared:
+        except _StoresNotCompared:
             return False
 
     def _named(self, rule: str, first: int, second: int) -> tuple[str, str, str]:
@@ -365,7 +365,7 @@ class RunJudge:
             return EQUAL_STORES, ""
         limit = next((limit for at in pair.unknown if (limit := self.stores.limit(at, level, classes))), None)
         if limit is not None:
-            raise _NotCompared(limit)
+            raise _StoresNotCompared(limit)
         doubtful = self._may_rerun and self.stores.doubtful
         ordered = doubtful and all(self.stores.equal(at, level, classes, ordered=True) for at in pair.unknown)
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""
@@ -378,42 +378,42 @@ class RunJudge:
 
     def place(self, number: int) -> FindingPlace:
         """The instruction and the thread of an event of the graph."""
-        behind = self.graph.behind[number]
-        thread = self.run.threads[behind.thread]
+        origin = self.graph.origins[number]
+        thread = self.run.threads[origin.thread]
         point = self.graph.points[number]
-        role = self.roles.who[behind.thread][2]
+        role = self.roles.who[origin.thread][2]
         turn = self.turn(number)
         what = describe(point.label)
         who = thread.cta, thread.warp, thread.lane, thread.number, role, turn
-        return FindingPlace(self.body[behind.at], what, *who, self._stage(number))
+        return FindingPlace(self.body[origin.at], what, *who, self._stage(number))
 
     def turn(self, number: int) -> int:
         """How often the thread had executed the instruction of an event before it, as far as traces show."""
-        behind = self.graph.behind[number]
-        use = behind.use
-        events = self.run.threads[behind.thread].events
+        origin = self.graph.origins[number]
+        use = origin.use
+        events = self.run.threads[origin.thread].events
         if use is not None and use.event is None:
-            before = [event.order or 0 for event in events if event.at == behind.at]
+            before = [event.order or 0 for event in events if event.at == origin.at]
             if before:
                 return sum(order < use.epoch for order in before)
-            return self._rounds(behind.thread, behind.at, use.epoch)
+            return self._rounds(origin.thread, origin.at, use.epoch)
         order, event = self.graph.points[number].order, self.graph.events.get(number)
         last = len(events) if order is None else order // STEP - 1
         if event is not None and event.issue is not None:
             last = event.issue.order or 0
-        return sum(1 for event in events[: max(0, last)] if event.at == behind.at)
+        return sum(1 for event in events[: max(0, last)] if event.at == origin.at)
 
     def _stage(self, number: int) -> int:
         """The place in a ring that an access or an operation on an object is about, from 0; -1 if there is no ring."""
-        behind, use = self.graph.behind[number], self.graph.behind[number].use
+        origin, use = self.graph.origins[number], self.graph.origins[number].use
         if use is not None and use.event is None:
             first = use.parts[0].first if use.parts else use.first
-            places = self._visited.get((behind.thread, behind.at), (set(), Counter()))[1]
+            places = self._visited.get((origin.thread, origin.at), (set(), Counter()))[1]
         else:
             event = self.graph.events.get(number)
             first = -1 if event is None else event.first
-            events = self.run.threads[behind.thread].events
-            places = Counter(event.first for event in events if event.at == behind.at and event.block is not None)
+            events = self.run.threads[origin.thread].events
+            places = Counter(event.first for event in events if event.at == origin.at and event.block is not None)
         comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
         return sorted(places).index(first) if comes_back and first in places else -1
 

@@ -262,8 +262,8 @@ class Ways:
         return "; ".join(parts)
 
     def _line(self, number: int) -> str:
-        behind = self.graph.behind[number]
-        instruction = self.body[behind.at]
+        origin = self.graph.origins[number]
+        instruction = self.body[origin.at]
         self._mentioned.append(instruction)
         return f"{instruction.opcode} at line {instruction.line}"
 

@@ -120,7 +120,7 @@ def _by_place(
     places: dict[tuple[str, frozenset[int]], set[tuple[int, int]]] = {}
     for rule, *ends in raised:
         accesses = [end for end in ends if not isinstance(run.graph.points[end].label, InitialWrite)]
-        key = rule, frozenset(run.body[run.graph.behind[end].at].number for end in accesses)
+        key = rule, frozenset(run.body[run.graph.origins[end].at].number for end in accesses)
         places.setdefault(key, set()).add((ends[0], ends[1]))
     return places
 

@@ -120,7 +120,7 @@ class Roles:
         warps: dict[tuple[int, int], int] = {}
         lanes: dict[int, int] = {}
         used: Counter[Hashable] = Counter()
-        standing = []
+        representatives = []
         for number in members:
             thread, who = self.run.threads[number], self.who[number]
             cluster, whole = self.cluster_of[thread.cta], self.cluster_class[who[0]]
@@ -134,8 +134,8 @@ class Roles:
             if number not in lanes:
                 lanes[number] = used["lane", warp, who[2]]
                 used["lane", warp, who[2]] += 1
-            standing.append(self.representative(who, clusters[cluster], warps[warp], lanes[number]))
-        return standing
+            representatives.append(self.representative(who, clusters[cluster], warps[warp], lanes[number]))
+        return representatives
 
     def kept(self, ctas: Container[int] | None = None) -> set[int]:
         """For every class two lanes of a warp and one lane of another warp, in the first CTA of the class and in the

@@ -69,7 +69,7 @@ def cost(edits: PtxEdits) -> float:
     return sum(edit.cost for edit in edits)
 
 
-def apart(edits: PtxEdits) -> bool:
+def disjoint(edits: PtxEdits) -> bool:
     """True if no edit touches what another replaces, and none is repeated."""
     ordered = sorted(edits)
     return all(

@@ -26,7 +26,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.readings import possible_readings
 from memmodel.kernel.order.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
-from memmodel.kernel.repair.edits import PtxEdits, apart, cost, inline, laid
+from memmodel.kernel.repair.edits import PtxEdits, cost, disjoint, inline, laid
 from memmodel.kernel.repair.wants import candidates
 from memmodel.kernel.repair.warps import diverged
 from memmodel.ptx.module.reader import parse_module
@@ -148,7 +148,8 @@ class KernelMender:
         at, in_vain = start, 0
         for change in candidates(start.kernel, start.edits)[:WIDTH]:
             new = tuple(sorted((*at.edits, *change.edits)))
-            if new in self._seen or not apart(new) or any(_same_but_wider(new, old.edits) for old in repairs.repairs):
+            wider = any(_same_but_wider(new, old.edits) for old in repairs.repairs)
+            if new in self._seen or not disjoint(new) or wider:
                 continue
             if repairs.repairs and in_vain >= IN_VAIN:
                 break
@@ -259,7 +260,7 @@ def fix_kernel(
     module, read, chosen_entry = asked.module, asked.launch, asked.entry.name
     known = ignored(asked.entry, baseline)
     options = CheckOptions(
-        schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True, apart=known.anything
+        schedules, chosen_ctas(read, ctas), not ctas, tuple(assume_pure), depends=True, by_instruction=known.anything
     )
     mender = KernelMender(
         module, chosen_entry, read, load_model(model), options,

@@ -18,7 +18,7 @@ from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
-from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, apart, cost, original
+from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import Reworded, reworded, waiting_more
@@ -83,7 +83,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
 
 def _together(new: list[PtxEdit], old: PtxEdits) -> Iterator[PtxEdits]:
     whole = tuple(sorted(new))
-    if apart((*old, *whole)):
+    if disjoint((*old, *whole)):
         yield whole
 
 
@@ -162,7 +162,7 @@ def _meetings(run: RunJudge, first: PtxInstruction, second: PtxInstruction) -> I
 
 def _next(run: RunJudge, number: int, *, ordering: bool) -> PtxInstruction | None:
     """The next instruction of the thread of an event that leaves an event. `ordering`: one that may synchronize."""
-    point, behind = run.graph.points[number], run.graph.behind[number]
+    point, behind = run.graph.points[number], run.graph.origins[number]
     whole = point if point.issue is None else run.graph.points[point.issue]
     if whole.thread is None:
         return None

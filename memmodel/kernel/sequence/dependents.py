@@ -72,7 +72,7 @@ class OverlappingLaunch:
     def moments(self) -> dict[int, RunMoment]:
         """By thread, when it first waited for the launch before."""
         moments: dict[int, RunMoment] = {}
-        for number, threads in self.trace.noted.items() if self.trace is not None else ():
+        for number, threads in self.trace.first_reached.items() if self.trace is not None else ():
             if waits_for_grid(self.case.body[number]):
                 for thread, moment in threads.items():
                     if thread not in moments or moment.time < moments[thread].time:

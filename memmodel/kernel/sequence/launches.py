@@ -100,7 +100,7 @@ def judged_launches(
         known = ignored(asked.entry, baseline)
         options = CheckOptions(
             schedules, chosen_ctas(asked.launch, ()), True, tuple(assume_pure), reading_models() if readings else (),
-            unwritten=unwritten, apart=known.anything,
+            unwritten=unwritten, by_instruction=known.anything,
         )  # fmt: skip
         case = KernelCase(asked.module, asked.entry, asked.launch, loaded, options)
         verdict = judge_case(case, budget).verdict

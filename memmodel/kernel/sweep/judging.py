@@ -158,7 +158,7 @@ def _verdict(request: SweepRequest, entry: PtxFunction, sizes: Sizes, unknown: S
     known = ignored(entry, request.baseline)
     with within_budget(request.left()):
         launch = without(request.question(sizes).launch, unknown)
-        options = replace(request.options, ctas=chosen_ctas(launch, ()), widens=True, apart=known.anything)
+        options = replace(request.options, ctas=chosen_ctas(launch, ()), widens=True, by_instruction=known.anything)
         case = KernelCase(request.text.module, entry, launch, request.model, options)
         verdict = judge_case(case, request.budget).verdict
     known.apply(verdict)

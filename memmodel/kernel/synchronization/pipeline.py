@@ -147,11 +147,11 @@ class _Lanes:
     def does(self, order: LaunchOrder) -> list[str]:
         """What each lane does: the accesses that it makes most, those first that it only issues."""
         counts: list[Counter[tuple[bool, str]]] = [Counter() for _ in self.names]
-        for point, behind in zip(order.graph.points, order.graph.behind, strict=True):
+        for point, origin in zip(order.graph.points, order.graph.origins, strict=True):
             if not isinstance(point.label, Access) or point.thread is None:
                 continue
-            kind, warp, _ = self._who[behind.thread]
-            words = ".".join(order.body[behind.at].opcode.split(".")[:2])
+            kind, warp, _ = self._who[origin.thread]
+            words = ".".join(order.body[origin.at].opcode.split(".")[:2])
             for aside in (False, True) if point.label.asynchronous else (False,):
                 if (lane := self._numbers.get((kind, warp, aside))) is not None:
                     counts[lane][not point.label.asynchronous, words] += 1

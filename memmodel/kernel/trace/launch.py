@@ -46,64 +46,69 @@ class RunMoment(NamedTuple):
 
 @dataclass(slots=True)
 class LaunchTrace:
-    """One run of a launch.
-
-    `choices`: what another run might do otherwise, with the instruction. `tests`: the tests of mbarrier objects that
-    ran; `proved`: those whose failures were seen to change nothing; `awaits`: by the number of a wait the tests that
-    look ahead for it; `peeks`: these tests, each with its phase.
-
-    `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `stuck`:
-    lanes that wait for ever where no thread can continue. `cancels`: requests to cancel a cluster. `endless`: branches
-    on unknown data around loops that only compute. `elected`: elect.sync chose a lane.
-
-    `chosen`: the strong reads that return the write that the schedule chooses, each with it. `infeasible`: the kernel
-    does not allow the order of atomic operations that the schedule asks for;
-    `conflict`: no execution has it. `again`: carries the run out once more,
-    with symbolic values for some stores, with or without NaN; `doubtful`: NaN matters there; `limited`: values
-    there that a limit may keep apart from equal ones, with the limit.
-
-    `memory`: the global memory as the run leaves it. `noted`: by the number of an instruction for which something was
-    taken for granted, when each thread first came to it.
-
-    `executed`: the numbers of the instructions that some lane executed, and of branches that one came to.
-
-    `assumed`: what was taken for granted, with what it takes to drop it. `unchecked`:
-    what the launch or the text leaves out, as sentences.
-    `multimem`: what has multimem addresses, with an instruction that accesses it. `loose`: parts of instructions
-    (number, part) whose bytes are not specified.
-    """
+    """What one run of a launch leaves behind."""
 
     threads: list[TraceThread] = field(default_factory=list)
     single: list[WeakAccess] = field(default_factory=list)
+    """Weak accesses, one by one."""
     lanes: list[LaneAccesses] = field(default_factory=list)
+    """Weak accesses that the lanes of a warp make together."""
     objects: dict[tuple[Block, int], list[ObjectStep]] = field(default_factory=dict)
+    """By mbarrier object, its updates and tests in the order of the run."""
     problems: list[Failure] = field(default_factory=list)
+    """What went wrong in the run."""
     stuck: list[StuckLanes] = field(default_factory=list)
+    """Lanes that wait for ever, when no thread can go on."""
     choices: dict[ChoiceKey, PtxInstruction] = field(default_factory=dict)
+    """What another run might do otherwise, with the instruction."""
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
+    """The tests of mbarrier objects that ran."""
     proved: frozenset[int] = frozenset()
+    """The tests whose failures were seen to change nothing."""
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
+    """Requests to cancel a cluster."""
     endless: dict[int, PtxInstruction] = field(default_factory=dict)
+    """Branches on unknown data around loops that only compute."""
     assumed: dict[str, str] = field(default_factory=dict)
+    """The assumptions of the run, each with what it takes to drop it."""
     multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
+    """Memory with multimem addresses, each with an instruction that accesses it."""
     unchecked: dict[str, None] = field(default_factory=dict)
-    loose: set[tuple[int, int]] = field(default_factory=set)
+    """What the launch or the text leaves out, as sentences."""
+    unspecified_parts: set[tuple[int, int]] = field(default_factory=set)
+    """Parts of instructions (number, part) whose bytes are not specified."""
     awaits: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """By the number of a wait, the tests that look ahead for it."""
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
+    """These tests, each with its phase."""
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
-    bad: list[TraceEvent] = field(default_factory=list)
-    stale: list[TraceEvent] = field(default_factory=list)
+    """By location, the atomic operations in the order of the run."""
+    miscounted: list[TraceEvent] = field(default_factory=list)
+    """Updates of mbarrier objects that break their counts."""
+    stale_tests: list[TraceEvent] = field(default_factory=list)
+    """Tests of mbarrier objects for a state that is too old."""
     chosen: list[tuple[TraceEvent, TraceEvent | None]] = field(default_factory=list)
+    """The strong reads that return the write that the schedule chooses, each with that write."""
     memory: Sequence[Block] = ()
-    noted: dict[int, dict[int, RunMoment]] = field(default_factory=dict)
+    """The global memory as the run leaves it."""
+    first_reached: dict[int, dict[int, RunMoment]] = field(default_factory=dict)
+    """By the number of an instruction with an assumption, when each thread first came to it."""
     executed: set[int] = field(default_factory=set)
+    """The numbers of the instructions that some lane executed, and of the branches that some lane came to."""
     instructions: int = 0
+    """How many instructions lanes have executed."""
     elected: bool = False
+    """True if elect.sync chose a lane."""
     infeasible: bool = False
+    """True if the kernel does not allow the order of atomic operations that the schedule asks for."""
     conflict: bool = False
+    """True if no execution has that order."""
     doubtful: bool = False
+    """Of a run with symbolic values: NaN matters."""
     limited: Mapping[int, str] = field(default_factory=dict)
-    again: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)
+    """Of a run with symbolic values: values that a limit may keep apart from equal ones, with the limit."""
+    with_symbols: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)
+    """Carries the run out once more, with symbolic values for some stores; the second argument: no number is NaN."""
 
     @property
     def accesses(self) -> int:

@@ -16,7 +16,7 @@ from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.output.text import repair_lines
 from memmodel.kernel.question.requests import LaunchWords
-from memmodel.kernel.repair.edits import PtxEdit, apart, inline, laid, original
+from memmodel.kernel.repair.edits import PtxEdit, disjoint, inline, laid, original
 from memmodel.ptx.module.reader import parse_module
 from memmodel.repair.edits import diff
 from memmodel.source import Source
@@ -43,9 +43,9 @@ def test_an_edit_keeps_the_lines_of_the_others() -> None:
 
 
 def test_edits_that_touch_are_refused() -> None:
-    assert apart((edit(3, "a;"), edit(3, "b;"), edit(5, "c;", 8)))
-    assert not apart((edit(3, "a;"), edit(3, "a;")))
-    assert not apart((edit(3, "abc", 9), edit(5, "c;")))
+    assert disjoint((edit(3, "a;"), edit(3, "b;"), edit(5, "c;", 8)))
+    assert not disjoint((edit(3, "a;"), edit(3, "a;")))
+    assert not disjoint((edit(3, "abc", 9), edit(5, "c;")))
 
 
 @pytest.mark.parametrize(

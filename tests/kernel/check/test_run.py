@@ -520,7 +520,7 @@ def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
     run = run_launch(read, entry(read), launch(threads=36))
     made = RunJudge(entry(read), run, symmetric=symmetric)
     flags = Flags(load_model("ptx-9.4"), made.execution)
-    behind = made.graph.behind
+    behind = made.graph.origins
     return {(rule, frozenset((behind[a].at, behind[b].at))) for rule, a, b in made.raised(flags)}
 
 

@@ -168,7 +168,7 @@ def test_a_part_belongs_to_the_instruction_that_issues_it(body: str, threads: in
     for number in parts:
         part = graph.points[number]
         assert part.issue is not None and part.instruction == part.issue
-        assert graph.behind[number].at == graph.behind[part.issue].at
+        assert graph.origins[number].at == graph.origins[part.issue].at
 
 
 MMA = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {FRAGMENT}, %d10, %d10, 1, 1, 1, 0, 0;\n"

@@ -287,7 +287,7 @@ def test_pairs_of_a_run_are_in_its_order_and_what_comes_next_is_behind() -> None
     assert len(pairs) < sum(len(set(ends)) == 2 for ends in order.graph.pair_of)  # some are a race
     for number, point in enumerate(order.graph.points):
         following = _next(order.run, number, ordering=False)
-        assert following is None or following.number > order.graph.behind[number].at, point
+        assert following is None or following.number > order.graph.origins[number].at, point
 
 
 def test_a_hostile_text_stays_text(tmp_path: Path) -> None:

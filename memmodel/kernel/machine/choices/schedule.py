@@ -42,50 +42,59 @@ class ChosenRead:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`last_elected`: elect.sync takes the last lane of its mask. `split`: activemask shows the first lane by itself.
-    `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
-    `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
-    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all. `cancelled`: so many clusters are not
-    started as long as others can go on, so that clusterlaunchcontrol.try_cancel takes them over. `assumed`: beginnings
-    of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that meet
-    something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state of a
-    word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes one of
-    the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp changes
-    anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do; `starves`: they
-    only do where the others come to no new state, so that who polls a word may give up; `holding`: by which atomic
-    operations the first warp that makes one becomes such a warp, so that who tries to take what it has may give up;
-    `apart`: of several lanes that make one together, the first is held back and the others go on.
-    `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
-    `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
-    that return another write than the last one in time. `counted`: atomic operations whose result is not known where
-    they are `opaque`, and whose words are known all the same. `failing`: tests of mbarrier objects that fail a few
-    times before they wait. `steps`: a run takes at most so many, if fewer than any may. `scripted`: `reads` is a
-    script, and this says whether a value leads the loop around a read back to it.
-    """
+    """How one run makes the choices that a launch leaves open."""
 
     last_elected: bool = False
+    """elect.sync takes the last lane of its mask."""
     order: tuple[Order, ...] = ()
+    """By location, the threads in the order in which they make their atomic operations there. Where the kernel does not
+    allow this order, the operations are made as they come."""
     split: bool = False
+    """activemask shows the first lane by itself."""
     backwards: bool = False
+    """Warps take turns in the opposite order."""
     opaque: frozenset[int] = frozenset()
+    """Numbers of instructions whose results are unknown, to see what depends on them."""
     ctas: tuple[int, ...] = ()
+    """The CTAs that are run; empty: all."""
     cancelled: int = 0
+    """So many clusters are not started while others can go on, so that clusterlaunchcontrol.try_cancel takes them
+    over."""
     assumed: tuple[str, ...] = ()
+    """Beginnings of opcodes that are assumed to compute registers from registers, and to do nothing else."""
     parks: bool = False
+    """Lanes that meet something that the run cannot decide stay there, and the others go on as far as they can."""
     looks: str = ""
+    """At the instructions `looked`: which state of a word is seen by the threads that poll it. FIRST, LAST, or a seed
+    by which each thread sees one of the two; empty: as it comes."""
     looked: frozenset[int] = frozenset()
+    """The instructions that `looks` is about."""
     slow: str = ""
+    """A seed that makes half of the warps slow. A slow warp goes on only while no other warp changes anything, or after
+    many rounds, and stops before each fence."""
     late: tuple[tuple[int, int], ...] = ()
+    """The warps (CTA, number) that are slow."""
     starves: bool = False
+    """Slow warps go on only when the others come to no new state, so that a thread that polls a word may give up."""
     holding: frozenset[int] = frozenset()
-    apart: bool = False
+    """Atomic operations. The first warp that makes one of them becomes slow, so that a thread that tries to take what
+    it has may give up."""
+    parts_lanes: bool = False
+    """Of several lanes that make such an operation together, the first is held back and the others go on."""
     truthful: frozenset[int] = frozenset()
+    """Tests of mbarrier objects that return false if the phase has not ended, and do not wait for its end."""
     filled: bool = False
+    """Registers hold 0 at first, to see what depends on a register that was never written."""
     reads: tuple[ChosenRead, ...] = ()
+    """Strong reads that do not return the last write in time."""
     counted: frozenset[int] = frozenset()
+    """Atomic operations whose results are unknown where they are `opaque`, while their words stay known."""
     failing: frozenset[int] = frozenset()
+    """Tests of mbarrier objects that fail a few times before they wait."""
     steps: int | None = None
+    """The most steps of the run, if fewer than any run may take."""
     scripted: Callable[[TraceEvent, int | None], bool] | None = field(default=None, compare=False, repr=False)
+    """`reads` is a script. This says whether a value leads the loop around a read back to the read."""
 
 
 def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int, int, int]]:

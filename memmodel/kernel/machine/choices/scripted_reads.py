@@ -19,7 +19,7 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.fields import Bits
 
-Again = Callable[[TraceEvent, int | None], bool]
+LeadsBack = Callable[[TraceEvent, int | None], bool]
 
 NOT_COUNTED = -2
 """The turn of a read that a loop makes once more. What asynchronous instructions access has no turn, which is -1."""
@@ -28,9 +28,9 @@ NOT_COUNTED = -2
 class ScriptedReads(ChosenReads):
     """The strong accesses of a run, and the script."""
 
-    def __init__(self, run: LaunchTrace, choices: tuple[ChosenRead, ...], again: Again) -> None:
+    def __init__(self, run: LaunchTrace, choices: tuple[ChosenRead, ...], leads_back: LeadsBack) -> None:
         super().__init__(run, choices)
-        self._again = again
+        self._leads_back = leads_back
         self._reserved: dict[tuple[str, int], dict[AccessKey | None, AccessKey]] = {}
         self._staying = {choice.read[:2] for choice in choices if choice.never}
         for choice in choices:
@@ -96,7 +96,7 @@ class ScriptedReads(ChosenReads):
         """A read, and the write of its operation, have been made: they are left out if a loop makes them once more."""
         write, value = read.partner, None if read.bits is None else read.bits.whole(8 * read.size)
         unchanged = write is None or (write.bits is not None and write.bits == read.bits)
-        if not isinstance(read.label, Access) or not unchanged or not self._again(read, value):
+        if not isinstance(read.label, Access) or not unchanged or not self._leads_back(read, value):
             return False
         self._choices.pop((read.thread, read.at, read.turn), None)
         self._turns[read.thread, read.at, Side.READ] -= 1

@@ -64,8 +64,8 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
             warp.aside[lane].append(_put_aside(machine, warp, lane, own, plan.callee))
         for source, target, size in plan.arguments:
             own.copy(target, own, source, size)
-            if machine.noted is not None:
-                machine.noted.left(own, target, machine.noted.taken(own, source, size))
+            if machine.memory_terms is not None:
+                machine.memory_terms.left(own, target, machine.memory_terms.taken(own, source, size))
     group.frames, group.at = frames, plan.callee.start
 
 
@@ -76,18 +76,18 @@ def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Se
     for lane in lanes:
         own = _private(machine, warp, lane)
         results = [(target, _piece(own, source, size)) for source, target, size in plan.results]
-        noted = machine.noted
-        terms = [] if noted is None else [noted.taken(own, source, size) for source, _, size in plan.results]
+        memory = machine.memory_terms
+        terms = [] if memory is None else [memory.taken(own, source, size) for source, _, size in plan.results]
         if recursive:
             kept = warp.aside[lane].pop()
             _restore(warp, lane, own, plan.callee, kept)
-            for at, data, _ in () if noted is None else kept.memory:
+            for at, data, _ in () if memory is None else kept.memory:
                 moved(machine, warp, lane, (own, at), len(data), group.at, put=True)
         for target, piece in results:
             _put(own, target, *piece)
         for (target, _), cells in zip(results, terms, strict=False):
-            if noted is not None:
-                noted.left(own, target, cells)
+            if memory is not None:
+                memory.left(own, target, cells)
     group.frames, group.at = group.frames[:-1], group.frames[-1] + 1
 
 

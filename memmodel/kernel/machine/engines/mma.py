@@ -83,7 +83,7 @@ class _Issued:
         count = next((n for n, column in enumerate(columns) if column is None), len(columns))
         label = Access(side, family=self.family, asynchronous=True, group=self.group)
         thread, run = self.warp.threads[self.lane], self.machine.run
-        run.loose.add((self.number, LOOSE))
+        run.unspecified_parts.add((self.number, LOOSE))
         run.unchecked.setdefault(f"line {self.instruction.line}: {self.instruction.opcode}: {why} is not specified")
         for block, at, size in _spans(cta, where, lanes, count):
             self.machine.weak(block, at, size, thread, label, self.number, None, self.issue, part=LOOSE)

@@ -89,7 +89,7 @@ class Naming(Follower):
 
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
         """Wrap the steps of a run, before it begins."""
-        machine.noted, self._codes = self._cells, codes
+        machine.memory_terms, self._codes = self._cells, codes
         self._unsure = frozenset(n for n, code in enumerate(codes) if not _function(code, assumed))
         for code in codes:
             instruction = code.instruction

@@ -93,7 +93,7 @@ class Stepping:
 
     def _hold(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         """Hold back what has made an atomic operation: the warp, or the first of several lanes."""
-        if not self.machine.schedule.apart or len(lanes) == 1:
+        if not self.machine.schedule.parts_lanes or len(lanes) == 1:
             warp.slow = group.blocked = True
             return
         warp.groups.append(LaneGroup(group.at, lanes[:1], frames=group.frames, held_rounds=STARVED * POLLS))
