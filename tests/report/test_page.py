@@ -15,8 +15,7 @@ from helpers.places import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memmodel.cli import main
-from memmodel.cli.commands import report as command
+from memmodel.cli import main, pages
 from memmodel.output import escaped
 from memmodel.report.page.code import diff_html, source_html, told_html
 from memmodel.report.page.page import page
@@ -172,7 +171,7 @@ def test_what_cannot_be_read_is_a_row_and_the_exit_code(tmp_path: Path, run) -> 
 
 
 def test_control_c_keeps_what_is_done(tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = command._file, []
+    real, calls = pages._file, []
 
     def file(job, settings):
         calls.append(job)
@@ -180,7 +179,7 @@ def test_control_c_keeps_what_is_done(tmp_path: Path, run, monkeypatch: pytest.M
             raise KeyboardInterrupt
         return real(job, settings)
 
-    monkeypatch.setattr(command, "_file", file)
+    monkeypatch.setattr(pages, "_file", file)
     tests = [LITMUS / "async/proxy" / name for name in ("A1.litmus", "A2.litmus", "A4.litmus")]
     code, said = run("report", *tests, "-o", tmp_path / "r")
     assert code == 130 and "stopped after 1 of 3" in said
