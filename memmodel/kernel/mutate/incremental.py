@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate.mutants import (
     MutantFate,
     MutantResult,
@@ -32,14 +31,6 @@ from memmodel.ptx.module.syntax import PtxFunction
 
 Judged = Iterator[tuple[int, MutantResult]]
 NEEDLESS = "nothing is noticed without the whole instruction"
-
-
-def same_run(work: MutantWork, kernel: JudgedKernel) -> SameRun | None:
-    """The representative run of a kernel, for its mutants; None if it was not judged."""
-    representative = kernel.representative
-    if representative is None or representative.judgement.flags is None:
-        return None
-    return SameRun(representative.run, work.model, representative.judgement.flags, work.base.known_keys)
 
 
 def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
@@ -72,7 +63,7 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
         work.check_time()
         new = same.new_findings(change)
         if new:
-            yield number, MutantResult(change, *fate_of([finding.key for finding in new]))
+            yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
             (left if groups and new is not None and same.only_orders(change) else alone).append(number)
     yield from judged_alone(work, alone, jobs)

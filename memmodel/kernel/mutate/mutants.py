@@ -5,7 +5,7 @@ In: the kernel with its verdict and its order, a mutation. Out: `MutantResult`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -20,6 +20,7 @@ from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.mutate.masked import BETWEEN, KnownFindings
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.order.readings import identity
@@ -75,7 +76,7 @@ class MutantResult:
 @dataclass(frozen=True, slots=True)
 class MutantWork:
     """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
-    kernel. `at_once`: as in `CheckOptions`."""
+    kernel. `masking`: the findings of the kernel. `at_once`: as in `CheckOptions`."""
 
     module: PtxModule
     entry: PtxFunction
@@ -88,6 +89,7 @@ class MutantWork:
     order: LaunchOrder | None
     readings: tuple[tuple[str, str, Model], ...]
     known: dict[str, set[object]]
+    masking: KnownFindings
     at_once: bool = False
     _unnoticed: dict[frozenset[PtxInstruction], bool] = field(default_factory=dict)
 
@@ -125,11 +127,11 @@ class MutantWork:
             judged = self.judge(mutant)
         except InputError as error:  # what is left cannot be run
             return MutantFate(Noticed.UNDECIDED, error.message), None
-        noticed, how = compared(self.base, judged.verdict)
-        if noticed is Noticed.LATE:
+        fate = compared(self.base, judged.verdict)
+        if fate.noticed is Noticed.LATE:
             raise BudgetSpent("the time for mutants ran out")
-        needing = self.needing(judged.verdict) if noticed is Noticed.UNNOTICED else ()
-        outcome = MutantFate(noticed, how, needing)
+        needing = self.needing(judged.verdict) if fate.noticed is Noticed.UNNOTICED else ()
+        outcome = fate._replace(needing=needing)
         self._unnoticed[self._changed(mutant)] = outcome.nothing
         return outcome, judged
 
@@ -176,6 +178,11 @@ def _fate(work: MutantWork, number: int) -> MutantFate:
         return MutantFate(Noticed.LATE)
     if outcome.noticed is not Noticed.UNNOTICED or judged is None:
         return outcome
+    masked = work.masking.masked((change, *change.copies), judged)
+    if masked.findings:
+        return fate_of([finding.key for finding in masked.findings], work.base.known_keys)
+    if masked.unknown:
+        return MutantFate(Noticed.UNDECIDED, masked.unknown)
     return explained(work, change, outcome, LaunchOrder.of(judged.representative))
 
 
@@ -210,26 +217,28 @@ def _groups(instruction: PtxInstruction) -> tuple[bool, ...]:
     return words[:1] == ("wgmma",), words[:2] == ("cp", "async"), "bulk" in words
 
 
-def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
+def compared(base: KernelVerdict, verdict: KernelVerdict) -> MutantFate:
     """The fate of a mutant: what its verdict has that the kernel's own has not."""
     new = [finding.key for finding in verdict.serious if finding.key not in base.known_keys]
     if not new and verdict.spent:
-        return Noticed.LATE, ""
+        return MutantFate(Noticed.LATE)
     if not new:
         left = [reason for reason in verdict.open if reason not in base.open] or verdict.open
-        return (Noticed.UNDECIDED, left[0]) if left else (Noticed.UNNOTICED, "")
+        return MutantFate(Noticed.UNDECIDED, left[0]) if left else MutantFate(Noticed.UNNOTICED)
     return fate_of(new)
 
 
-def fate_of(new: Sequence[FindingKey]) -> tuple[Noticed, str]:
-    """The fate of a mutant that has new findings."""
+def fate_of(new: Sequence[FindingKey], known: Collection[FindingKey] = ()) -> MutantFate:
+    """The fate of a mutant that has new findings. `known`: those that the kernel has too, between other accesses."""
     rules = {rule for rule, _ in new}
-    text = "; ".join(f"{rule}{_of_lines(lines)}" for rule, lines in new[:3])
+    text = "; ".join(
+        f"{rule}{_of_lines(lines)}" + (f" {BETWEEN}" if (rule, lines) in known else "") for rule, lines in new[:3]
+    )
     more = f"; {len(new) - 3} more" if len(new) > 3 else ""
     if rules & {"hang", "barrier-divergence"}:
-        return Noticed.HANG, text + more
+        return MutantFate(Noticed.HANG, text + more)
     races = [rule for rule in rules if not rule.startswith("undefined")]
-    return (Noticed.FINDING if races else Noticed.UNDEFINED), text + more
+    return MutantFate(Noticed.FINDING if races else Noticed.UNDEFINED, text + more)
 
 
 def _of_lines(lines: tuple[int, ...]) -> str:

@@ -9,7 +9,7 @@ to the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from memmodel.base.labels import Access, Action, Mbarrier
 from memmodel.base.rows import Rows, bits
@@ -96,6 +96,13 @@ class LaunchOrder:
         mine = sum(1 << event for event, origin in enumerate(self.graph.origins) if origin.at in numbers)
         pairs = self.pairs(proxies="proxy" in instructions[0].words)
         return [(first, second) for first, second in pairs if self.after[first] & self.before[second] & mine]
+
+    def around(self, *instructions: PtxInstruction) -> Sequence[Pair]:
+        """The pairs that an instruction or one of its copies may order: all, if one of them leaves no event."""
+        left = {origin.at for origin in self.graph.behind}
+        if all(instruction.number in left for instruction in instructions):
+            return self.across(*instructions)
+        return self.pairs(proxies=False)
 
     def places(self, pair: Pair) -> Pair:
         """The instructions of a pair."""

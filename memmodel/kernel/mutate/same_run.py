@@ -34,6 +34,7 @@ from memmodel.base.rows import Rows
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution, FixedPart
 from memmodel.isa.lowered import lowered
+from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.order.flags import Flags
@@ -92,6 +93,12 @@ class SameRun:
         if execution is None:
             return None
         return self._run.first_shown(Flags(self._model, execution), self._raised, self._known)
+
+    def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
+        """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
+        flags = other.judgement.flags
+        mine, others = ([(it.thread, it.at) for it in run.graph.behind] for run in (self._run, other.run))
+        return None if flags is None or mine != others else other.run.first_shown(flags, self._raised, self._known)
 
     def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
         gone, labels = 0, dict[int, Label]()

@@ -20,7 +20,8 @@ from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import Ignored
 from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.mutate.incremental import judged_incrementally, same_run
+from memmodel.kernel.mutate.incremental import judged_incrementally
+from memmodel.kernel.mutate.masked import KnownFindings
 from memmodel.kernel.mutate.mutants import (
     BROKEN,
     SCHEDULES,
@@ -104,10 +105,11 @@ def mutation_table(
     results: dict[int, MutantResult] = {}
     try:
         order = table.order = LaunchOrder.of(kernel.representative)
+        masking = KnownFindings(kernel, model, order)
         work = MutantWork(
-            module, entry, changes, launch, model, each, until, base, order, readings, known, at_once=together
+            module, entry, changes, launch, model, each, until, base, order, readings, known, masking, at_once=together
         )
-        same = same_run(work, kernel) if together else None
+        same = masking.same_run if together else None
         # What is removed is judged before what is weakened.
         numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != REMOVED)
         judged = judged_alone(work, numbers, jobs) if same is None else judged_incrementally(work, same, jobs)
@@ -124,7 +126,8 @@ def mutation_table(
                 [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
                 work.unnoticed,
                 frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
-                *(() if same is None else (same.only_orders, lambda changes: bool(same.new_findings(*changes)))),
+                (lambda change: False) if same is None else same.only_orders,
+                lambda changes: bool(masking.masked(changes) or (same is not None and same.new_findings(*changes))),
             )
     except BudgetSpent:  # what is missing is listed as not judged
         pass

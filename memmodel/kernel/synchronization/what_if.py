@@ -17,12 +17,16 @@ from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.ignoring import ignored
 from memmodel.kernel.check.inputs import younger_words
 from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.mutate.masked import KnownFindings, Masked
 from memmodel.kernel.mutate.mutants import findings_of_readings
+from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
-from memmodel.kernel.mutate.rewritten import TextChange, rewritten
+from memmodel.kernel.mutate.rewritten import SEMANTICS, TextChange, rewritten
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.question import KernelQuestion
 from memmodel.kernel.synchronization.report import phrase
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.repair.spellings import SCOPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class WhatIf:
 
     `phrases`: what each changed instruction does, empty where that is not known. `why`: why the only one is not missed.
     `needing`: the readings that have a finding then which they had not. `notes`: on words that ptxas would refuse.
+    `masked`: what is between other accesses of the lines of a finding that is not new.
     """
 
     changes: tuple[TextChange, ...]
@@ -40,11 +45,13 @@ class WhatIf:
     why: str = ""
     needing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    masked: Masked = Masked()
 
     @property
     def appear(self) -> list[KernelFinding]:
         """The findings that only the changed kernel has."""
-        return [finding for finding in self.after.serious if finding.key not in self.before.known_keys]
+        new = [finding for finding in self.after.serious if finding.key not in self.before.known_keys]
+        return [*new, *self.masked.findings]
 
     @property
     def go(self) -> list[KernelFinding]:
@@ -67,6 +74,7 @@ class WhatIf:
         if self.appear:
             return []
         new = [reason for reason in self.after.unsettled if reason not in self.before.unsettled]
+        new += [self.masked.unknown] if self.masked.unknown else []
         return new or (self.after.unsettled if self.after.word == "undecided" else [])
 
 
@@ -110,7 +118,29 @@ def what_if(
     had, has = (findings_of_readings(verdict, options.readings, attrgetter("key")) for verdict in (before, after))
     needing = tuple(name for name in has if not has[name] <= had[name])
     answer = WhatIf(changed.changes, before, after, phrases, "", needing, notes)
-    return answer if answer.appear or answer.undecided else replace(answer, why=_why(answer, order, mutant))
+    if answer.appear or answer.undecided:
+        return answer
+    masked = _masked(answer.changes, KnownFindings(kernel, model, order), asked.entry, mutant)
+    return replace(answer, masked=masked, why="" if masked else _why(answer, order, mutant))
+
+
+def _masked(changes: Sequence[TextChange], known: KnownFindings, entry: PtxFunction, mutant: JudgedKernel) -> Masked:
+    """What the findings of a kernel hide of changes."""
+    instructions = [change.instruction for change in changes]
+    made = [change.removal or _weakened(change.instruction, entry, mutant.entry) for change in changes]
+    mutations = [mutation for mutation in made if mutation is not None]
+    return known.masked(mutations, mutant) if len(mutations) == len(made) else known.compared(instructions, mutant)
+
+
+def _weakened(instruction: PtxInstruction, entry: PtxFunction, changed: PtxFunction) -> Mutation | None:
+    """A change of scope or semantics; None if more differs."""
+    before, after = entry.body or (), changed.body or ()
+    if len(before) != len(after):
+        return None
+    becomes = after[instruction.number]
+    differs = set(instruction.words) ^ set(becomes.words)
+    same = instruction.operands == becomes.operands and instruction.guard == becomes.guard
+    return Mutation(instruction, "", becomes) if same and differs <= {*SCOPES, *SEMANTICS} else None
 
 
 def _why(answer: WhatIf, order: LaunchOrder | None, mutant: JudgedKernel) -> str:

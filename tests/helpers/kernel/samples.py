@@ -70,6 +70,21 @@ ld.shared.u32 %r12, [%r11];
 """
 """Every thread reads what one of another warp wrote."""
 
+ROUNDS = """
+xor.b32 %r10, %r1, 128;
+add.s32 %r11, %r2, %r10;
+mov.u32 %r6, 0;
+ROUND:
+st.shared.u32 [%r3], %r6;
+bar.sync 0;
+bar.warp.sync 0xffffffff;
+ld.shared.u32 %r5, [%r11];
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p2, %r6, 3;
+@%p2 bra ROUND;
+"""
+"""The load races with the store of the next round. The barrier orders it behind that of its own."""
+
 COPY = """
 @%p0 mbarrier.init.shared.b64 [%r4], 64;
 {fence}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
+from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
@@ -126,3 +126,13 @@ def test_a_race_of_the_kernel_hides_no_other_one() -> None:
     assert table.base.word == "findings"
     assert [result.noticed for result in table.results] == [Noticed.FINDING, Noticed.FINDING]
     assert table.minimum is not None and not table.minimum.dropped
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_is_ordered_counts_although_the_same_lines_race(together: bool) -> None:
+    read = module(ROUNDS)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=together)
+    assert [finding.rule for finding in table.base.serious] == ["data-race"]
+    assert [result.noticed for result in table.results] == [Noticed.FINDING, Noticed.UNNOTICED]
+    assert "between accesses that it orders" in table.results[0].how
+    assert table.minimum is not None and [it.kind for it in table.minimum.dropped] == ["warp"]

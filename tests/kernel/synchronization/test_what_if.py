@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
+from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, launch, module
 from helpers.places import ROOT
 
 from memmodel.cat.load import load_model
@@ -151,3 +151,15 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert same.exit_code == 0 and same.output.endswith("no finding appears, and none goes\n")
     assert CliRunner().invoke(app, [*command, "--what-if", "50: drop", "--mutate"]).exit_code == 2
     assert CliRunner().invoke(app, [*command, "--what-if", "500: drop"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("becomes", "appears", "undecided"),
+    [("drop", True, False), ("bar.sync 1;", False, False), ("bar.sync 0; bar.sync 1;", False, True)],
+)
+def test_what_appears_between_lines_that_race_already(becomes: str, appears: bool, undecided: bool) -> None:
+    read = module(ROUNDS)
+    line = next(it.line for it in entry(read).body or () if it.opcode == "bar.sync")
+    asked = KernelQuestion(read, entry(read), launch())
+    answer = what_if(asked, [f"{line}: {becomes}"], load_model("ptx-9.4"), CheckOptions())
+    assert bool(answer.appear) is appears and any("race already" in it for it in answer.undecided) is undecided
