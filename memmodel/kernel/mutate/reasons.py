@@ -99,7 +99,7 @@ class LaunchOrder:
 
     def around(self, *instructions: PtxInstruction) -> Sequence[Pair]:
         """The pairs that an instruction or one of its copies may order: all, if one of them leaves no event."""
-        left = {origin.at for origin in self.graph.behind}
+        left = {origin.at for origin in self.graph.origins}
         if all(instruction.number in left for instruction in instructions):
             return self.across(*instructions)
         return self.pairs(proxies=False)

@@ -97,7 +97,7 @@ class SameRun:
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
         flags = other.judgement.flags
-        mine, others = ([(it.thread, it.at) for it in run.graph.behind] for run in (self._run, other.run))
+        mine, others = ([(it.thread, it.at) for it in run.graph.origins] for run in (self._run, other.run))
         return None if flags is None or mine != others else other.run.first_shown(flags, self._raised, self._known)
 
     def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
