@@ -106,6 +106,17 @@ def rewritten(module: PtxModule, entry: PtxFunction, launch: Launch, requests: S
     return RewrittenKernel(changed, function, tuple(changes))
 
 
+def weakened(instruction: PtxInstruction, entry: PtxFunction, changed: PtxFunction) -> Mutation | None:
+    """A change of scope or semantics; None if more differs."""
+    before, after = entry.body or (), changed.body or ()
+    if len(before) != len(after):
+        return None
+    becomes = after[instruction.number]
+    differs = set(instruction.words) ^ set(becomes.words)
+    same = instruction.operands == becomes.operands and instruction.guard == becomes.guard
+    return Mutation(instruction, "", becomes) if same and differs <= {*SCOPES, *SEMANTICS} else None
+
+
 def _read(request: str) -> _Request:
     source = Source("--what-if", request)
     match = _REQUEST.fullmatch(request)

@@ -19,14 +19,12 @@ from memmodel.kernel.check.inputs import younger_words
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate.masked import KnownFindings, Masked
 from memmodel.kernel.mutate.mutants import findings_of_readings
-from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
-from memmodel.kernel.mutate.rewritten import SEMANTICS, TextChange, rewritten
+from memmodel.kernel.mutate.rewritten import TextChange, rewritten, weakened
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.question import KernelQuestion
 from memmodel.kernel.synchronization.report import phrase
-from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.repair.spellings import SCOPES
+from memmodel.ptx.module.syntax import PtxFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +125,9 @@ def what_if(
 def _masked(changes: Sequence[TextChange], known: KnownFindings, entry: PtxFunction, mutant: JudgedKernel) -> Masked:
     """What the findings of a kernel hide of changes."""
     instructions = [change.instruction for change in changes]
-    made = [change.removal or _weakened(change.instruction, entry, mutant.entry) for change in changes]
+    made = [change.removal or weakened(change.instruction, entry, mutant.entry) for change in changes]
     mutations = [mutation for mutation in made if mutation is not None]
     return known.masked(mutations, mutant) if len(mutations) == len(made) else known.compared(instructions, mutant)
-
-
-def _weakened(instruction: PtxInstruction, entry: PtxFunction, changed: PtxFunction) -> Mutation | None:
-    """A change of scope or semantics; None if more differs."""
-    before, after = entry.body or (), changed.body or ()
-    if len(before) != len(after):
-        return None
-    becomes = after[instruction.number]
-    differs = set(instruction.words) ^ set(becomes.words)
-    same = instruction.operands == becomes.operands and instruction.guard == becomes.guard
-    return Mutation(instruction, "", becomes) if same and differs <= {*SCOPES, *SEMANTICS} else None
 
 
 def _why(answer: WhatIf, order: LaunchOrder | None, mutant: JudgedKernel) -> str:
