@@ -302,7 +302,7 @@ def test_three_new_findings_are_named_and_others_counted(count: int, end: str) -
     keys = [("first", (1,)), ("second", (2,)), ("third", (3,)), ("fourth", (4,))][:count]
     base: Any = SimpleNamespace(known_keys=frozenset())
     mutant: Any = SimpleNamespace(serious=[SimpleNamespace(key=key) for key in keys], spent=False)
-    noticed, how = compared(base, mutant)
+    noticed, how, _ = compared(base, mutant)
     assert noticed is Noticed.FINDING and how.endswith(end)
 
 
