@@ -74,6 +74,11 @@ def changes_memory(does: LoweredInstruction) -> bool:
     return writes or any(isinstance(op, Write | CopyTogether) for op in does.ops)
 
 
+def combines(does: LoweredInstruction) -> bool:
+    """True for an atomic operation: what it leaves may depend on how often it was made before."""
+    return any(isinstance(op, Write) and op.rmw for op in does.ops)
+
+
 def copies(does: LoweredInstruction) -> bool:
     """True if what an asynchronous instruction leaves comes out of memory."""
     return any(isinstance(part, Gather) for part in parts(does))

@@ -5,7 +5,7 @@ In: the accesses that an instruction has made. Out: `DriftCells`. The private me
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from memmodel.base.labels import Access, Side
 from memmodel.isa.lowered import LoweredInstruction
@@ -13,6 +13,7 @@ from memmodel.kernel.all_sizes.access_kinds import copies
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.ops import Read
 from memmodel.program.warp_ops import CopyTogether
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -68,6 +69,15 @@ class DriftCells:
         if any(isinstance(op, Read) for op in does.ops):  # what is changed, or kept beside what is replaced
             moved = left & self._cells
         self._cells = (self._cells | left) if drifts else (self._cells - left) | moved
+
+    def combined(self, accesses: Iterable[TraceEvent]) -> None:
+        """Note what atomic operations of a loop leave: it is another number after more rounds."""
+        self._cells |= {
+            (access.block, byte)
+            for access in accesses
+            if access.block is not None
+            for byte in range(access.first, access.first + access.size)
+        }
 
     def hold(self, block: Block, first: int, end: int) -> bool:
         """True if some bytes hold numbers that drift."""

@@ -8,14 +8,14 @@ however often the stretched loops run, and the state must come back after a peri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import product, takewhile
 from typing import NamedTuple
 
 from memmodel.base.labels import Action
 from memmodel.isa.lowered import LoweredInstruction, body_of
-from memmodel.kernel.all_sizes.access_kinds import changes_memory, in_shared, mapped, step_of, tiles
+from memmodel.kernel.all_sizes.access_kinds import changes_memory, combines, in_shared, mapped, step_of, tiles
 from memmodel.kernel.all_sizes.cells import DriftCells, accesses_since
 from memmodel.kernel.all_sizes.drift import INTEGER, STILL, UNEVEN, Drift, Drifting, DriftingNumber, Drifts, Leaves
 from memmodel.kernel.all_sizes.loops import LoopText, unseen
@@ -30,6 +30,7 @@ from memmodel.kernel.machine.values.lanes import Step
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.expressions import AddressOf, Expr, Get, registers_of
@@ -234,7 +235,7 @@ class FollowedRounds(Follower):
         shuffles = any(isinstance(op, AmongLanes) and op.exchange in SHUFFLES for op in ops)
         of_entry = bool(parts) and parts[0].name in self._entry
         loads = (does.loads or does.atomic) and does.window is not Window.CONST and not of_entry
-        leaves, described = changes_memory(does), mapped(does)
+        leaves, described, atomic = changes_memory(does), mapped(does), combines(does)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             moving = [slot for slot in self._moving(warp, does.sources) if self._touches(warp, slot, lanes)]
@@ -250,6 +251,8 @@ class FollowedRounds(Follower):
                 drift = UNEVEN
             if loads and self._brings(does, machine, warp, lanes, single, many):
                 drift = UNEVEN
+            if atomic:
+                self.cells.combined(self._made(warp, lanes, does.instruction.number))
             self._still(warp, targets, lanes)
             changed = targets[:1] if alike is not None else targets if drift is None else ()
             for slot, lane in product(changed, lanes):
@@ -293,6 +296,13 @@ class FollowedRounds(Follower):
         """True if a load returns numbers that drift, as far as anyone can say."""
         accesses, threads = accesses_since(machine, single, many), {warp.threads[lane].number for lane in lanes}
         return self.cells.brought(does, accesses, self._inside, threads) or (self._taken and not accesses)
+
+    def _made(self, warp: Warp, lanes: Lanes, number: int) -> Iterator[TraceEvent]:
+        """The last events of threads whose loops are stretched, as far as they are those of an instruction."""
+        for lane in lanes:
+            thread = warp.threads[lane]
+            if thread.number in self._stretches:
+                yield from takewhile(lambda event: event.at == number, reversed(thread.events))
 
     def _unknown(self, does: LoweredInstruction, warp: Warp, lanes: Lanes) -> bool:
         """True if a thread stores an unknown number after the begin of a period."""

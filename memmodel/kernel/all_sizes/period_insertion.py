@@ -2,22 +2,23 @@
 
 In: trace, visits, a `Site`. Out: why not, or None. Settled here: no wait before a cut depends on what comes after it;
 the second period does what the first one did, with phases and generations further by a constant; what one period
-leaves open, the next one closes. Source: docs/kernels-theorem.md, "Any trip count".
+leaves open, the next one closes; nobody waits for what the periods access strongly. Source: docs/kernels-theorem.md,
+"Any trip count".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Allocates, Barrier, Fence, Half
+from memmodel.base.labels import Access, Allocates, Barrier, Half
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.all_sizes.following import RoundEnd
 from memmodel.kernel.all_sizes.periods import Site
+from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Sem
 
 BEFORE, ONE, OTHER, AFTER = range(4)
 """The parts of a run: before the first cut, the first and the second period, after the third cut."""
@@ -44,6 +45,9 @@ class Participant(NamedTuple):
 
 Meetings = Mapping[Rendezvous, Sequence[Participant]]
 
+ObservedBytes = frozenset[tuple[Block, int]]
+"""Bytes that some strong access reads on whose result the run depends: what a loop polls."""
+
 
 def meetings_of(run: LaunchTrace) -> Meetings:
     """The participants of each meeting."""
@@ -53,14 +57,25 @@ def meetings_of(run: LaunchTrace) -> Meetings:
     return meetings
 
 
+def observed_bytes(run: LaunchTrace, deciding: Container[int]) -> ObservedBytes:
+    """The bytes that instructions access strongly on whose results the run depends. `deciding`: their numbers."""
+    return frozenset(
+        (event.block, byte)
+        for thread in run.threads
+        for event in thread.strong()
+        if event.at in deciding and event.block is not None
+        for byte in range(event.first, event.first + event.size)
+    )
+
+
 class PeriodInsertion:
-    """The meetings of a run, cut at a site."""
+    """The meetings of a run, cut at a site. `observed`: as `observed_bytes` has them."""
 
     def __init__(
         self, run: LaunchTrace, meetings: Meetings, body: Sequence[PtxInstruction],
-        visits: Mapping[int, Sequence[RoundEnd]], site: Site,
+        visits: Mapping[int, Sequence[RoundEnd]], site: Site, observed: ObservedBytes = frozenset(),
     ) -> None:  # fmt: skip
-        self._run, self._body, self.meetings = run, body, meetings
+        self._run, self._body, self.meetings, self._observed = run, body, meetings, observed
         self._cuts = {thread: tuple(visits[thread][n].events for n in cuts) for thread, cuts in site.items()}
         self._looping = frozenset(site)
         self._settle()
@@ -107,7 +122,8 @@ class PeriodInsertion:
         for thread in self._looping:
             first, _, third = self._cuts[thread]
             for event in self._run.threads[thread].events[first:third]:
-                if isinstance(event.label, Allocates) or any(_meets(access) for access in (event, *event.signals)):
+                signals = any(isinstance(part.label, Access) for part in event.signals)
+                if isinstance(event.label, Allocates) or signals or self._is_observed(event):
                     return f"{self._at(event.at)} may meet others in each round"
         shifts, why = self._shifts()
         return why or self._crossing(shifts)
@@ -169,14 +185,14 @@ class PeriodInsertion:
             and self.part(participant.thread, participant.order) == AFTER
         )
 
+    def _is_observed(self, event: TraceEvent) -> bool:
+        """True for a strong access to what decides how a thread continues: it may give order in each round."""
+        if not self._observed or not isinstance(event.label, Access) or event.block is None:
+            return False
+        return any((event.block, byte) in self._observed for byte in range(event.first, event.first + event.size))
+
     def _at(self, at: int) -> str:
         return f"{self._body[at].opcode} at line {self._body[at].line}"
-
-
-def _meets(event: TraceEvent) -> bool:
-    """True for a strong access, and for a fence that is ordered with all of its kind."""
-    label = event.label
-    return (isinstance(label, Access) and event.block is not None) or (isinstance(label, Fence) and label.sem is Sem.SC)
 
 
 def _participants(run: LaunchTrace) -> Iterator[tuple[Rendezvous, Participant]]:

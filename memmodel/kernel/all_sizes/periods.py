@@ -125,7 +125,7 @@ class PeriodWrite(NamedTuple):
 def writes_in(
     run: LaunchTrace, visits: Mapping[int, Sequence[RoundEnd]], site: Site
 ) -> dict[Block, tuple[list[PeriodWrite], list[PeriodWrite]]]:  # fmt: skip
-    """What threads write in each of the two periods."""
+    """What threads write in each of the two periods, weakly and strongly."""
     cuts = {thread: [visits[thread][number] for number in numbers] for thread, numbers in site.items()}
     writes: dict[Block, tuple[list[PeriodWrite], list[PeriodWrite]]] = {}
 
@@ -143,6 +143,12 @@ def writes_in(
             if access.thread in cuts:
                 write = PeriodWrite(access.first, access.first + access.size, access.thread, access.at, access.value)
                 note(access.block, write, [cut.many for cut in cuts[access.thread]], number)
+    for thread, of_thread in cuts.items():
+        for event in run.threads[thread].strong():
+            if _writes(event) and event.block is not None and event.order is not None:
+                value = None if event.bits is None else event.bits.whole(8 * event.size)
+                write = PeriodWrite(event.first, event.first + event.size, thread, event.at, value)
+                note(event.block, write, [cut.events for cut in of_thread], event.order)
     return writes
 
 

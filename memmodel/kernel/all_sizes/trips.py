@@ -8,7 +8,7 @@ decides repeat, so that another period adds nothing new (docs/kernels-theorem.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import lcm
@@ -18,7 +18,13 @@ from memmodel.kernel.all_sizes.following import FollowedRounds, RoundEnd, Stretc
 from memmodel.kernel.all_sizes.larger_numbers import in_every_schedule, reaching
 from memmodel.kernel.all_sizes.loops import LoopText, depending, leaving, loops_of
 from memmodel.kernel.all_sizes.parameters import ParamPart, origin, parameters
-from memmodel.kernel.all_sizes.period_insertion import Meetings, PeriodInsertion, meetings_of
+from memmodel.kernel.all_sizes.period_insertion import (
+    Meetings,
+    ObservedBytes,
+    PeriodInsertion,
+    meetings_of,
+    observed_bytes,
+)
 from memmodel.kernel.all_sizes.periods import (
     LoopRun,
     Site,
@@ -57,11 +63,13 @@ def any_trips(
     runs: Sequence[RunLaunch],
     equal: frozenset[int] = frozenset(),
     pointers: Collection[ParamPart] = (),
+    deciding: Container[int] = frozenset(),
 ) -> tuple[str, Sequence[LongerLoops]]:
     """`yes: …` or `not shown: …`, and the parameters with which loops may run longer.
 
     `runs`: functions that run the launch, one for each schedule that is judged; none where the run depends on it.
     `equal`: stores that are no finding because others store the same. `pointers`: the parameters that are addresses.
+    `deciding`: the strong loads and atomic operations on whose results the run depends, as the loads of a wait.
     """
     body = body_of(entry)
     for does in body:
@@ -81,7 +89,7 @@ def any_trips(
     why = "" if runs else "what it does depends on the schedule"
     shown: list[LongerLoops] = []
     for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if runs else ():
-        longer = [LongerLoops(entry, loops, param, run, equal) for run in runs]
+        longer = [LongerLoops(entry, loops, param, run, equal, deciding) for run in runs]
         if longer[0].heads & open_.keys() - {head for growth in shown for head in growth.heads}:
             reasons = [reason for growth in longer if (reason := growth.why_not()) is not None]
             if not reasons and not _joined(longer).most:
@@ -147,6 +155,7 @@ class LongerLoops:
     param: ParamPart
     run: RunLaunch
     equal: frozenset[int] = frozenset()
+    deciding: Container[int] = frozenset()
     heads: frozenset[int] = frozenset()
     length: int = 0
     step: int = 1
@@ -182,10 +191,11 @@ class LongerLoops:
     def _shown(self, fixed: frozenset[Block]) -> str | None:
         """Why nothing is shown, where accesses to some blocks are at the same places in each period."""
         ran, meetings = turns(self._trace, self._visits, self.heads, fixed), meetings_of(self._trace)
+        observed = observed_bytes(self._trace, self.deciding)
         lengths = [rounds for rounds in range(1, MOST_LENGTH) if ran and all(turn.repeats(rounds) for turn in ran)]
         why = ""
         for length in lengths[:MOST_PERIODS]:
-            cuts = [self._cut(turn, length, meetings) for turn in ran]
+            cuts = [self._cut(turn, length, meetings, observed) for turn in ran]
             reasons = [cut for cut in cuts if isinstance(cut, str)]
             sites = [cut for cut in cuts if not isinstance(cut, str)]
             reason = reasons[0] if reasons else self._repeats(sites, fixed)
@@ -196,7 +206,7 @@ class LongerLoops:
         rounds = min((turn.least for turn in ran), default=0) + 1
         return why or f"{NO_STATE} in {rounds} rounds, and in more of them one may"
 
-    def _cut(self, turn: LoopRun, length: int, meetings: Meetings) -> Site | str:
+    def _cut(self, turn: LoopRun, length: int, meetings: Meetings, observed: ObservedBytes) -> Site | str:
         """The site where two periods begin and end, or why there is none. Threads that others wait for are cut some
         rounds later.
         """
@@ -204,7 +214,8 @@ class LongerLoops:
         for third in islice(turn.thirds(length), MOST_CUTS):
             shifts: Counter[int] = Counter()
             while (site := turn.cut(length, third, shifts)) is not None:
-                insertion = PeriodInsertion(self._trace, meetings, self.entry.body or (), self._visits, site)
+                body = self.entry.body or ()
+                insertion = PeriodInsertion(self._trace, meetings, body, self._visits, site, observed)
                 late, text = insertion.late()
                 reason = text if late else insertion.why_not()
                 if reason is None:

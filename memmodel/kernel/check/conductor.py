@@ -134,6 +134,8 @@ def judge_case(
                 on_verdict(final.kernel().verdict)
             if final.beyond is not None and questions(case):
                 final.beyond()
+            for question in questions(case):
+                final.verdict.beyond.setdefault(question, "not shown: the launch itself could not be run to its end")
     except BudgetSpent as spent:
         if final is None:
             reports = reports or [VerdictSoFar(case)]

@@ -69,7 +69,9 @@ def other_sizes(
         schedules = [replace(choices.base, last_elected=last) for last in last_elected if decided]
         runs = [partial(run_launch, case.module, case.entry, case.launch, schedule) for schedule in schedules]
         try:
-            verdict.beyond[TRIPS], growing = any_trips(case.entry, runs, verdict.equal_stores, _pointers(case))
+            verdict.beyond[TRIPS], growing = any_trips(
+                case.entry, runs, verdict.equal_stores, _pointers(case), choices.chosen
+            )
             steps = {growth.param: (growth.step, growth.length) for growth in growing}
         except Refused as error:
             verdict.beyond[TRIPS] = f"not shown: {error.message}"

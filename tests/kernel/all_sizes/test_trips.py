@@ -65,6 +65,9 @@ NEXT = "add.u32 %r21, %r21, 1;\nsetp.eq.u32 %p9, %r21, 3;\nselp.u32 %r21, 0, %r2
         pytest.param(rounds("ld.shared.u32 %r10, [s+4000];\nbar.sync 0;",
                             more="xor.b32 %r17, %r10, 1;\n@%p0 st.shared.u32 [s+4000], %r17;\nbar.sync 0;"), 2,
                      id="a slot that is in memory"),
+        pytest.param(rounds(more="atom.shared.add.u32 %r16, [s+4008], 1;\n@%p1 red.release.gpu.global.add.u32 "
+                                 "[%d0], 1;\nfence.sc.gpu;\n@%p0 st.relaxed.gpu.global.u32 [%d0+64], 1;"), 2,
+                     id="strong accesses on which nothing depends"),
         pytest.param(rounds("sub.u32 %r10, %r8, %r9;\nand.b32 %r10, %r10, 1;"), 2, id="counted from the end"),
         pytest.param(rounds(meet="setp.gt.u32 %p8, %r22, %r9;\n@%p8 bar.sync 0;\nbar.sync 0;"), 2, id="first rounds"),
     ],
@@ -86,6 +89,15 @@ LATER = """setp.eq.u32 %p7, %r9, 0;
 @%p7 ld.global.u32 %r15, [%d0+6400];
 """
 LAST = "setp.ne.u32 %p8, %r9, 20;"
+POLLED = text(
+    "setp.eq.u32 %p2, %r0, 32;\n@%p0 bra L;\n@!%p2 bra E;\n"
+    "W:\nld.acquire.gpu.global.u32 %r17, [%d0];\nsetp.lt.u32 %p7, %r17, 14;\n@%p7 bra W;\n"
+    "ld.global.u32 %r18, [%d0+64];\nbra E;\nL:\nst.global.u32 [%d0+64], %r9;\n"
+    "red.release.gpu.global.add.u32 [%d0], 1;\n"
+    "add.u32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, %r8;\n@%p3 bra L;\nE:",
+    "mov.u32 %r9, 0;\n@%p0 st.global.u32 [%d0], 0;\nbar.sync 0;",
+)
+"""Another thread waits for 14 rounds, and the next one writes what it reads then."""
 
 
 @pytest.mark.share(3)
@@ -105,12 +117,17 @@ LAST = "setp.ne.u32 %p8, %r9, 20;"
         (rounds(more="add.u32 %r23, %r9, 32;\nmul.lo.u32 %r23, %r23, 32;\nbar.sync 1, 64;\n"
                      "setp.lt.u32 %p8, %r9, %r23;\n@!%p8 bra L;\nmul.lo.u32 %r24, %r8, %r9;\nand.b32 %r24, %r24, 64;\n"
                      "setp.eq.u32 %p8, %r24, 4096;\n@%p8 bar.sync 2;"), "whether bar.sync is carried out"),
-        (rounds(more="red.relaxed.gpu.global.add.u32 [%d0], 1;"), "may meet others in each round"),
+        (rounds(more="@%p0 atom.shared.add.u32 %r16, [s+4000], 1;\nbar.sync 0;\nld.shared.u32 %r17, [s+4000];\n"
+                     "setp.gt.u32 %p7, %r17, 50;\n@%p7 st.shared.u32 [s+4008], %r0;"), "whether st.shared.u32"),
+        (rounds("ld.shared.u32 %r17, [s+4000];\nbar.sync 0;\nsetp.gt.u32 %p7, %r17, 50;\nselp.u32 %r10, 1, 0, %p7;",
+                more="@%p0 st.relaxed.cta.shared.u32 [s+4000], %r9;\nbar.sync 0;"), "an operand of st.shared"),
+        (POLLED, "red.release.gpu.global.add.u32 at line 32 may meet others in each round"),
         (rounds(more=STORE.format(by=128)), "may not lie apart"),
         (rounds(more=STORE.format(by=256) + LATER), "may not lie apart"),
     ],
     ids=["a barrier that one round leaves out", "a slot that lasts for 16 rounds", "a slot that stays at last",
-         "a byte that wraps", "floating point", "memory", "a product of two numbers", "an atomic operation",
+         "a byte that wraps", "floating point", "memory", "a product of two numbers",
+         "a sum of atomic operations", "a number in a strong store", "a counter that is polled",
          "stores that overlap", "stores over what comes later"],
 )  # fmt: skip
 def test_rounds_that_need_not_repeat(source: str, why: str) -> None:
@@ -410,6 +427,11 @@ def test_what_a_parameter_decides_beside_trip_counts(body: str, by: int | None) 
     answer = said(text(FIXED.format(3) + body, BEFORE), 14)
     assert step(answer) == by, answer
     assert by or "not shown: no trip count depends on a parameter, but trips may decide something else" in answer
+
+
+def test_a_launch_that_cannot_be_run_is_answered() -> None:
+    decides = "ld.global.u32 %r31, [%d0];\nsetp.eq.u32 %p7, %r31, 1;\n@%p7 bar.sync 0;"
+    assert said(text(decides), 14) == "not shown: the launch itself could not be run to its end"
 
 
 # ---- loops in loops, several schedules, meetings ----------------------------------------------------------------
