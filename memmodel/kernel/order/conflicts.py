@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -89,11 +88,17 @@ class Conflicts:
                 continue
             known.add(alike)
             merged: dict[tuple[object, ...], list[WeakAccess]] = {}
-            for access in chain(single, *(lane_accesses.each() for lane_accesses in lanes)):
+            for access in single:
                 issue = None if access.issue is None else access.issue.order
                 name = access.thread, access.epoch, self._label(access.label), access.scalar, issue, access.part
                 merged.setdefault(name, []).append(access)
-            uses[block] = [use for members in merged.values() for use in _joined(members)]
+            for lane_accesses in lanes:
+                label, scalar = self._label(lane_accesses.label), lane_accesses.scalar
+                for access in lane_accesses.each():
+                    merged.setdefault((access.thread, access.epoch, label, scalar, None, 0), []).append(access)
+            joined = uses[block] = list[Use]()
+            for members in merged.values():
+                _join(members, joined)
         for event in strong:
             whole = event.issue or event
             part = whole.signals.index(event) if event.issue is not None else 0
@@ -147,13 +152,8 @@ class Conflicts:
 
     def _sweep(self, block: Block, uses: list[Use]) -> None:
         self._uses = uses
-        self._keys = [self._key(use) for use in uses]
-        self._idents = [self._ident(use) for use in uses]
-        self._names = [self._name(use) for use in uses]
-        self._classes = [(key, self._away(block, use)) for key, use in zip(self._keys, uses, strict=True)]
         self._meetings = {}
-        self._writing = [use.writes for use in uses]
-        self._simple = [use.alone for use in uses]
+        self._kinds(block, uses)
         edges: list[tuple[int, int, int]] = []
         for number, use in enumerate(uses):
             if use.size <= 0:  # a copy of no bytes
@@ -171,6 +171,23 @@ class Conflicts:
                 active[number] = None
             else:
                 del active[number]
+
+    def _kinds(self, block: Block, uses: list[Use]) -> None:
+        """What the accesses are, whatever their bytes: parts of one access, which come one after the other, alike."""
+        self._keys, self._idents, self._names, self._classes = keys, idents, names, classes = [], [], [], []
+        self._writing, self._simple = writing, simple = [], []
+        last: Use | None = None
+        for use in uses:
+            if last is None or not _is_part(use, last):
+                last = use
+                key, ident, name = self._key(use), self._ident(use), self._name(use)
+                kind, writes, alone = (key, self._away(block, use)), use.writes, use.alone
+            keys.append(key)
+            idents.append(ident)
+            names.append(name)
+            classes.append(kind)
+            writing.append(writes)
+            simple.append(alone)
 
     def _interval(self, block: Block, first: int, size: int, active: list[int]) -> None:
         writing = self._writing
@@ -324,7 +341,7 @@ class Conflicts:
             counts[who] = counts.get(who, 0) + 1
             if counts[who] <= 2 or issue.thread in alone:
                 assert issue.order is not None
-                yield replace(use, thread=issue.thread, epoch=issue.order, issue=issue, others=(), parts=())
+                yield use._replace(thread=issue.thread, epoch=issue.order, issue=issue, others=(), parts=())
 
     def _canonical(
         self, block: Block, by_thread: dict[int, list[Done]]
@@ -408,6 +425,25 @@ def _alike(left: list[tuple[int, int | None]]) -> tuple[int, ...]:
     return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
 
 
+def _first_byte(access: WeakAccess) -> int:
+    return access.first
+
+
+def _is_part(use: Use, other: Use) -> bool:
+    """True if two accesses differ in their bytes only."""
+    return (
+        use.thread == other.thread
+        and use.epoch == other.epoch
+        and use.label is other.label
+        and use.at == other.at
+        and use.scalar == other.scalar
+        and use.part == other.part
+        and use.issue is other.issue
+        and use.event is None
+        and other.event is None
+    )
+
+
 def _name_of(done: Done) -> Name:
     return done[0]
 
@@ -432,19 +468,23 @@ def _enough(items: list[AlikeThreads]) -> AlikeThreads:
     return AlikeThreads(tuple(group.name for group in kept), members, any(group.writes for group in kept))
 
 
-def _joined(members: list[WeakAccess]) -> Iterator[Use]:
-    """Accesses of one thread, epoch and label, joined where they touch; the instruction of each part is kept."""
-    members.sort(key=lambda access: access.first)
+def _join(members: list[WeakAccess], uses: list[Use]) -> None:
+    """Add accesses of one thread, epoch and label, joined where they touch; the instruction of each part is kept."""
+    if len(members) == 1:
+        uses.append(_use(members, members[0].first + members[0].size))
+        return
+    members.sort(key=_first_byte)
     together = [members[0]]
-    end = members[0].first + members[0].size
+    at, end = members[0].at, members[0].first + members[0].size
     for access in members[1:]:
-        if access.first <= end and access.at == together[0].at:
-            end = max(end, access.first + access.size)
+        first = access.first
+        if first <= end and access.at == at:
+            end = max(end, first + access.size)
             together.append(access)
             continue
-        yield _use(together, end)
-        together, end = [access], access.first + access.size
-    yield _use(together, end)
+        uses.append(_use(together, end))
+        together, at, end = [access], access.at, first + access.size
+    uses.append(_use(together, end))
 
 
 def _use(members: list[WeakAccess], end: int) -> Use:

@@ -6,9 +6,10 @@ The model decides that they are not ordered; this says in which of its terms.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import pairwise
 
 from memmodel.base.labels import (
@@ -24,7 +25,7 @@ from memmodel.base.labels import (
     Signal,
     side_of,
 )
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, closure
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -66,15 +67,43 @@ class Missing:
     mentioned: tuple[PtxInstruction, ...] = ()
 
 
+class _Tree:
+    """The events that are reached from one event, nearest first, each with the one before it in `came`. It grows as far
+    as somebody looks: most ways are short.
+    """
+
+    def __init__(self, forth: Rows, first: int) -> None:
+        self._forth = forth
+        self._events, self.came = [first], {first: -1}
+        self._unseen = ((1 << len(forth)) - 1) ^ 1 << first
+        self._grown = 0
+
+    def each(self) -> Iterator[int]:
+        """The events, nearest first."""
+        events, number = self._events, 0
+        while True:
+            while number < len(events):
+                yield events[number]
+                number += 1
+            if self._grown == len(events):
+                return
+            at = events[self._grown]
+            self._grown += 1
+            new = self._forth[at] & self._unseen
+            if new:
+                self._unseen ^= new
+                reached = bits(new)
+                self.came |= dict.fromkeys(reached, at)
+                events += reached
+
+
 class Ways:
     """The ways between events of one judged graph."""
 
     def __init__(self, graph: Graph, flags: Flags, body: tuple[PtxInstruction, ...]) -> None:
         self.graph, self.flags, self.body = graph, flags, body
         self.points = graph.points
-        self._steps: Rows | None = None
-        self._forth: Rows | None = None
-        self._trees: dict[int, dict[int, int]] = {}
+        self._trees: dict[int, _Tree] = {}
         self._mentioned: list[PtxInstruction] = []
 
     def missing(self, rule: str, left: int, right: int) -> Missing | None:
@@ -138,52 +167,58 @@ class Ways:
         at = (whole.order or 0) // STEP - 1
         return events[min(at, len(events) - 1)].time if events and at >= 0 else 0
 
-    def _all_steps(self) -> Rows:
-        if self._steps is None:
-            rows = [0] * len(self.points)
-            for name in STEPS:
-                step = self._rows(name) if name == "synchronizes" else self.flags.execution.relation(name)
-                rows = [old | new for old, new in zip(rows, step, strict=True)]
-            self._steps = rows
-        return self._steps
+    @cached_property
+    def _steps(self) -> Rows:
+        """What leads from one thread to another."""
+        rows = [0] * len(self.points)
+        for name in STEPS:
+            step = self._rows(name) if name == "synchronizes" else self.flags.execution.relation(name)
+            rows = [old | new for old, new in zip(rows, step, strict=True)]
+        return rows
+
+    @cached_property
+    def _forth(self) -> Rows:
+        """The steps, and from each event the later ones of its thread from which a step leads."""
+        leads = sum(1 << event for event, row in enumerate(self._steps) if row)
+        order = self.flags.execution.relation("po")
+        return [step | after & leads for step, after in zip(self._steps, order, strict=True)]
+
+    @cached_property
+    def _next(self) -> Rows:
+        """The steps, and from each event all later ones of its thread."""
+        order = self.flags.execution.relation("po")
+        return [step | after for step, after in zip(self._steps, order, strict=True)]
+
+    @cached_property
+    def _reached(self) -> Rows:
+        """Where there is a way at all; from most events there is none to most others."""
+        return closure(self._next)
 
     def _way(self, first: int, second: int) -> tuple[int, ...]:
         """The events at which a shortest way leaves or enters a thread, the ends left out."""
-        came = self._tree(first)
-        steps, order = self._all_steps(), self.flags.execution.relation("po")
-        last = next((at for at in came if (steps[at] | order[at]) >> second & 1 and at != second), None)
+        if not self._reached[first] >> second & 1:
+            return ()
+        tree, following = self._tree(first), self._next
+        last = next((at for at in tree.each() if following[at] >> second & 1 and at != second), None)
         if last is None:
             return ()
         way, at = [], last
         while at != first:
             way.append(at)
-            at = came[at]
+            at = tree.came[at]
         return tuple(way[::-1])
 
-    def _tree(self, first: int) -> dict[int, int]:
-        """The events that are reached from one event, nearest first, each with the one before it."""
-        if self._forth is None:
-            order = self.flags.execution.relation("po")
-            leads = sum(1 << event for event, row in enumerate(self._all_steps()) if row)
-            self._forth = [step | after & leads for step, after in zip(self._all_steps(), order, strict=True)]
+    def _tree(self, first: int) -> _Tree:
         if first not in self._trees:
-            forth, queue, came = self._forth, deque([first]), {first: -1}
-            unseen = ((1 << len(forth)) - 1) ^ 1 << first
-            while queue:
-                at = queue.popleft()
-                new = forth[at] & unseen
-                if new:
-                    unseen ^= new
-                    reached = bits(new)
-                    came |= dict.fromkeys(reached, at)
-                    queue += reached
-            self._trees[first] = came
+            self._trees[first] = _Tree(self._forth, first)
         return self._trees[first]
 
     def _awaited(self, first: int) -> int | None:
         """The nearest event at which a thread knows that an asynchronous access is over; None if there is none."""
         points = self.points
-        known = (n for n in self._tree(first) if n != first and points[n].issue is None and waits(points[n].label))
+        known = (
+            n for n in self._tree(first).each() if n != first and points[n].issue is None and waits(points[n].label)
+        )
         return next(known, None)
 
     def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from memmodel.base.labels import Access, Family, Label, Role, Side, side_of
 from memmodel.kernel.trace.accesses import WeakAccess
@@ -30,8 +31,7 @@ def bounded(events: int) -> None:
         raise Refused(f"at least {events:,} events to judge are more than {MAX_EVENTS:,}; {shorter}")
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it.
 
     `others`: issues of other lanes that make it together with this one.
