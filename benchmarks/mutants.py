@@ -74,6 +74,8 @@ MORE = 200
 MEMORY = 8 << 30
 
 ARGUED = {
+    "memmodel/concrete/cutting.py: low < high -> (low <= high)": "a run of no bytes carries the ends of accesses, where "
+    "there is a cut already",
     "memmodel/encode/communication.py: sum(map(len, before.values())) > EDGES -> "
     "(sum(map(len, before.values())) <= EDGES)": "an order is transitive at once or where a candidate shows that it is "
     "not: the answers are the same",
@@ -84,26 +86,38 @@ ARGUED = {
     "finds beyond is in no answer",
     "memmodel/enumeration/coherence.py: not later -> bool(later)": "whether a whole order is judged here or by the "
     "search: the same ones are left",
+    "memmodel/enumeration/orders.py: down | up -> (up)": "which orders are tried first",
     "memmodel/events/builder.py: self._depth < _DEEP -> (self._depth <= _DEEP)": "how deep a value is looked up before "
     "it is left to the solver: a bound for Python's stack",
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
     "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
     "write has: none of them is read",
+    "memmodel/events/walk.py: assigned(op) if current.guard else () -> (assigned(op))": "no dependencies are added then, "
+    "and a register that nothing assigned is zero",
     "memmodel/isa/mnemonic.py: len(parts) > MAX_PARTS -> (len(parts) >= MAX_PARTS)": "no row has nearly as many words",
     'memmodel/isa/scalar/floats.py: _ROUNDED_SINCE | {"approx type=f64": Since(20, "2.1")} -> ({"approx type=f64": '
     'Since(20, "2.1")})': "no target of the table has a PTX before 2.0",
+    "memmodel/kernel/all_sizes/following.py: self._numbers(uses, warp, lanes, moving) if moving else {} -> "
+    "(self._numbers(uses, warp, lanes, moving))": "no number drifts where no register does",
     "memmodel/kernel/all_sizes/period_insertion.py: event.order or 0 -> ((event.order))": "what meets at a barrier has "
     "a place among the events of its thread",
     "memmodel/kernel/check/executions.py: None if flags is None else flags.relation(BASE) -> "
     "(flags.relation(BASE))": "a run that was judged has flags",
     "memmodel/kernel/executions/consistent.py: source.time > read.time -> (source.time >= read.time)": "no two events "
     "have one time, and none reads what it writes",
+    "memmodel/kernel/export/hangs.py: isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE -> "
+    "((event.label.half is Half.ARRIVE))": "asked of events of barriers only",
     "memmodel/kernel/flow/packing.py: len(slots) <= HIGHEST -> (len(slots) < HIGHEST)": "how many registers "
     "are followed",
     "memmodel/kernel/order/readings.py: left and any(left & keys for keys in gone) -> "
     "((any(left & keys for keys in gone)))": "nothing is in an empty set",
     "memmodel/kernel/order/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event has "
     "one in each of its pairs: only what a graph costs differs",
+    "memmodel/mutate/work.py: None if self.judging.expected is None else word_for(steps.test.expectations, "
+    "self.judging.expected) -> (word_for(steps.test.expectations, self.judging.expected))": "no file has words for the "
+    "model None",
+    "memmodel/repair/carry.py: is_dataclass(old) and not isinstance(old, type) -> ((is_dataclass(old)))": "ops hold no "
+    "classes",
     "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",
     "memmodel/repair/glance.py: findings if name != OUTCOME else steps.test.finding is None -> (findings)": "a glance "
     "that finds nothing is followed by an answer",

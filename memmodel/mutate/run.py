@@ -56,7 +56,6 @@ class _RunState:
     differs: dict[int, tuple[int, NoticedBy]] = field(default_factory=dict)
     open: dict[int, set[str]] = field(default_factory=dict)
     large: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
     spent: str = ""
     judged: int = 0
 
@@ -72,8 +71,6 @@ class _RunState:
             if of_file.large:
                 self.large.append(of_file.path)
             self.spent = self.spent or of_file.spent
-            if of_file.problem:
-                self.problems.append(of_file.problem)
             self.judged += not of_file.large
 
 

@@ -42,14 +42,13 @@ Told = tuple[int, str, str, str]
 class FileFindings:
     """What one file shows. `fails`: edits under which an expectation is not met; `differs`: those under which only an
     answer is another; `large`: it has too many candidates, so that an engine has to judge it; `open`: edits that the
-    engine could not judge in time; `spent`: what ran out."""
+    engine could not judge in time; `spent`: what ran out, or what is wrong with the file."""
 
     path: str
     fails: list[Told] = field(default_factory=list)
     differs: list[Told] = field(default_factory=list)
     large: bool = False
     open: list[int] = field(default_factory=list)
-    problem: str = ""
     spent: str = ""
 
     def not_judged(self, edits: Sequence[int], spent: str) -> None:
@@ -104,12 +103,10 @@ class FileJudge:
                     return findings
                 for number, steps in enumerate(asked):
                     self._small(findings, steps, number, alive, differing)
-        except BudgetSpent as spent:
-            findings.not_judged(alive, str(spent))
         except TooLarge:
             findings.large = True
-        except InputError as error:
-            findings.problem = error.message
+        except (BudgetSpent, InputError) as reason:
+            findings.not_judged(alive, str(reason))
         return findings
 
     def _small(
@@ -166,10 +163,8 @@ class FileJudge:
             with within_budget(self.judging.left()):
                 for number, steps in enumerate(api.questions(api.lowered(path))):
                     self._large(findings, steps, number, alive, differing)
-        except BudgetSpent as spent:
-            findings.not_judged(alive, str(spent))
-        except InputError as error:
-            findings.problem = error.message
+        except (BudgetSpent, InputError) as reason:
+            findings.not_judged(alive, str(reason))
         return findings
 
     def _large(

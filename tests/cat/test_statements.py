@@ -135,6 +135,8 @@ def test_a_local_recursive_relation_is_a_definition_of_the_model() -> None:
         ("let x = fun r rf", "`fun` needs `->`"),
         ("let rec f x = f x\nlet a = f po", "too large"),
         ("let x = map po {rf}", "not a function"),
+        ("enum T = 'a || 'b\nlet x = tag2events({po})", "takes a tag"),
+        ("enum T = 'a || 'b\nlet x = tag2events(po)", "takes a tag"),
     ],
 )
 def test_what_cannot_be_worked_out_is_refused_by_name(text: str, words: str) -> None:

@@ -13,6 +13,7 @@ from memmodel.base.logic import Logic
 from memmodel.cat import load_model
 from memmodel.encode import object_phases
 from memmodel.events.values import Cases
+from memmodel.source import Source
 
 HEAD = "PTX phases\n.shared .align 8 .b64 bar = mbarrier({size});\n.shared .u32 x = 0;\n"
 ARRIVE = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [bar], {bytes};"
@@ -188,3 +189,24 @@ def test_a_wide_value_is_compared_like_a_narrow_one(number: int) -> None:
         for same, other in pairs:
             known = dict.fromkeys(chosen.values(), False) | {formula: True}
             assert logic.value(same, {}, known.__getitem__) == logic.value(other, {}, known.__getitem__), case
+
+
+STATES = """PTX states
+.shared .align 8 .b64 bar{declared};
+thread P0 @ cta 0, gpu 0 {{
+{init}
+mbarrier.arrive.shared::cta.b64 %d0, [bar];
+mbarrier.arrive.shared::cta.b64 %d1, [bar];
+mbarrier.arrive.shared::cta.b64 %d2, [bar];
+}}
+exists (true)
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "init"), [(" = mbarrier(1)", ""), ("", "mbarrier.init.shared::cta.b64 [bar], 1;")]
+)
+def test_the_states_of_one_life_are_the_same_in_both_engines(declared: str, init: str) -> None:
+    test = Source("states.litmus", STATES.format(declared=declared, init=init))
+    states = [api.outcomes(test, engine=engine).states for engine in ("z3", "enumerate")]
+    assert states[0] == states[1] and len(states[0]) == 1

@@ -105,6 +105,7 @@ def waits(answer: Answer) -> tuple[str, ...]:
         (1, "state bar s; passed bar s a", (1, 0)),
         (2, "state bar s; passed bar s a; arrive bar; passed bar s b", (0, 1, 0)),
         (1, "arrive bar; state bar s; arrive bar; arrive bar; passed bar s a", (1, 1)),
+        (1, "arrive bar; arrive bar; state bar s; passed bar s a", (1, 2)),
         # Drop: one arrival fewer, in this phase and later ones.
         (2, "drop bar; test bar 0 a; arrive bar; test bar 0 b; arrive bar; test bar 1 c", (0, 1, 1)),
         # Transactions: before, after, more than enough expectation, negative in between.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from pathlib import Path
 
 import pytest
 from helpers.corpus import PATHS, questions
@@ -20,8 +21,10 @@ from memmodel.mutate.candidates import candidates
 from memmodel.mutate.edits import edits_of
 from memmodel.mutate.family import EditFamily
 from memmodel.mutate.judging import TestJudge
+from memmodel.mutate.outcome import EditResult, Fate, Strength
 from memmodel.mutate.proofs import TYPES, Bounds, kinds_of
 from memmodel.mutate.verdicts import verdict_of
+from memmodel.mutate.work import EditJudging, FileJudge
 from memmodel.program.lowered import LoweredTest
 
 MODEL = "ptx-9.4"
@@ -134,3 +137,20 @@ def test_the_lanes_of_a_test_are_all_its_candidates() -> None:
 def test_a_test_with_too_many_candidates_is_left_to_an_engine() -> None:
     steps = questions("isa/MP")[0]
     assert candidates(steps, BOUND, grounded=True, most=3) is None
+
+
+def test_the_share_is_of_what_was_decided() -> None:
+    def strength(*fates: Fate) -> float:
+        edit = family().members[0].edit
+        return Strength("m", [EditResult(edit, fate) for fate in fates], 1).share
+
+    assert strength() == strength(Fate.EQUIVALENT, Fate.UNDECIDED) == 1
+    assert strength(Fate.FAILS, Fate.DIFFERS, Fate.FOUND, Fate.SURVIVES, Fate.EQUIVALENT, Fate.UNDECIDED) == 0.5
+
+
+def test_a_file_that_cannot_be_read_any_more_is_not_judged(tmp_path: Path) -> None:
+    path = tmp_path / "gone.litmus"
+    path.write_text("PTX gone\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n st.strange x, 1 ;\nexists (x == 1)\n")
+    judge = FileJudge(EditJudging(api.load(MODEL), None))
+    for findings in (judge.small(str(path), [0, 1], []), judge.large(str(path), [0, 1], [])):
+        assert findings.open == [0, 1] and "unknown" in findings.spent

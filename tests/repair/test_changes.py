@@ -87,6 +87,11 @@ def test_no_change_of_a_number_is_one_of_an_access(name: str) -> None:
             assert one.what.rpartition(" in ")[2].startswith(("mbarrier.", "bar.", "barrier.")) or "wait" in one.what
 
 
+def test_an_object_is_declared_with_an_arrival_at_least() -> None:
+    counts = [one.text for one in changes(text_of("async/mbarrier/G5-no-acquire")) if one.what.startswith("line ")]
+    assert counts == ["2", "3"]
+
+
 def test_a_label_that_is_put_in_is_not_indented() -> None:
     text = text_of("async/mbarrier/G11-no-wait")
     wait = next(one for one in changes(text) if "a wait for parity 0 of bar before ld.shared" in one.what)

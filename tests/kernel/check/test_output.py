@@ -297,6 +297,21 @@ def test_what_is_arrived_at_without_order_is_not_made_weaker() -> None:
     assert relaxed == [("mbarrier", "arrive", "shared", "b64")]
 
 
+FENCES = {
+    "sc.gpu": {"acq_rel.gpu", "sc.cta", "sc.cluster"},
+    "acq_rel.gpu": {"acquire.sync_restrict::shared::cluster.cluster", "acq_rel.cta", "acq_rel.cluster"},
+    "acq_rel.cta": {"acquire.sync_restrict::shared::cta.cluster"},
+    "acquire.gpu": {"acquire.cta", "acquire.cluster"},
+}
+
+
+@pytest.mark.parametrize("words", FENCES)
+def test_what_a_fence_becomes(words: str) -> None:
+    read = module(f"fence.{words};")
+    becomes = {change.becomes.opcode for change in mutations(entry(read))}
+    assert becomes == {"nanosleep.u32", *(f"fence.{weaker}" for weaker in FENCES[words])}
+
+
 @pytest.mark.parametrize("count, end", [(3, "third of line 3"), (4, "third of line 3; 1 more")])
 def test_three_new_findings_are_named_and_others_counted(count: int, end: str) -> None:
     keys = [("first", (1,)), ("second", (2,)), ("third", (3,)), ("fourth", (4,))][:count]

@@ -363,6 +363,8 @@ def test_equal_stores_have_a_name() -> None:
     own = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.u32 %r9, [%d2];\n"
     assert rules(judged(own + "st.shared.u32 [%r2], %r9;", threads=32)) == {"same-store-race"}
     assert rules(judged(own + "st.shared.u32 [%r2], %r9;")) == {"same-store-race", "data-race"}
+    carried = own + "add.cc.u32 %r9, %r9, 1;\naddc.u32 %r9, %r9, 0;\nst.shared.u32 [%r2], %r9;"  # it has no name
+    assert rules(judged(carried, threads=32)) == {"same-store-race"}
     one_place = judged("ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;")
     assert one_place.word == "clean" and rules(one_place) == {"equal-store-race"}
     sums = own + "redux.sync.add.u32 %r10, %r9, {mask};\nst.shared.u32 [%r2], %r10;"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from helpers.kernel.samples import judged
+from helpers.kernel.samples import entry, judged, launch, module
 
 from memmodel.kernel.executions.schedules import ALL, _count, _interleavings
+from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.order.verdict import KernelVerdict
 
 
@@ -386,3 +389,11 @@ def test_orders_are_drawn_once_each(threads: list[int]) -> None:
     drawn = list(_interleavings(threads))
     assert len(drawn) == _count(threads) and set(drawn) == set(permutations(threads))
     assert _count([1] * 12 + [2] * 3) == 455 and _count([1] * 24 + [2]) > ALL
+
+
+@pytest.mark.parametrize(("at", "matters"), [(0, True), (64, False)])
+def test_a_store_matters_to_the_atomic_operations_of_its_place(at: int, matters: bool) -> None:
+    read = module(f"atom.relaxed.gpu.global.add.u32 %r21, [%d0], 1;\nst.relaxed.gpu.global.u32 [%d0+{at}], 7;")
+    run = run_launch(read, entry(read), launch(threads=1), Schedule())
+    (atomic,) = (it.number for it in entry(read).body or () if it.opcode.startswith("atom"))
+    assert stores_matter(run, {atomic}) is matters

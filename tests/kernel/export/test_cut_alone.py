@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from helpers.kernel.samples import entry, launch, module
 
 from kernel.export.test_cut_hangs import PAIR, POINTER, hangs
 from memmodel import api
+from memmodel.base.labels import Family, Issue
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge_case
+from memmodel.kernel.export.issues import _released
 from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
+from memmodel.ptx.vocabulary import Scope, Sem
 
 ALLOC = (
     "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32;\nbar.warp.sync -1;\nld.shared.u32 %r10, [s];\n"
@@ -125,3 +131,13 @@ NOT_CUT = [
 def test_what_is_no_part_of_a_test_is_said(body: str, rule: str, why: str) -> None:
     text, said = found_in(body, launch(64) if "tcgen05" in body else TWO_CTAS)[rule]
     assert text is None and why in said
+
+
+@pytest.mark.parametrize(
+    ("word", "opcode"), [("st", "st.async.release.gpu.global.u32"), ("red", "red.async.release.gpu.global.add.u32")]
+)
+def test_what_releases_beside_the_bytes_of_a_finding(word: str, opcode: str) -> None:
+    names: Any = SimpleNamespace(beside=lambda space: f"{space}0")
+    item: Any = SimpleNamespace(instruction=SimpleNamespace(words=(word,)), touched=None)
+    issue: Any = SimpleNamespace(label=Issue(Family.ST_ASYNC, Sem.RELEASE, Scope.GPU))
+    assert _released(names, item, issue, 0) == f"{opcode} [global0], 1;"

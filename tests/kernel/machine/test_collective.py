@@ -142,3 +142,28 @@ def test_roles_give_registers_back_at_places_of_their_own(other: str, undefined:
     first, second = (f"setmaxnreg.dec.sync.aligned.u32 {count};\n" for count in ("40", other))
     body = f"setp.lt.u32 %p5, %r0, 64;\n@%p5 bra FIRST;\n{first}bra.uni OVER;\nFIRST:\n{second}OVER:\n"
     assert ("undefined-instruction" in rules(verdict_of(body, threads=128))) is undefined
+
+
+TWO_BLOCKS = """
+cvt.u64.u32 %d20, %r3;
+cvta.shared.u64 %d20, %d20;
+setp.eq.u32 %p6, %r0, 31;
+selp.b64 %d20, %d20, %d0, %p6;
+st.u32 [%d20], 1;
+"""
+APART = "setp.ge.u32 %p5, %r0, 30;\n@!%p5 bra REST;\n{gone}exit;\nREST:\n{rest}bar.sync 0;\n"
+
+
+@pytest.mark.parametrize(
+    ("gone", "rest", "differs"),
+    [
+        ("", "", False),
+        ("", "setp.eq.u32 %p6, %r0, 3;\n@%p6 st.shared.u32 [%r3], 1;\n", False),
+        ("st.shared.u32 [%r3], 1;\n", "", True),
+        (TWO_BLOCKS, "", True),
+        ("fence.acq_rel.cta;\n", "", True),
+    ],
+)
+def test_lanes_that_went_another_way_and_did_something(gone: str, rest: str, differs: bool) -> None:
+    said = found(APART.format(gone=gone, rest=rest), 32)
+    assert any("went another way and have exited" in message for message in said) is differs, said

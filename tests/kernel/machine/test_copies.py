@@ -44,6 +44,8 @@ def test_bytes_out_of_bounds_may_be_ignored() -> None:
 
 def test_what_is_ignored_is_not_read_and_is_indeterminate() -> None:
     assert ignoring(4, 4, 0) == ignoring(4, 4, 60) == {"undecided"}
+    known = "@%p0 st.shared.b32 [%r2], 0;\n@%p0 fence.proxy.async;"  # what was there before is not left either
+    assert ignoring(4, 4, 0, before=known) == {"undecided"}
     assert not ignoring(4, 4, 4) and not ignoring(4, 4, 56)
     assert not ignoring(4, 4, before="@%p0 st.global.b8 [%d0+3], 1;")
     assert "data-race" in ignoring(4, 4, before="@%p0 st.global.b8 [%d0+4], 0;")

@@ -129,6 +129,9 @@ PAIRS = {
         WRITES.replace("ret;", f"fence.acq_rel.gpu;\n{LAUNCH}\nret;").replace(LAUNCH, "", 1), reads(*USE), "undecided",
         "whether anything else orders",
     ),
+    "a relaxed store before the launch": (
+        WRITES.replace(LAUNCH, f"st.relaxed.gpu.global.u32 [%rd1+4096], %r3;\n{LAUNCH}"), reads(*USE), "findings", "",
+    ),
     "atomic operations of both": (
         ATOMIC, reads("red.relaxed.gpu.global.add.u32 [%rd21], 1;", WAIT), "undecided", "what they read of each other",
     ),
