@@ -92,7 +92,7 @@ ARGUED = {
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
     "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
     "write has: none of them is read",
-    "memmodel/events/walk.py: assigned(op) if current.guard else () -> (assigned(op))": "no dependencies are added then, "
+    "memmodel/events/walk.py: assigned(op) if current.guard else () -> (assigned(op))": "nothing is added then, "
     "and a register that nothing assigned is zero",
     "memmodel/isa/mnemonic.py: len(parts) > MAX_PARTS -> (len(parts) >= MAX_PARTS)": "no row has nearly as many words",
     'memmodel/isa/scalar/floats.py: _ROUNDED_SINCE | {"approx type=f64": Since(20, "2.1")} -> ({"approx type=f64": '
