@@ -74,8 +74,8 @@ MORE = 200
 MEMORY = 8 << 30
 
 ARGUED = {
-    "memmodel/concrete/cutting.py: low < high -> (low <= high)": "a run of no bytes carries the ends of accesses, where "
-    "there is a cut already",
+    "memmodel/concrete/cutting.py: low < high -> (low <= high)": "a run of no bytes carries the ends of accesses, at "
+    "which there is a cut already",
     "memmodel/encode/communication.py: sum(map(len, before.values())) > EDGES -> "
     "(sum(map(len, before.values())) <= EDGES)": "an order is transitive at once or where a candidate shows that it is "
     "not: the answers are the same",
