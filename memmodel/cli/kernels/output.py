@@ -104,5 +104,6 @@ def _code(verdict: KernelVerdict) -> Exit:
     """The worse of that of the verdict, and of what was asked beyond it."""
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
     each = [codes.get(word, Exit.UNDECIDED) for word in (verdict.word, *verdict.smaller.values())]
+    each += [Exit.DIFFERS for answer in verdict.beyond.values() if answer.startswith("no:")]
     each += [Exit.UNDECIDED for answer in verdict.beyond.values() if "not shown" in answer]
     return next((code for code in (Exit.DIFFERS, Exit.UNDECIDED) if code in each), Exit.AS_EXPECTED)

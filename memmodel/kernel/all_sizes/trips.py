@@ -53,6 +53,9 @@ SHOWN = 5
 """Lines that are named."""
 
 NO_STATE = "no state comes back twice"
+TOO_SHORT = "in more of them one may"
+"""Said where loops run too few rounds for a proof."""
+
 WRAPS = "a number wraps in the next rounds"
 MOST_LENGTH = 64
 """Rounds of a period."""
@@ -204,7 +207,7 @@ class LongerLoops:
                 return None
             why = why or reason
         rounds = min((turn.least for turn in ran), default=0) + 1
-        return why or f"{NO_STATE} in {rounds} rounds, and in more of them one may"
+        return why or f"{NO_STATE} in {rounds} rounds, and {TOO_SHORT}"
 
     def _cut(self, turn: LoopRun, length: int, meetings: Meetings, observed: ObservedBytes) -> Site | str:
         """The site where two periods begin and end, or why there is none. Threads that others wait for are cut some

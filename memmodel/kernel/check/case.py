@@ -29,9 +29,10 @@ class CheckOptions:
     by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
     if all of `mended` are still found; readings are asked only if there is neither a finding nor anything open.
     `at_once`: with `first`, stop where the run itself shows such a finding, before the model is asked. `any_grid`,
-    `any_trips`: say whether the verdict holds beyond the launch. `steps`: as in `Schedule`. `unwritten`:
-    find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may depend, if none is
-    asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of those that are alike.
+    `any_trips`: say whether the verdict holds beyond the launch; `alone`: by a proof, without other launches. `steps`:
+    as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the
+    verdict may depend, if none is asked. `apart`: report each instruction that takes part in a race; otherwise one of
+    those that are alike.
     """
 
     schedules: int = 8
@@ -44,6 +45,7 @@ class CheckOptions:
     mended: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
+    alone: bool = False
     steps: int | None = None
     unwritten: bool = False
     by_instruction: bool = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from memmodel.base.oneline import shown
 from memmodel.kernel.launch import Launch
@@ -133,6 +133,18 @@ class PossibleReadings:
     compared: bool = True
 
 
+class Growth(NamedTuple):
+    """A launch does the same if a parameter is larger by up to `most` times `step`, which is what it grows by for
+    `rounds` rounds of its loops.
+    """
+
+    param: str
+    value: int
+    step: int
+    rounds: int
+    most: int
+
+
 @dataclass(slots=True, repr=False)
 class KernelVerdict:
     """What is wrong with a launch, what is open, and what was taken for granted."""
@@ -160,7 +172,9 @@ class KernelVerdict:
     beyond: dict[str, str] = field(default_factory=dict)
     """Whether the verdict holds for any grid and any trip count, by the question."""
     smaller: dict[str, KernelWord] = field(default_factory=dict)
-    """The words of a few smaller launches, by what differs."""
+    """The words of other launches with fewer CTAs or rounds, by what differs."""
+    growth: tuple[Growth, ...] = ()
+    """The parameters with which loops may run longer, where that was asked and shown."""
     statistics: Statistics = field(default_factory=Statistics)
     reached: frozenset[int] = frozenset()
     """The numbers of the instructions that left a trace."""

@@ -6,7 +6,8 @@ In: KernelVerdict. Out: lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
@@ -104,10 +105,26 @@ def beyond(verdict: KernelVerdict, names: SourceNames) -> list[str]:
         by_word.setdefault(word, {}).setdefault(name + equals, []).append(value)
     for which, changes in by_word.items():
         text.append(
-            f"smaller launches: {which} with "
-            + "; ".join(names.sentence(name) + ", ".join(values) for name, values in changes.items())
+            f"other launches: {which} with "
+            + "; ".join(names.sentence(name) + _in_ranges(values) for name, values in changes.items())
         )
     return text
+
+
+def _in_ranges(values: Sequence[str]) -> str:
+    """Values; numbers that follow one another are a range, in the notation of `--sweep`."""
+    if len(values) <= FEW_LINES or not all(value.isdigit() for value in values):
+        return ", ".join(values)
+    numbers = sorted(map(int, values))
+    step = min(after - before for before, after in pairwise(numbers))
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + step:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    by = f":{step}" if step > 1 else ""
+    return ", ".join(f"{run[0]}..{run[-1]}{by}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 def repair_lines(repairs: KernelRepairs) -> list[str]:

@@ -44,20 +44,22 @@ ret;
 """
 
 
-def judged(source: str, trips: int, *, any_trips: bool = False) -> KernelVerdict:
-    """The verdict on two warps that run a kernel with so many trips."""
+def judged(source: str, trips: int, *, any_trips: bool = False, alone: bool = False) -> KernelVerdict:
+    """The verdict on two warps that run a kernel with so many trips. `alone`: without other launches."""
     read = parse_module(Source("k.ptx", source))
     params = [
         {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536},
         {"name": "trips", "type": "u32", "value": trips},
     ]
     launch = parse_launch({"grid": [1, 1, 1], "block": [64, 1, 1], "params": params})
-    return judge(read, entry_of(read, "k"), launch, load_model("ptx-9.4"), CheckOptions(any_trips=any_trips))
+    return judge(
+        read, entry_of(read, "k"), launch, load_model("ptx-9.4"), CheckOptions(any_trips=any_trips, alone=alone)
+    )
 
 
 def said(source: str, trips: int) -> str:
-    """What is said of any trip count."""
-    return judged(source, trips, any_trips=True).beyond["any trip count"]
+    """What the launch alone says of any trip count."""
+    return judged(source, trips, any_trips=True, alone=True).beyond["any trip count"]
 
 
 def step(answer: str) -> int | None:

@@ -268,9 +268,10 @@ def example(name: str, **values: int) -> tuple[str, str]:
 
 
 def test_a_ring_of_mbarrier_objects() -> None:
-    word, answer = example("tma_pipeline", tiles=11)
-    assert (word, step(answer)) == ("clean", 4)
-    assert "no state comes back twice in 6 rounds" in example("tma_pipeline", tiles=6)[1]
+    """Six tiles are too few for a proof of their own: there is one for longer launches, of each number of tiles."""
+    word, answer = example("tma_pipeline", tiles=6)
+    assert word == "clean" and answer.startswith("yes, for every tma_pipeline_param_2 (up to "), answer
+    assert "repeat what they do after 4 rounds" in answer
 
 
 @pytest.mark.skipif(not os.environ.get("MEMMODEL_KERNEL_ALL"), reason="half a minute")

@@ -69,12 +69,12 @@ def written(folder: Path, first: str = "", empty: str = "", rounds: int = 9) -> 
 
 def test_a_fault_in_a_loop_without_a_round(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*written(tmp_path), "--any-trips"])
-    assert done.exit_code == 0 and "any trip count: yes, for n = 9" in done.output
-    assert "smaller launches: clean with n = 0, 1, 2" in done.output
+    assert done.exit_code == 0 and "any trip count: yes, for every n (up to 4294967295" in done.output
+    assert "other launches: clean with n = 0..8" in done.output
     command = written(tmp_path, empty=RACE)
     assert CliRunner().invoke(app, command).exit_code == 0
     done = CliRunner().invoke(app, [*command, "--any-trips", "--json", str(tmp_path / "o.json")])
-    assert done.exit_code == 1 and "smaller launches: findings with n = 0" in done.output
+    assert done.exit_code == 1 and "other launches: findings with n = 0" in done.output
     assert "any trip count: no: data-race of lines 30 and 31 with n = 0; for larger ones yes, for n = 9" in done.output
     data = json.loads((tmp_path / "o.json").read_text())
     assert data["verdict"] == "clean" and data["smaller"]["n = 0"] == "findings" and data["smaller"]["n = 1"] == "clean"
@@ -112,8 +112,37 @@ def test_a_grid_of_one_cta_and_a_guard(tmp_path: Path) -> None:
     assert verdict.beyond["any trip count"].startswith(answer), verdict.beyond
 
 
+def test_a_launch_of_one_round_is_enough(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [*written(tmp_path, rounds=1), "--any-trips"])
+    assert done.exit_code == 0 and "any trip count: yes, for every n (up to" in done.output
+    assert "other launches: clean with n = 0, 2..12" in done.output
+
+
+@pytest.mark.parametrize(
+    ("first", "rounds", "answer"),
+    [
+        ("setp.ne.u32 %p2, %r1, 7;", 9, "no: data-race of lines 19 and 20 with n = 7; for larger ones yes, for n = 9"),
+        (
+            "and.b32 %r8, %r1, 1;\nsetp.eq.u32 %p2, %r8, 0;",
+            8,
+            "no: data-race of lines 20 and 21 with n = 9; for larger ones yes, for n = 8",
+        ),
+        ("setp.ne.u32 %p2, %r1, 5;", 1, "no: data-race of lines 19 and 20 with n = 5; "),
+        ("setp.lt.u32 %p2, %r1, 30;", 1, "not shown: how often the loop"),
+    ],
+    ids=["smaller", "another rest", "between the launch and the proof", "after the proof"],
+)
+def test_a_number_of_rounds_with_a_fault(tmp_path: Path, first: str, rounds: int, answer: str) -> None:
+    skipped = f"{first}\n@%p2 bra NO;\n{RACE}\nNO:"
+    command = written(tmp_path, first=skipped, rounds=rounds)
+    verdict = check_kernel(command[1], command[3], any_trips=True)
+    assert verdict.word == "clean" and verdict.beyond["any trip count"].startswith(answer), verdict.beyond
+
+
 def test_what_is_not_shown_has_an_exit_code(tmp_path: Path) -> None:
-    command = written(tmp_path, rounds=1)
+    command = written(tmp_path, first="ld.global.u32 %r8, [%d0];\n".replace("[%d0]", "[table]"), rounds=1)
+    text = (tmp_path / "k.ptx").read_text().replace(".visible", ".global .align 4 .u32 table[1] = {3};\n.visible")
+    (tmp_path / "k.ptx").write_text(text.replace("%r6, %r1;", "%r6, %r8;"))
     assert CliRunner().invoke(app, command).exit_code == 0
     done = CliRunner().invoke(app, [*command, "--any-trips"])
     assert done.exit_code == 3 and done.output.startswith("clean: k") and "any trip count: not shown" in done.output
@@ -189,5 +218,5 @@ def test_a_smaller_launch_that_does_not_end(tmp_path: Path) -> None:
     )
     (tmp_path / "k.ptx").write_text(text)
     done = CliRunner().invoke(app, [*command, "--any-trips"])
-    assert done.output.startswith("clean: k") and "smaller launches: undecided with n = 0" in done.output
+    assert done.output.startswith("clean: k") and "other launches: undecided with n = 0" in done.output
     assert done.exit_code == 3
