@@ -128,9 +128,9 @@ def test_a_launch_of_one_round_is_enough(tmp_path: Path) -> None:
             "no: data-race of lines 20 and 21 with n = 9; for larger ones yes, for n = 8",
         ),
         ("setp.ne.u32 %p2, %r1, 5;", 1, "no: data-race of lines 19 and 20 with n = 5; "),
-        ("setp.lt.u32 %p2, %r1, 30;", 1, "not shown: how often the loop"),
+        ("setp.lt.u32 %p2, %r1, 30;", 1, "no: data-race of lines 19 and 20 with n = 49; for larger ones not shown: "),
     ],
-    ids=["smaller", "another rest", "between the launch and the proof", "after the proof"],
+    ids=["smaller", "another rest", "between the launch and the proof", "late"],
 )
 def test_a_number_of_rounds_with_a_fault(tmp_path: Path, first: str, rounds: int, answer: str) -> None:
     skipped = f"{first}\n@%p2 bra NO;\n{RACE}\nNO:"
