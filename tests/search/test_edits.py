@@ -24,7 +24,7 @@ from memmodel.isa.searched import NOT_SEARCHED, SEARCHED
 from memmodel.isa.table import HEADS, TABLE
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
-from memmodel.search.edits.comparing import EFFORT, ComparedModels, labels_in
+from memmodel.search.edits.comparing import EFFORT, MORE_EFFORT, ComparedModels, labels_in
 from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.tasks import sides_of
@@ -91,6 +91,23 @@ def test_a_test_that_is_undecided_is_run_again_with_more_effort(monkeypatch, mod
     seeds = edited.on_shipped_tests(sides_of("ptx-9.4", model("no-sc-per-location")), HereAndNow(), found, 600)
     assert [seed["size"] for seed in seeds] == [EDITS["no-sc-per-location"]["size"]]
     assert found.covered == ["2 shipped tests"] and found.left == [] and seeds[0]["effort"] > EFFORT
+
+
+def test_small_programs_without_a_loop_are_given_more_effort_first(monkeypatch):
+    sizes, asked = {"loop": 2, "small": 7, "large": 9}, []
+
+    def judge(task, path):
+        asked.append((path, task.effort))
+        return [{"path": path, "size": sizes[path], "jumps": path == "loop", "undecided": "effort"}]
+
+    monkeypatch.setattr(edited, "shipped_programs", lambda: list(sizes))
+    monkeypatch.setattr(edited.SuiteTask, "judge", judge)
+    found = edited.WhatDiffers()
+    assert edited.on_shipped_tests(sides_of("ptx-9.4", "ptx-9.3"), HereAndNow(), found, 600) == []
+    more, most = MORE_EFFORT
+    again = [(path, effort) for effort in MORE_EFFORT for path in ("loop", "small", "large")]
+    assert asked[3:] == [("small", more), ("small", most), *again]
+    assert found.covered == ["0 of 3 shipped tests"]
 
 
 @pytest.mark.parametrize(

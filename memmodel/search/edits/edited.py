@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 from time import monotonic
 from typing import Any
 
@@ -181,9 +181,11 @@ def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffe
         records += results
     undecided = {record["path"]: record for record in records if "undecided" in record}
     differing = [record for record in records if "undecided" not in record]
-    for effort in MORE_EFFORT:
+    small = [path for path, record in undecided.items() if record["size"] <= _LARGEST_SOLVED and not record["jumps"]]
+    for some, effort in product((small, list(undecided)), MORE_EFFORT):
         if not differing:
-            differing = _with_more_effort(SuiteTask(sides, effort), where, undecided, until - monotonic())
+            left = until - monotonic()
+            differing = _with_more_effort(SuiteTask(sides, effort), where, undecided, some, left)
     differing.sort(key=lambda record: record["size"])
     found.differ = [record["path"] for record in differing]
     decided = done - len(undecided)
@@ -198,10 +200,10 @@ def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffe
 
 
 def _with_more_effort(
-    task: SuiteTask, where: SearchWorkers, undecided: dict[str, Record], seconds: float
+    task: SuiteTask, where: SearchWorkers, undecided: dict[str, Record], paths: Sequence[str], seconds: float
 ) -> list[Record]:
-    """Run the undecided tests again, small programs first, until one differs; the decided ones are taken out."""
-    paths = sorted(undecided, key=lambda path: (undecided[path]["size"], path))
+    """Run some of the undecided tests again, small programs first, until one differs; the decided ones are taken out."""
+    paths = sorted((path for path in paths if path in undecided), key=lambda path: (undecided[path]["size"], path))
     differing = list[Record]()
     for tests, results in in_chunks(task, paths, where, seconds, chunk=1):
         for path in tests:

@@ -66,6 +66,11 @@ def size_of(test: LitmusTest) -> int:
     return sum(counts(entry, test.layout) for thread in test.threads for entry in thread.body)
 
 
+def jumps(test: LitmusTest) -> bool:
+    """True if a thread has somewhere to jump to: its instructions may be executed more than once."""
+    return any(isinstance(entry, Label) for thread in test.threads for entry in thread.body)
+
+
 def weight(test: LitmusTest) -> tuple[int, int, int]:
     """What a smaller program has less of: instructions, then threads, then lines."""
     return size_of(test), len(test.threads), sum(len(thread.body) for thread in test.threads)

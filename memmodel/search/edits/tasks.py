@@ -18,7 +18,7 @@ from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.search.edits.comparing import EFFORT, ComparedModels
 from memmodel.search.edits.identical import identical
-from memmodel.search.edits.reducing import bare, size_of
+from memmodel.search.edits.reducing import bare, jumps, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
 from memmodel.search.edits.words import program_labels, vocabularies
@@ -111,7 +111,7 @@ class SuiteTask:
             if self.sides.comparison().differ(lower_test(test), self.effort) is None:
                 return []
         except (BudgetSpent, InputError) as error:
-            return [{"path": path, "size": size_of(test), "undecided": str(error)}]
+            return [{"path": path, "size": size_of(test), "jumps": jumps(test), "undecided": str(error)}]
         return [{"path": path, "text": print_litmus(test), "size": size_of(test), "effort": self.effort}]
 
 
