@@ -202,7 +202,7 @@ def on_shipped_tests(sides: SearchedPair, where: SearchWorkers, found: WhatDiffe
 def _with_more_effort(
     task: SuiteTask, where: SearchWorkers, undecided: dict[str, Record], paths: Sequence[str], seconds: float
 ) -> list[Record]:
-    """Run some of the undecided tests again, small programs first, until one differs; the decided ones are taken out."""
+    """Run some of the undecided tests again, small ones first, until one differs; the decided ones are taken out."""
     paths = sorted((path for path in paths if path in undecided), key=lambda path: (undecided[path]["size"], path))
     differing = list[Record]()
     for tests, results in in_chunks(task, paths, where, seconds, chunk=1):
