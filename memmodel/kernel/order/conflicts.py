@@ -10,7 +10,7 @@ others; there all accesses that touch a byte are a `SharedPlace`.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -162,15 +162,28 @@ class Conflicts:
             edges.append((use.first + use.size, 0, number))
         edges.sort()
         active: dict[int, None] = {}
-        last = 0
+        last = writers = shared = 0
+        # The same, sorted by their numbers for all parts of an access.
+        together, idents = list[int](), list[int]()
         for place, begins, number in edges:
-            if place > last and len(active) > 1:
-                self._interval(block, last, place - last, list(active))
+            if place > last and writers and len(active) > 1:
+                if shared:
+                    self._shared(block, last, place - last, together, tuple(idents))
+                else:
+                    self._plain(block, last, place - last, list(active))
             last = place
+            step, ident = 1 if begins else -1, self._idents[number]
+            writers += step * self._writing[number]
+            shared += step * (not self._simple[number])
             if begins:
                 active[number] = None
+                at = bisect_right(idents, ident)
+                together.insert(at, number)
+                idents.insert(at, ident)
             else:
                 del active[number]
+                at = together.index(number, bisect_left(idents, ident))
+                del together[at], idents[at]
 
     def _kinds(self, block: Block, uses: list[Use]) -> None:
         """What the accesses are, whatever their bytes: parts of one access, which come one after the other, alike."""
@@ -189,33 +202,30 @@ class Conflicts:
             writing.append(writes)
             simple.append(alone)
 
-    def _interval(self, block: Block, first: int, size: int, active: list[int]) -> None:
-        writing = self._writing
+    def _plain(self, block: Block, first: int, size: int, active: list[int]) -> None:
+        """Bytes that accesses touch of which each can be judged against one other access, without third ones."""
+        # A place with the same accesses adds nothing, if its stores leave equal and unknown values as before.
+        writing, uses = self._writing, self._uses
+        ordered = sorted(active, key=self._keys.__getitem__)
+        pattern = self._pattern(block, ordered)
         writers = [member for member in active if writing[member]]
-        if not writers:
+        values = {member: uses[member].stored(first, size) for member in writers}
+        left = _alike([(uses[member].at, values[member]) for member in ordered if writing[member]])
+        known_left = self._patterns.setdefault(pattern, set())
+        if left in known_left:
             return
-        uses = self._uses
-        if all(self._simple[member] for member in active):
-            # A place with the same accesses adds nothing, if its stores leave equal and unknown values as before.
-            ordered = sorted(active, key=self._keys.__getitem__)
-            pattern = self._pattern(block, ordered)
-            values = {member: uses[member].stored(first, size) for member in writers}
-            left = _alike([(uses[member].at, values[member]) for member in ordered if writing[member]])
-            known_left = self._patterns.setdefault(pattern, set())
-            if left in known_left:
-                return
-            others = self._enough_of_warps(active if not known_left else writers, values)
-            known_left.add(left)
-            for number, member in enumerate(others):
-                for other in others[number + 1 :]:
-                    self._pair(block, first, member, other, values)
-            return
-        active.sort(key=self._idents.__getitem__)
-        meeting = tuple(self._idents[member] for member in active)
+        others = self._enough_of_warps(active if not known_left else writers, values)
+        known_left.add(left)
+        for number, member in enumerate(others):
+            for other in others[number + 1 :]:
+                self._pair(block, first, member, other, values)
+
+    def _shared(self, block: Block, first: int, size: int, active: list[int], meeting: tuple[int, ...]) -> None:
+        """Bytes that asynchronous accesses touch. `meeting`: the accesses, whatever their bytes."""
         known = self._meetings.get(meeting)
         stored = None
         if known is None or known[0].comparable:
-            stores = (uses[member] for member in active if writing[member])
+            stores = (self._uses[member] for member in active if self._writing[member])
             stored = _alike([(store.at, store.stored(first, size)) for store in stores])
         if known is None or not (stored is None or stored in known[1]):
             place = self._place(block, first, size, active)
