@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-ALLOCATIONS = 50_000
+ALLOCATIONS = 200_000
 """More objects made than freed, before Python looks for cycles of them while an answer is made."""
 
 

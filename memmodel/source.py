@@ -9,7 +9,9 @@ import os
 import re
 import stat
 import sys
+from bisect import bisect_left
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from memmodel.errors import InputError
 
@@ -130,6 +132,12 @@ def as_before(new: str, old: str) -> str:
     return ("\ufeff" if old.startswith("\ufeff") else "") + "".join(written)
 
 
+@lru_cache(maxsize=16)
+def _line_ends(text: str) -> list[int]:
+    """Where the lines of a text end: lines of large modules are asked for often."""
+    return [match.start() for match in re.finditer("\n", text)]
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Characters start..end (offsets) of a source. Shows itself as `file:line:column`, both counted from 1."""
@@ -140,7 +148,7 @@ class Span:
 
     @property
     def line(self) -> int:
-        return self.source.text.count("\n", 0, self.start) + 1
+        return bisect_left(_line_ends(self.source.text), self.start) + 1
 
     @property
     def column(self) -> int:

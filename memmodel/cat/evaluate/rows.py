@@ -65,7 +65,9 @@ class RowAlgebra(Algebra[Value]):
         return pointwise(and_, left, right)
 
     def difference(self, left: Value, right: Value) -> Value:
-        return pointwise(without, left, right)
+        if isinstance(left, int) or isinstance(right, int):
+            return without(mask_of(left), mask_of(right))
+        return [row & ~other if row and other else row for row, other in zip(left, right, strict=True)]
 
     def complement(self, value: Value, is_set: bool) -> Value:
         running = self.running

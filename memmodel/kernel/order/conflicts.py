@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from memmodel.base.labels import Label, Side, side_of
@@ -322,7 +323,8 @@ class Conflicts:
             else:
                 by_thread.setdefault(use.thread, []).append((self._names[number], use, self._writing[number]))
         for done in by_thread.values():
-            done.sort(key=_name_of)
+            if len(done) > 1:
+                done.sort(key=_NAME)
         name, chosen, owner = self._canonical(block, by_thread)
         members = [(use, stands) for thread, stands in chosen for _, use, _ in by_thread[thread]]
         known = self.places.get(name)
@@ -364,9 +366,14 @@ class Conflicts:
         threads, who = self._run.threads, self._roles.who
         warps: dict[tuple[int, int], list[AlikeThreads]] = {}
         for number, done in by_thread.items():
-            name = (who[number][2], *[part for part, _, _ in done])
-            lane = AlikeThreads(name, (number,), any([writes for _, _, writes in done]))
-            warps.setdefault((threads[number].cta, threads[number].warp), []).append(lane)
+            thread = threads[number]
+            if len(done) == 1:
+                part, _, writes = done[0]
+                lane = AlikeThreads((who[number][2], part), (number,), writes)
+            else:
+                name = (who[number][2], *[part for part, _, _ in done])
+                lane = AlikeThreads(name, (number,), any([writes for _, _, writes in done]))
+            warps.setdefault((thread.cta, thread.warp), []).append(lane)
         ctas: dict[int, list[AlikeThreads]] = {}
         for (cta, _), lanes in warps.items():
             group = _enough(lanes)
@@ -429,14 +436,15 @@ Done = tuple[Name, Use, bool]
 """An access of a thread at a place: its name, itself, and whether it writes."""
 
 
+_NAME = itemgetter(0)
+"""The name of what a thread does, or of a group of threads."""
+_FIRST_BYTE = itemgetter(WeakAccess._fields.index("first"))
+
+
 def _alike(left: list[tuple[int, int | None]]) -> tuple[int, ...]:
     """A number for what each store leaves, equal for equal values; of the instruction where that is not known."""
     values: dict[int, int] = {}
     return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
-
-
-def _first_byte(access: WeakAccess) -> int:
-    return access.first
 
 
 def _is_part(use: Use, other: Use) -> bool:
@@ -454,10 +462,6 @@ def _is_part(use: Use, other: Use) -> bool:
     )
 
 
-def _name_of(done: Done) -> Name:
-    return done[0]
-
-
 class AlikeThreads(NamedTuple):
     """A group of threads: what they do, as a name, its members, and whether any of them writes."""
 
@@ -468,14 +472,16 @@ class AlikeThreads(NamedTuple):
 
 def _enough(items: list[AlikeThreads]) -> AlikeThreads:
     """The groups in the order of their names, as one: at most two of one name, and one if they only read."""
-    counts: dict[object, int] = {}
-    kept = []
-    for item in sorted(items, key=lambda group: group.name):
-        counts[item.name] = counts.get(item.name, 0) + 1
-        if counts[item.name] <= 1 + item.writes:
-            kept.append(item)
-    members = tuple(thread for group in kept for thread in group.members)
-    return AlikeThreads(tuple(group.name for group in kept), members, any(group.writes for group in kept))
+    if len(items) > 1:
+        counts: dict[object, int] = {}
+        every, items = sorted(items, key=_NAME), []
+        for item in every:
+            name, _, writes = item
+            count = counts[name] = counts.get(name, 0) + 1
+            if count <= 1 + writes:
+                items.append(item)
+    members = tuple([thread for group in items for thread in group.members])
+    return AlikeThreads(tuple([group.name for group in items]), members, any([group.writes for group in items]))
 
 
 def _join(members: list[WeakAccess], uses: list[Use]) -> None:
@@ -483,7 +489,7 @@ def _join(members: list[WeakAccess], uses: list[Use]) -> None:
     if len(members) == 1:
         uses.append(_use(members, members[0].first + members[0].size))
         return
-    members.sort(key=_first_byte)
+    members.sort(key=_FIRST_BYTE)
     together = [members[0]]
     at, end = members[0].at, members[0].first + members[0].size
     for access in members[1:]:
