@@ -17,6 +17,7 @@ from memmodel.cat.files import Files
 from memmodel.cat.load import load_from
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
+from memmodel.limits.programs import output
 from memmodel.source import MAX_BYTES, Source
 
 _SECONDS = 60
@@ -96,13 +97,7 @@ class Revision(Files):
     def _git(self, *words: str, what: str = "") -> bytes:
         environment = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
         try:
-            done = subprocess.run(
-                ["git", "-C", str(self._folder), *words],
-                capture_output=True,
-                env=environment,
-                timeout=_SECONDS,
-                check=False,
-            )
+            done = output(["git", "-C", str(self._folder), *words], environment=environment, seconds=_SECONDS)
         except FileNotFoundError as error:
             raise InputError("git is not installed") from error
         except subprocess.TimeoutExpired as error:

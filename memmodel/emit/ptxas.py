@@ -17,6 +17,7 @@ from pathlib import Path
 
 from memmodel.emit.module import EmittedModule
 from memmodel.errors import InputError, render
+from memmodel.limits.programs import output
 from memmodel.ptx.targets import Target
 from memmodel.source import Span
 
@@ -66,14 +67,15 @@ class Assembler:
             binary = Path(folder, "module.cubin")
             command = [str(self.path), f"-arch={architecture(module.target)}", str(source), "-o", str(binary)]
             try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+                done = output(command, seconds=TIMEOUT)
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be run: {error.strerror or error}", hint=_HINT) from error
             except subprocess.TimeoutExpired as error:
                 raise InputError(f"ptxas did not finish within {TIMEOUT} s") from error
         if done.returncode == 0:
             return ()
-        return complaints(module, done.stdout + done.stderr) or (Complaint(f"failed ({done.returncode})", None),)
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        return complaints(module, said) or (Complaint(f"failed ({done.returncode})", None),)
 
 
 def architecture(target: Target) -> Target:

@@ -62,6 +62,16 @@ class JsonPlaces:
         place = self._keys.get(tuple(path))
         return self.source.span(*place) if place is not None else self.value(path)
 
+    def of_name(self, word: str) -> Span | None:
+        """The last `name` that is this string, or if there is none the last other value that is."""
+        texts = ((path, span, self.source.text[slice(*span)]) for path, span in self._values.items())
+        values = [
+            (path[-1:] == ("name",), span)
+            for path, span, text in texts
+            if text[0] == '"' and json.loads(text, strict=False) == word
+        ]
+        return self.source.span(*max(values)[1]) if values else None
+
     def _nearest(self, places: dict[Path, tuple[int, int]], path: Path) -> Span | None:
         """Nothing for the text as a whole: that has no place of its own."""
         while path and path not in places:

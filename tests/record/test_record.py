@@ -153,7 +153,7 @@ def test_a_module_inside_the_program(built: Path, tmp_path: Path, capfd: pytest.
     """It is written when a kernel of it is launched. Its PTX comes from cuobjdump; without that, what to do is said."""
     program = [built / "program", "address", "b", PTX]
     missing = recorded(capfd, tmp_path / "none", *program)
-    assert missing.launches == {} and "note: scale: its module: cuobjdump is needed" in "\n".join(missing.said)
+    assert missing.launches == {} and "its container; cuobjdump is needed" in "\n".join(missing.said)
     (built / "bin").mkdir(exist_ok=True)
     script = built / "bin" / "cuobjdump"
     script.write_text('#!/bin/sh\necho "Fatbin ptx code:"\ntail -c +17 "$2"\n')

@@ -170,3 +170,25 @@ def test_the_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["sync", str(file), "--costs", str(costs)])
     assert done.exit_code == 2
     assert "gpus" in done.output
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (('"hand_overs"', '"handovers"'), "p.json: a pipeline has no 'hand_overs'"),
+        (('"then": "use"', '"then": "usee"'), "p.json:5:43: error: a hand-over names no access: usee"),
+        (('"bytes": 16', '"bytes": -16'), "p.json:2:23: error: tile: bytes is -16"),
+        (('"name": "R"', '"name": "W"'), "p.json:4:22: error: two things are called W"),
+        (('"first": "fill", "then": "use"', '"first": "use", "then": "use"'), "the hand-overs lead in a circle"),
+    ],
+)
+def test_what_is_wrong_with_a_pipeline_has_its_place(change: tuple[str, str], place: str, tmp_path: Path) -> None:
+    text = """{"name": "tile",
+ "buffers": [{"name": "tile", "bytes": 16}],
+ "agents": [{"name": "W", "accesses": [{"name": "fill", "kind": "write", "buffer": "tile"}]},
+            {"name": "R", "accesses": [{"name": "use", "kind": "read", "buffer": "tile"}]}],
+ "hand_overs": [{"first": "fill", "then": "use"}]}
+"""
+    (tmp_path / "p.json").write_text(text.replace(*change))
+    result = CliRunner().invoke(app, ["sync", str(tmp_path / "p.json")])
+    assert result.exit_code == 2 and place in result.output, result.output

@@ -67,8 +67,9 @@ def sync(
     these changes is enough; 3 undecided, or there may be a cheaper one.
     """
     from memmodel.limits import within_budget
+    from memmodel.recovery.json_places import JsonPlaces
     from memmodel.repair.costs import DEFAULT
-    from memmodel.repair.synchronizing.handovers import HandOverPlan
+    from memmodel.repair.synchronizing.handovers import HandOverPlan, PlanError
     from memmodel.repair.synchronizing.library import sync_pipeline
     from memmodel.repair.synchronizing.prices import read_costs
     from memmodel.repair.synchronizing.strip import Strip
@@ -85,7 +86,13 @@ def sync(
                 raise InputError(
                     f"{source.name}: a pipeline has no text to strip or to change", hint="leave -i and --strip out"
                 )
-            pipeline = HandOverPlan.of(_json(source.name, source.text))
+            try:
+                pipeline = HandOverPlan.of(_json(source.name, source.text))
+            except PlanError as error:
+                place = JsonPlaces(source).of_name(error.name)
+                if place is not None:
+                    raise error.at(place) from None
+                raise InputError(f"{source.name}: {error.message}", hint=error.hint) from None
             found = sync_pipeline(pipeline, models, options, costs=table, seconds=seconds, progress=count)
         else:
             found = synchronize(

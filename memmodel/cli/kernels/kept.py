@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memmodel.base.resources import axioms_dir, cache_dir
@@ -87,12 +86,17 @@ def _key(asked: KernelRequest, text: KernelText) -> str:
     from memmodel.cache import keys
     from memmodel.cat.load import load_model
     from memmodel.kernel.check.ignoring import ignored
+    from memmodel.kernel.launch import MAX_TEXT
+    from memmodel.source import read_bytes
 
     try:
-        launch, baseline = (Path(file).read_bytes().hex() if file else "" for file in (asked.launch, asked.baseline))
+        files = (asked.launch, asked.baseline)
+        launch, baseline = (read_bytes(file, MAX_TEXT).hex() if file else "" for file in files)
         named = [ignored(function).texts for function in text.module.functions.values()]
-    except (OSError, InputError):
+    except InputError:
         return ""  # what reads it says what is wrong
+    if max(len(launch), len(baseline)) > 2 * MAX_TEXT:
+        return ""
     if bytes.fromhex(launch).find(OTHER_FILES.encode()) >= 0 or OTHER_FILES in text.written.text:
         return ""
     sources = {f"{name}\0{source and source.text}" for texts in named for name, source in texts.items()}

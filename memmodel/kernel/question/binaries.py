@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from memmodel.errors import InputError
 from memmodel.kernel.question import fatbins
-from memmodel.kernel.question.toolkit import output_of, program
+from memmodel.kernel.question.toolkit import PACKAGES, output_of, program
 from memmodel.ptx.module.reader import decoded
 from memmodel.source import Source, read_bytes
 
@@ -72,8 +72,10 @@ def _modules(path: str | os.PathLike[str]) -> list[str]:
         try:
             if (modules := fatbins.texts(data)) or no_program:
                 return modules
-        except fatbins.UnreadableError:  # said by cuobjdump, or that it is needed
-            pass
+        except fatbins.UnreadableError as error:
+            if no_program:
+                hint = f"pip install {PACKAGES['cuobjdump']}"
+                raise InputError(f"{name}: {error}; cuobjdump is needed, and was not found", hint=hint) from error
         except InputError as error:
             if no_program:
                 raise InputError(f"{name}: {error.message}", hint=error.hint) from error

@@ -34,17 +34,21 @@ def texts(data: bytes) -> list[str]:
 
 def _containers(data: bytes) -> Iterator[tuple[int, int]]:
     """Where entries begin and end. The first word may stand in code as well, in front of something else."""
-    at, found = data.find(BEGINNING), False
+    at, found, why = data.find(BEGINNING), False, "a container of another version"
     while at >= 0:
         behind, first = at + len(BEGINNING), at + _CONTAINER.size
         if first <= len(data):
             _, version, header, size = _CONTAINER.unpack_from(data, at)
-            if version == 1 and header == _CONTAINER.size and first + size <= len(data):
+            known = version == 1 and header == _CONTAINER.size
+            if known and first + size <= len(data):
                 found, behind = True, first + size
                 yield first, behind
+            why = "a container that ends too early" if known else why
+        else:
+            why = "a container that ends too early"
         at = data.find(BEGINNING, behind)
     if not found and BEGINNING in data:
-        raise UnreadableError("a container of another version")
+        raise UnreadableError(why)
 
 
 def _entries(data: bytes, at: int, end: int) -> Iterator[str]:

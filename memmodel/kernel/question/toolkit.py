@@ -6,12 +6,12 @@ In: a name, arguments. Out: what the program printed. Raises InputError where th
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from memmodel.errors import InputError
+from memmodel.limits.programs import output
 
 TRITONS = "backends/nvidia/bin"
 """Where the package of Triton has its programs: ptxas and cuobjdump."""
@@ -44,7 +44,7 @@ def output_of(name: str, arguments: Sequence[str], about: str) -> str:
     path = program(name)
     if path is None:
         raise InputError(f"{about}: {name} is needed, and was not found", hint=f"pip install {PACKAGES[name]}")
-    done = subprocess.run([path, *arguments], capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    done = output([path, *arguments])
     if done.returncode:
         lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
         more = [f"… and {len(lines) - LINES} more lines"] if len(lines) > LINES else []

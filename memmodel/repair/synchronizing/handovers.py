@@ -20,6 +20,15 @@ from typing import Any, Literal, get_args
 
 from memmodel.errors import InputError, suggestion
 
+
+class PlanError(InputError):
+    """What cannot be meant of a plan. `name`: what is wrong with it has this name; nothing if it has none."""
+
+    def __init__(self, message: str, *, name: str = "", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.name = name
+
+
 Kind = Literal["read", "write", "copy-in", "copy-out"]
 """A load, a store, a bulk copy from global memory into shared memory, and one from shared memory to global memory."""
 
@@ -110,16 +119,18 @@ class HandOverPlan:
                 tuple(WantedHandOver(**value) for value in values["hand_overs"]),
             )
         except KeyError as error:
-            raise InputError(f"a pipeline has no {error}", hint="name, buffers, agents, hand_overs") from None
+            raise PlanError(f"a pipeline has no {error}", hint="name, buffers, agents, hand_overs") from None
         except TypeError as error:
-            raise InputError(f"not a pipeline: {error}", hint="docs/sync.md shows one") from None
+            raise PlanError(f"not a pipeline: {error}", hint="docs/sync.md shows one") from None
 
 
 def _check(pipeline: HandOverPlan) -> None:
     buffers = {buffer.name: buffer for buffer in pipeline.buffers}
     accesses = [access for agent in pipeline.agents for access in agent.accesses]
     if not re.fullmatch(r"[\w.+-]{1,80}", pipeline.name, re.ASCII):
-        raise InputError(f"{pipeline.name[:40]!r} is no name of a pipeline", hint="letters, digits and _.+-")
+        raise PlanError(
+            f"{pipeline.name[:40]!r} is no name of a pipeline", name=pipeline.name, hint="letters, digits and _.+-"
+        )
     parts: list[SharedBuffer | Agent | DataAccess] = [*pipeline.buffers, *pipeline.agents, *accesses]
     for part in parts:
         _check_numbers(part)
@@ -130,29 +141,33 @@ def _check(pipeline: HandOverPlan) -> None:
     ):
         for name in names:
             if not (isinstance(name, str) and name.isidentifier() and name.isascii() and len(name) < 40):
-                raise InputError(f"{str(name)[:40]!r} is no name", hint="letters, digits and _, a letter first")
+                raise PlanError(
+                    f"{str(name)[:40]!r} is no name", name=str(name), hint="letters, digits and _, a letter first"
+                )
             if names.count(name) > 1:
-                raise InputError(f"two things are called {name}")
+                raise PlanError(f"two things are called {name}", name=name)
     for buffer in pipeline.buffers:
         if buffer.space not in get_args(Space) or buffer.bytes <= 0 or buffer.bytes % WORD:
-            raise InputError(
+            raise PlanError(
                 f"buffer {buffer.name}: {buffer.bytes} bytes of {buffer.space}",
+                name=buffer.name,
                 hint="a multiple of 4, shared or global",
             )
     for agent in pipeline.agents:
         for access in agent.accesses:
             known = buffers.get(access.buffer)
             if known is None:
-                raise InputError(
+                raise PlanError(
                     f"access {access.name}: no buffer is called {access.buffer}",
+                    name=access.buffer,
                     hint=suggestion(access.buffer, buffers) or None,
                 )
             _check_access(agent, access, known, pipeline)
     for hand_over in pipeline.hand_overs:
         for name in (hand_over.first, hand_over.then):
             if name not in pipeline.accesses:
-                raise InputError(
-                    f"a hand-over names no access: {name}", hint=suggestion(name, pipeline.accesses) or None
+                raise PlanError(
+                    f"a hand-over names no access: {name}", name=name, hint=suggestion(name, pipeline.accesses) or None
                 )
     _order(pipeline)
 
@@ -163,14 +178,18 @@ def _check_numbers(part: SharedBuffer | Agent | DataAccess) -> None:
         if name == "cluster" and number is None:
             continue
         if type(number) is not int or not 0 <= number <= MOST_NUMBER:
-            raise InputError(
-                f"{str(part.name)[:40]}: {name} is {str(number)[:40]}", hint=f"a whole number from 0 to {MOST_NUMBER:,}"
+            raise PlanError(
+                f"{str(part.name)[:40]}: {name} is {str(number)[:40]}",
+                name=str(part.name),
+                hint=f"a whole number from 0 to {MOST_NUMBER:,}",
             )
 
 
 def _check_access(agent: Agent, access: DataAccess, buffer: SharedBuffer, pipeline: HandOverPlan) -> None:
     if access.kind not in get_args(Kind):
-        raise InputError(f"access {access.name}: no kind is called {access.kind}", hint=", ".join(get_args(Kind)))
+        raise PlanError(
+            f"access {access.name}: no kind is called {access.kind}", name=access.name, hint=", ".join(get_args(Kind))
+        )
     copies = access.kind.startswith("copy")
     fits = access.bytes % COPY == 0 if copies else access.bytes in (4, 8, 16)
     step = COPY if copies else access.bytes
@@ -181,20 +200,24 @@ def _check_access(agent: Agent, access: DataAccess, buffer: SharedBuffer, pipeli
         or access.offset % step
         or access.offset + access.bytes > buffer.bytes
     ):
-        raise InputError(
+        raise PlanError(
             f"access {access.name}: {access.bytes} bytes at {access.offset} of {buffer.name}",
+            name=access.name,
             hint="4, 8 or 16 bytes (copies: multiples of 16), aligned, inside the buffer",
         )
     if buffer.space == "shared" and agent.cta != buffer.cta:
         homes = [other.cluster for other in pipeline.agents if other.cta == buffer.cta]
         if copies or agent.cluster is None or agent.cluster not in homes:
-            raise InputError(
+            raise PlanError(
                 f"access {access.name}: {agent.name} does not reach {buffer.name} so",
+                name=access.name,
                 hint="loads and stores reach shared memory of the own cluster, copies that of the own CTA",
             )
     if copies and buffer.space != "shared":
-        raise InputError(
-            f"access {access.name}: {buffer.name} is global", hint="a bulk copy is named by its shared buffer"
+        raise PlanError(
+            f"access {access.name}: {buffer.name} is global",
+            name=access.name,
+            hint="a bulk copy is named by its shared buffer",
         )
 
 
@@ -214,7 +237,7 @@ def _order(pipeline: HandOverPlan) -> dict[str, set[str]]:
             if middle in names:
                 names |= before[middle]
     if circle := next((name for name, names in before.items() if name in names), None):
-        raise InputError(f"the hand-overs lead in a circle: {circle} comes before itself")
+        raise PlanError(f"the hand-overs lead in a circle: {circle} comes before itself", name=circle)
     accesses = [access for agent in pipeline.agents for access in agent.accesses]
     for number, access in enumerate(accesses):
         for other in accesses[number + 1 :]:
@@ -224,8 +247,9 @@ def _order(pipeline: HandOverPlan) -> dict[str, set[str]]:
             writes = {"write", "copy-in"} & {access.kind, other.kind}
             ordered = access.name in before[other.name] or other.name in before[access.name]
             if overlap and writes and not ordered:
-                raise InputError(
+                raise PlanError(
                     f"{access.name} and {other.name} touch the same bytes, and no hand-over orders them",
+                    name=other.name,
                     hint="one that leads from one of them to the other",
                 )
     return before

@@ -5,10 +5,12 @@ scripts; where nvcc is, it compiles a kernel too.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -301,3 +303,39 @@ def test_the_log_begins_in_the_source() -> None:
     uris = [place["physicalLocation"]["artifactLocation"]["uri"] for place in result["locations"]]
     related = [place["physicalLocation"]["artifactLocation"]["uri"] for place in result["relatedLocations"]]
     assert uris == ["file:///elsewhere/reverse.cu"] and not any("PTX" in uri for uri in related)
+
+
+def test_a_compiler_ends_with_the_budget(tmp_path: Path, tools: Path) -> None:
+    """So do the programs that it has started, which hold its streams open."""
+    play(tools, "nvcc", "sleep 1000 &\nsleep 1000")
+    (tmp_path / "k.cu").write_text(RACY.read_text())
+    code, output = run(tmp_path / "k.cu", "--timeout", "0.2")
+    assert code == 3 and "the budget of 0.2 seconds ran out" in output
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "a container that ends too early"),
+        (lambda whole: whole[:10], "a container that ends too early"),
+        (lambda whole: whole[:4] + b"\7" + whole[5:], "a container of another version"),
+    ],
+)
+def test_what_is_wrong_with_a_fatbin(
+    change: Callable[[bytes], bytes], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memmodel.kernel.question.binaries.program", lambda name: None)
+    (tmp_path / "k.fatbin").write_bytes(
+        change(fatbins.BEGINNING + b"\1\0\x10\0" + (1000).to_bytes(8, "little") + bytes(1000))
+    )
+    code, output = run(tmp_path / "k.fatbin")
+    assert code == 2 and f"k.fatbin: {says}" in output
+
+
+def test_a_launch_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "k.ptx").write_text(
+        "// nothing\n.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"
+    )
+    code, output = run(tmp_path / "k.ptx", "--launch", tmp_path / "pipe")
+    assert code == 2 and "is a pipe" in output
