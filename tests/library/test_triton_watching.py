@@ -13,6 +13,7 @@ import pytest
 from helpers.triton_programs import run_program
 
 from memmodel.errors import InputError
+from memmodel.triton.__main__ import main
 from memmodel.triton.options import WatchOptions
 
 START = "from memmodel.triton import startup; startup.begin()"
@@ -195,3 +196,20 @@ racy[(1,)](x, y, 64, BLOCK=64, num_warps=2)
     run = run_program(tmp_path, BEGIN + text)
     assert run.returncode == 0 and "1 findings" in run.stderr, run.stderr
     assert "1 undecided" in run.stderr and "the process that judged it ended" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["none.py"], "none.py: cannot be read"),
+        (["-m"], "-m needs a module"),
+        (["-m", "none.none"], "no module is called none.none"),
+    ],
+)
+def test_a_program_that_is_not_there(
+    argv: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.path", [*sys.path])
+    with pytest.raises(SystemExit) as left:
+        main(argv)
+    assert left.value.code == 2 and f"error: {says}" in capsys.readouterr().err
