@@ -6,6 +6,7 @@ The programs run under a stand-in for Triton (`helpers/stubs`); `test_triton_rea
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from pathlib import Path
 
