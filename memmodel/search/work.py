@@ -1,6 +1,6 @@
 """Many sketches judged: on one process, on several, or on a Dask cluster; a file keeps what is done.
 
-In: a `Task`, sizes. Out: `Progress`, with every result and the largest size that is done. Settled here: chunks. A chunk
+In: a `Work`, sizes. Out: `Progress`, with every result and the largest size that is done. Settled here: chunks. A chunk
 of sketches is judged as a whole, counted once, whichever worker ends it and however often it was begun; a run that was
 interrupted goes on with the chunks that the file lacks.
 """
@@ -33,12 +33,8 @@ Record = dict[str, Any]
 """One result, as JSON has it."""
 
 
-class Task(Protocol):
-    """What is asked of every part of a search, such as a sketch. It travels to workers as it is."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """What programs are made of."""
+class Work(Protocol):
+    """What is asked of every part of a long run. It travels to workers as it is."""
 
     @property
     def most(self) -> int:
@@ -60,6 +56,14 @@ class Task(Protocol):
 
     def judge(self, part: Any) -> list[Record]:
         """The results of one part."""
+
+
+class Task(Work, Protocol):
+    """What is asked of every part of a search, such as a sketch."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What programs are made of."""
 
 
 class SketchTask:
@@ -96,7 +100,7 @@ class SearchWorkers(Protocol):
 
     count: int
 
-    def submit(self, task: Task, chunk: Sequence[Any]) -> Any: ...
+    def submit(self, task: Work, chunk: Sequence[Any]) -> Any: ...
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]: ...
 
@@ -106,7 +110,7 @@ class SearchWorkers(Protocol):
     def close(self) -> None: ...
 
 
-def judge_chunk(task: Task, chunk: Sequence[Any], budget: Budget = NO_END) -> list[Record]:
+def judge_chunk(task: Work, chunk: Sequence[Any], budget: Budget = NO_END) -> list[Record]:
     """What a worker does. Raises BudgetSpent."""
     try:
         with Limits(budget):
@@ -122,7 +126,7 @@ class HereAndNow:
 
     count = 1
 
-    def submit(self, task: Task, chunk: Sequence[Any]) -> Future[list[Record]]:
+    def submit(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
         future: Future[list[Record]] = Future()
         future.set_result(judge_chunk(task, chunk))
         return future
@@ -149,7 +153,7 @@ class Processes:
     def _fresh(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self.count, initializer=settle)
 
-    def submit(self, task: Task, chunk: Sequence[Any]) -> Future[list[Record]]:
+    def submit(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
         return self._pool.submit(judge_chunk, task, chunk, self._budget)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
@@ -184,7 +188,7 @@ class DaskCluster:
         self._client.wait_for_workers(workers, timeout=60)
         self.count = max(self.count, workers)
 
-    def submit(self, task: Task, chunk: Sequence[Any]) -> Any:
+    def submit(self, task: Work, chunk: Sequence[Any]) -> Any:
         return self._client.submit(judge_chunk, task, chunk, pure=False, retries=3)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
@@ -236,7 +240,7 @@ class SearchJournal:
 
 
 def run(
-    task: Task,
+    task: Work,
     where: SearchWorkers,
     *,
     journal: str | None = None,
@@ -283,7 +287,7 @@ def run(
 
 
 def _size(
-    task: Task,
+    task: Work,
     where: SearchWorkers,
     kept: SearchJournal,
     progress: Progress,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.kernels.directories import judge_directories
 from memmodel.cli.kernels.kept import KeptAnswers
 from memmodel.cli.kernels.mutations import judge_mutants
 from memmodel.cli.kernels.output import KernelOutput
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         metavar="FILE… [-- NVCC OPTIONS]",
         nargs=-1,
         required=True,
-        help="PTX, CUDA C++, binaries; - is standard input.",
+        help="PTX, CUDA C++, binaries, or a directory with NAME.ptx and NAME.launch.json; - is standard input.",
     ),
     click.option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers; all, or in part."),
     click.option("--grid", metavar="X,Y,Z", help="CTAs of the launch."),
@@ -130,6 +131,8 @@ if TYPE_CHECKING:
     click.option("--init-launch", is_flag=True, help="Print a launch description to fill in."),
     click.option("--launch-schema", is_flag=True, help="Print the JSON schema of launch descriptions."),
     no_cache_option,
+    click.option("--resume", metavar="FILE", help="Of a directory: keep what is done there, and go on from it."),
+    click.option("--executor", metavar="dask://HOST:PORT", help="Of a directory: work on an existing Dask cluster."),
 )
 @guarded
 def kernel(asked: KernelRequest) -> Exit:
@@ -142,6 +145,10 @@ def kernel(asked: KernelRequest) -> Exit:
     from memmodel.kernel.question.asking import SeveralEntries
 
     context = click.get_current_context()
+    if asked.directories:
+        return judge_directories(asked)
+    if asked.resume or asked.executor:
+        raise InputError("--resume and --executor are about the kernels of a directory")
     if asked.several and not asked.listed:
         return judge_all(context, asked)
     try:
@@ -193,7 +200,8 @@ def _check(asked: KernelRequest) -> Exit:
         except SeveralLaunches as several:
             return _check_launches(asked, several, out)
         code = out.rest(verdict)
-        kept.keep(verdict, code)
+        if kept.kept:
+            kept.keep(verdict, code)
         return code
 
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from memmodel.kernel.order.verdict import KernelVerdict
     from memmodel.kernel.question.asking import KernelText
 
-WITHOUT_EFFECT = ("json_out", "sarif_out", "short", "jobs", "timeout", "memory", "no_cache", "launch", "baseline")
+WITHOUT_EFFECT = (
+    "json_out", "sarif_out", "short", "jobs", "timeout", "memory", "no_cache", "launch", "baseline",
+    "resume", "executor",
+)  # fmt: skip
 """Options that do not change an answer, and those whose files are read instead."""
 
 OTHER_FILES = '"file"'
@@ -56,19 +59,24 @@ class KeptAnswers:
         known = data.keys() == {field.name for field in fields(KernelAnswer)}
         return KernelAnswer(**data) if known else None
 
-    def keep(self, verdict: KernelVerdict, code: int) -> None:
-        """Keep an answer."""
+    def keep(self, verdict: KernelVerdict, code: int) -> KernelAnswer:
+        """A new answer; it is kept where answers are."""
         from memmodel.kernel.output.record import record
         from memmodel.kernel.output.sarif import sarif
         from memmodel.kernel.output.text import lines, short
 
-        if self._store is None or not self._key or verdict.spent:
-            return
         answer = KernelAnswer(
             "\n".join(lines(verdict)), short(verdict, self._asked.file), record(verdict), sarif([verdict]), int(code)
         )
-        self._store.put(self._key, json.dumps(asdict(answer)))
-        self._store.close()
+        if self._store is not None and self._key and not verdict.spent:
+            self._store.put(self._key, json.dumps(asdict(answer)))
+            self._store.close()
+        return answer
+
+    @property
+    def kept(self) -> bool:
+        """True if answers are kept."""
+        return self._store is not None
 
 
 def _store(asked: KernelRequest) -> Store | None:

@@ -54,7 +54,7 @@ class KernelOutput:
         self._write(verdict, repairs, last=True)
         if repairs is not None and repairs.signal is not None:
             raise repairs.signal
-        return _code(verdict)
+        return exit_code(verdict)
 
     def again(self, answer: KernelAnswer) -> Exit:
         """Print an answer that was kept."""
@@ -84,7 +84,7 @@ class KernelOutput:
             write_json(self._asked.json_out, [record(verdict) for verdict in judged])
         if self._asked.sarif_out:
             write_json(self._asked.sarif_out, sarif(judged))
-        return worst(map(_code, judged))
+        return worst(map(exit_code, judged))
 
     def _write(self, verdict: KernelVerdict, repairs: KernelRepairs | None, *, last: bool = False) -> None:
         """Standard output is written once, with all that is known in the end."""
@@ -100,7 +100,7 @@ class KernelOutput:
             write_json(sarif_out, sarif([verdict]))
 
 
-def _code(verdict: KernelVerdict) -> Exit:
+def exit_code(verdict: KernelVerdict) -> Exit:
     """The worse of that of the verdict, and of what was asked beyond it."""
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
     each = [codes.get(word, Exit.UNDECIDED) for word in (verdict.word, *verdict.smaller.values())]

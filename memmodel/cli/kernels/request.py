@@ -5,6 +5,7 @@ In: what was typed. Out: `KernelRequest`. Settled here: which options do not go 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,8 @@ class KernelRequest:
     init_launch: bool
     launch_schema: bool
     no_cache: bool
+    resume: str | None
+    executor: str | None
     behind: tuple[str, ...]
 
     @property
@@ -83,6 +86,11 @@ class KernelRequest:
     def several(self) -> bool:
         """True if several kernels are to be judged."""
         return len(self.files) > 1 or len(self.entries) > 1
+
+    @property
+    def directories(self) -> bool:
+        """True if all kernels of a directory are to be judged."""
+        return any(os.path.isdir(file) for file in self.files)
 
     @property
     def listed(self) -> bool:
