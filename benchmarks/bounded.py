@@ -23,6 +23,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from benchmarks.families import iriw_fan, sb_ring
+from memmodel.answer import Budget
 
 
 def _table(columns: Sequence[Sequence[str]], declarations: str, question: str, name: str = "large") -> str:
@@ -316,6 +317,12 @@ CASES: dict[str, Case] = {
     "kernel, 5,000 rounds, what if its scope is less": _kernel(lambda: kernel(5_000), "--what-if", "13: scope=cta"),
     "kernel, 5,000 rounds, many grids": _kernel(lambda: kernel(5_000), "--sweep", "grid.x=1..64"),
     "kernel, 200 rounds, many grids": _kernel(lambda: kernel(200), "--sweep", "grid.x=1..64"),
+    "kernel, 200 rounds, an unknown buffer": Case(
+        lambda: kernel(200),
+        ("kernel", "FILE", "--launch", "l.json"),
+        ".ptx",
+        {"l.json": lambda: json.dumps({**LAUNCH, "params": []})},
+    ),
     "kernel, 200 rounds, litmus tests": _kernel(lambda: kernel(200), "--litmus", "tests", "--sarif", "x.sarif"),
     "100,000 blank lines of PTX": _kernel(lambda: blank(kernel(3), 100_000)),
     "50 MB of newlines of PTX": _kernel(lambda: blank(kernel(3), 50_000_000)),
@@ -474,7 +481,7 @@ def kept(used: Used, budget: Sequence[str], idle: Used, title: str = "") -> str:
         wrong.append(f"exit code {used.code}")
     if used.code == 2 and "error: " not in used.said:
         wrong.append("no word about the error")
-    named = SAID.get(title, ""), f"{limit:g} seconds", "stopped", "not shown", "round"
+    named = SAID.get(title, ""), f"{limit:g} seconds", f"{Budget().effort:,}", "stopped", "not shown", "round"
     if used.code == 3 and not any(name in used.said for name in named):
         wrong.append("does not say which bound")
     return ", ".join(wrong)

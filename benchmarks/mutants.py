@@ -76,6 +76,9 @@ MEMORY = 8 << 30
 ARGUED = {
     "memmodel/concrete/cutting.py: low < high -> (low <= high)": "a run of no bytes carries the ends of accesses, at "
     "which there is a cut already",
+    "memmodel/concrete/execution.py: 0 if event.point.cell is None else event.point.cell.size -> "
+    "(event.point.cell.size)": "each event of an access has a cell",
+    "memmodel/concrete/issuing.py: data & (1 << where.size * 8) - 1 -> (data)": "what is beyond the bytes is lost",
     "memmodel/encode/communication.py: sum(map(len, before.values())) > EDGES -> "
     "(sum(map(len, before.values())) <= EDGES)": "an order is transitive at once or where a candidate shows that it is "
     "not: the answers are the same",
@@ -87,6 +90,8 @@ ARGUED = {
     "memmodel/enumeration/coherence.py: not later -> bool(later)": "whether a whole order is judged here or by the "
     "search: the same ones are left",
     "memmodel/enumeration/orders.py: down | up -> (up)": "which orders are tried first",
+    "memmodel/enumeration/problem.py: frozenset() if grounded else constants(lowered) | asked_constants(lowered) -> "
+    "(constants(lowered) | asked_constants(lowered))": "no values are put in where they are grounded",
     "memmodel/events/builder.py: self._depth < _DEEP -> (self._depth <= _DEEP)": "how deep a value is looked up before "
     "it is left to the solver: a bound for Python's stack",
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
@@ -123,6 +128,8 @@ ARGUED = {
     "that finds nothing is followed by an answer",
     "memmodel/repair/searching/search.py: not self.known_repairs and HANG in self.before.findings -> "
     "((not self.known_repairs))": "the reasons that a number answers are those of hangs",
+    "memmodel/repair/searching/sets.py: demand.given & ~chosen -> (demand.given)": "what does not suffice is judged, "
+    "too",
     "memmodel/repair/searching/sets.py: pending and len(seen) < MOST_SEEN -> ((pending))": "how many sets are tried",
 }
 """`FILE: OLD -> NEW` of a survivor: why the program does the same with it."""

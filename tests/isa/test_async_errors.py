@@ -62,6 +62,12 @@ the count of mbarrier.init is a number from 1 to 1048575, not 0
 a report predicate needs .phase_type::primary
     |                               ^^^^^
   hint: write mbarrier.test_wait.phase_type::primary, or the first register alone""",
+    "mbarrier.test_wait.b64 %p, [bar], %rd0, 4;": """
+mbarrier.test_wait takes waitComplete, [addr], state; 4 operands are given
+    | ^^^^^^^^^^^^^^^^^^^^^^""",
+    "mbarrier.test_wait.parity.b64 %p, [bar], 0, 4;": """
+mbarrier.test_wait takes waitComplete, [addr], phaseParity; 4 operands are given
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",
     "cp.async.bulk.shared::cta.global.bulk_group [tile], [src], 32;": """
 a copy to .shared::cta completes on an mbarrier
     |                                  ^^^^^^^^^^

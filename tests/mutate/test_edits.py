@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from memmodel import api, cat
+from memmodel.cat.analysis import names_in
 from memmodel.cat.syntax import Model
 from memmodel.cat.text.printer import show
 from memmodel.mutate.edits import edited, edits_of
 from memmodel.mutate.family import EditFamily
-from memmodel.mutate.siblings import ROWS
+from memmodel.mutate.siblings import ROWS, siblings
 from memmodel.source import Source
 
 TEXT = """"small"
@@ -121,3 +122,12 @@ def test_siblings_are_names_of_cat() -> None:
 
     for row in ROWS:
         assert set(row) <= set(SET_ROWS) or set(row) <= set(RELATION_ROWS), row
+
+
+def test_nothing_stands_where_it_is_not_known_yet() -> None:
+    """The body of a recursive definition may name the one that is edited."""
+    read = model('"t"\nlet rec a = (po & b) | rf and b = a | fr\nacyclic a as A\n')
+    edited_one = next(number for number, definition in enumerate(read.definitions) if definition.name == "a")
+    name = next(name for name in names_in(read.definitions[edited_one].body) if name.name == "b")
+    assert [each.name for each in siblings(name, read, edited_one)] == ["fr"]
+    assert [each.name for each in siblings(name, read, len(read.definitions))] == ["a", "fr"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.places import ROOT
@@ -22,6 +24,7 @@ from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Standing, judging, parse
 from memmodel.repair.searching.search import RepairSearch
+from memmodel.repair.searching.trials import Trials
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.source import Source, as_before
 from memmodel.why.story import execution_of
@@ -279,3 +282,18 @@ def test_lines_that_stay_keep_ends_of_their_own() -> None:
 def test_an_editor_gets_the_line_ends_of_its_document() -> None:
     (one,) = edits(Document("file:///t.litmus", "a\r\nb\r\n", "litmus"), "a\nnew\nb\n")
     assert one["newText"] == "new\r\n"
+
+
+def test_what_is_asked_fully_has_every_finding() -> None:
+    """A glance at a text ends with the first finding."""
+
+    class Glancing(Trials):
+        def _quick_counterexample(self, text: str) -> Any:
+            return SimpleNamespace(flag="race")
+
+    trials = Glancing("PTX t", Standing((), frozenset(), True), None, lambda text: None, lambda text: ())
+    trials.until = float("inf")
+    trials.judge = trials.quick_judge = lambda text: Standing((), frozenset({"race", "hang"}), True)
+    for fully in (True, False):
+        assert not trials.is_right((), fully=fully)
+        assert trials.failed is not None and trials.failed.complete is fully

@@ -10,12 +10,13 @@ from helpers.kernel.samples import entry, launch, module
 
 from kernel.export.test_cut_hangs import PAIR, POINTER, hangs
 from memmodel import api
-from memmodel.base.labels import Family, Issue
+from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.export.issues import _released
 from memmodel.kernel.export.litmus import best
+from memmodel.kernel.export.write import Writer
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.ptx.vocabulary import Scope, Sem
 
@@ -141,3 +142,17 @@ def test_what_releases_beside_the_bytes_of_a_finding(word: str, opcode: str) -> 
     item: Any = SimpleNamespace(instruction=SimpleNamespace(words=(word,)), touched=None)
     issue: Any = SimpleNamespace(label=Issue(Family.ST_ASYNC, Sem.RELEASE, Scope.GPU))
     assert _released(names, item, issue, 0) == f"{opcode} [global0], 1;"
+
+
+def test_values_are_in_the_order_of_the_run() -> None:
+    def item(time: int) -> Any:
+        event = SimpleNamespace(label=Access(Side.WRITE), time=time, block="x", first=0, partner=None)
+        return SimpleNamespace(event=event, instruction=SimpleNamespace(words=("st",)), touched=None)
+
+    items = [item(time) for time in (2, 3, 1)]
+    writer = object.__new__(Writer)
+    writer._reads, writer._values, writer._wrote = {}, {}, {}
+    story: Any = SimpleNamespace(instructions=lambda: items)
+    writer.story = story
+    writer._replay()
+    assert [writer.left(each.event) for each in items] == [2, 3, 1]

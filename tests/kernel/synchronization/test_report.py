@@ -29,7 +29,7 @@ from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.repair.wants import _next
-from memmodel.kernel.synchronization.page import report_page
+from memmodel.kernel.synchronization.page import MOST, report_page
 from memmodel.kernel.synchronization.picture import COLUMN, EDGE, LANE, TOP, legend, picture
 from memmodel.kernel.synchronization.pipeline import pipeline
 from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
@@ -170,6 +170,8 @@ def test_the_page_has_every_line_and_nothing_foreign() -> None:
         assert page.count(f'id="at{it.instruction.number}"') == 1
         assert f'href="#at{it.instruction.number}"' in page
         assert f'<span class="number">{it.instruction.line}</span>' in page
+    many = [len(it.orders) - MOST for it in made.synchronizations if len(it.orders) > MOST]
+    assert list(map(int, re.findall(r"<li>(-?\d+) more</li>", page))) == many
     counts = {accesses.count for it in made.synchronizations for accesses in it.orders}
     assert set(map(int, re.findall(r"\((\d+) pairs\)", page))) == counts - {1}
 
