@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from itertools import permutations
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.kernel.samples import entry, judged, launch, module
 
+from memmodel.base.labels import Side, side_of
+from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
+from memmodel.kernel.executions.consistent import weak_writes
 from memmodel.kernel.executions.schedules import ALL, _count, _interleavings
 from memmodel.kernel.machine.choices.schedule import Schedule
-from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.machine.code import Follower
+from memmodel.kernel.machine.run import Scheduler, run_launch
 from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.trace.problems import Refused
 
 
 def rules(verdict: KernelVerdict) -> set[str]:
@@ -397,3 +404,25 @@ def test_a_store_matters_to_the_atomic_operations_of_its_place(at: int, matters:
     run = run_launch(read, entry(read), launch(threads=1), Schedule())
     (atomic,) = (it.number for it in entry(read).body or () if it.opcode.startswith("atom"))
     assert stores_matter(run, {atomic}) is matters
+
+
+@pytest.mark.parametrize(("at", "meets"), [(0, 0), (3, 0), (4, 1), (7, 1), (8, 0)])
+def test_a_weak_write_beside_a_read_is_not_at_its_place(at: int, meets: int) -> None:
+    read = module(f"st.shared.b8 [%r2+{at}], %h0;\natom.relaxed.cta.shared.add.u32 %r21, [%r2+4], 1;")
+    run = run_launch(read, entry(read), launch(threads=1), Schedule())
+    (atomic,) = (event for event in run.threads[0].strong() if side_of(event.label) is Side.READ)
+    assert len(weak_writes(run, atomic)) == meets
+
+
+def test_late_warps_are_slow() -> None:
+    read = module("")
+    scheduler = Scheduler(read, entry(read), launch(threads=96), Schedule(late=((0, 1), (1, 0))), Follower())
+    assert [warp.slow for warp in scheduler.warps] == [False, True, False]
+
+
+def test_a_schedule_that_cannot_be_carried_out_with_unknown_results_leaves_the_run() -> None:
+    outcomes: list[Any] = [Refused("a branch is not known", None), "another run"]
+    case: Any = SimpleNamespace(attempt=lambda schedule: outcomes.pop(0))
+    for expected in ("the run", "another run"):
+        run: Any = "the run"
+        assert _with_unknown_results(case, Schedule(opaque=frozenset([1])), run, _Dependence()) == expected
