@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from memmodel import api
+from memmodel.report.picture.svg import DARK
 from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import sketches
@@ -75,5 +76,5 @@ def lattice_svg(graph: networkx.DiGraph) -> str:
         for number, name in enumerate(names)
     ]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-size="12"'
-    body = "\n".join(['<rect width="100%" height="100%" fill="white"/>', *lines, *texts])
+    body = "\n".join([DARK, '<rect width="100%" height="100%" fill="white"/>', *lines, *texts])
     return f'{head} font-family="sans-serif">\n{body}\n</svg>\n'

@@ -200,6 +200,8 @@ def test_a_story_is_drawn_with_what_is_missing_and_the_rest_folded() -> None:
     report = api.check(root / "async/pipelines/gemm-tcgen05-2x2-no-commit.litmus")
     story = draw_focus(report)
     assert "stopped: " in story and "Folded: 46 events" in story
+    # Of a picture inside a page nothing is a root: it keeps the colours of the page.
+    assert story.count("<style>") == 1 and "prefers-color-scheme: dark) { svg:root {" in story
     assert story.count("<rect") < report.draw(everything=True).count("<rect") / 2
     forbidden = api.check(root / "async/proxy/A1.litmus")
     assert "alone forbids" in forbidden.draw() and "phase-sync" in forbidden.draw() and forbidden._repr_svg_()

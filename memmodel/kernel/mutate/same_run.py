@@ -94,6 +94,12 @@ class SameRun:
             return None
         return self._run.first_shown(Flags(self._model, execution), self._raised, self._known)
 
+    def shows(self, changes: Sequence[Mutation]) -> bool:
+        """True if something is new with these changes. Those of which the run is no execution, and which only take
+        order away, are left out: what is wrong without them is wrong with them."""
+        asked = [it for it in changes if it.what != REMOVED or self._leaves_run(it) or not self.only_orders(it)]
+        return bool(asked) and bool(self.new_findings(*asked))
+
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
         flags = other.judgement.flags

@@ -7,7 +7,7 @@ and more only where choices are to be explored. Where it is asked what can go to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
@@ -31,8 +31,9 @@ from memmodel.kernel.mutate.mutants import (
     findings_of_readings,
     judged_alone,
 )
-from memmodel.kernel.mutate.mutations import REMOVED, copies_together, mutations
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, copies_together, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
+from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelVerdict
@@ -46,7 +47,7 @@ LEAST = 60.0
 @dataclass(slots=True)
 class MutationTable:
     """All mutants of one kernel. `base`: the verdict on the kernel as it is; `order`: of its run, if that was judged.
-    `minimum`: which removals can be made together; None if that was not asked, or there was no time for it. `runs`: by
+    `minimum`: which removals can be made together; None if there was no time for it. `runs`: by
     the identity of a finding of the kernel, the run that shows it.
     """
 
@@ -127,9 +128,15 @@ def mutation_table(
                 work.unnoticed,
                 frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
                 (lambda change: False) if same is None else same.only_orders,
-                lambda changes: bool(masking.masked(changes) or (same is not None and same.new_findings(*changes))),
+                lambda changes: _shown(work, changes, same),
             )
     except BudgetSpent:  # what is missing is listed as not judged
         pass
     table.results = [results.get(number, MutantResult(change, Noticed.LATE)) for number, change in enumerate(changes)]
     return table
+
+
+def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:
+    """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
+    work.check_time()
+    return bool(work.masking.masked(changes)) or (same is not None and same.shows(changes))

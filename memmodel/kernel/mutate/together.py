@@ -15,6 +15,7 @@ from itertools import combinations
 from math import comb
 from typing import TypeVar
 
+from memmodel.errors import BudgetSpent
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
@@ -28,13 +29,14 @@ MOST = 16
 class MinimumSet:
     """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those.
     `exact`: no set of more instructions can go; if not, what is left is an upper bound. `only_needless`: nothing else
-    was tried beside the dropped ones.
+    was tried beside the dropped ones. `late`: the time ran out before all others were tried, and `kept` is not known.
     """
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
     exact: bool = False
     only_needless: bool = False
+    late: bool = False
 
 
 def minimum_set(
@@ -50,8 +52,8 @@ def minimum_set(
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
     `broken`: the instructions without which the kernel is wrong; `only_orders`: True for removals beside which each of
-    these is still needed; `shown`: True if changes that are made together are known to be noticed. Raises what
-    `unnoticed` raises, such as BudgetSpent.
+    these is still needed; `shown`: True if changes that are made together are known to be noticed. Where the time runs
+    out, what went together until then is given. Raises what `unnoticed` and `shown` raise: BudgetSpent if nothing did.
     """
 
     def goes(changes: Sequence[Mutation]) -> bool:
@@ -66,27 +68,36 @@ def minimum_set(
         )
 
     dropped: list[Mutation] = []
-    if len(needless) == 1:
-        dropped += needless
-    else:
-        likely = largest(needless, lambda changes: not shown(changes))
-        dropped += likely if likely and goes(likely) else largest(needless, goes)
     larger: list[Mutation] | None = None
-    if removals is not None:
-        while dropped and _drop([it for it in removals if not known([*dropped, it])], dropped, goes):
-            pass
-        larger = _larger(removals, len(dropped), goes, known)
+    late = False
+    try:
+        if len(needless) == 1:
+            dropped += needless
+        else:
+            likely = largest(needless, lambda changes: not shown(changes))
+            if likely and goes(likely):
+                dropped += likely
+            else:
+                largest(needless, goes, dropped)
+        if removals is not None:
+            while dropped and _drop([it for it in removals if not known([*dropped, it])], dropped, goes):
+                pass
+            larger = _larger(removals, len(dropped), goes, known)
+    except BudgetSpent:
+        if not dropped:
+            raise
+        late = True
     if larger:
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
-    kept = tuple(it for change in needless if change not in dropped for it in change.instructions)
-    return MinimumSet(tuple(gone), kept, larger is not None, removals is None)
+    kept = () if late else tuple(it for change in needless if change not in dropped for it in change.instructions)
+    return MinimumSet(tuple(gone), kept, larger is not None, removals is None, late)
 
 
-def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool]) -> list[T]:
+def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: list[T] | None = None) -> list[T]:
     """As many items as are allowed together, added in their order: at once if they can be, or else by halves, where
-    all of a part can be or none."""
-    kept: list[T] = []
+    all of a part can be or none. `kept`: the list that they are added to, which holds them if `allowed` raises."""
+    kept = [] if kept is None else kept
 
     def add(part: Sequence[T]) -> None:
         if allowed([*kept, *part]):

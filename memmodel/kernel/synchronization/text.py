@@ -37,7 +37,8 @@ def minimum_lines(minimum: MinimumSet | None) -> list[str]:
             ["nothing can go, alone or together: each set was judged"] if minimum is not None and minimum.exact else []
         )
     can, beside = ("can go", "it") if len(minimum.dropped) == 1 else ("can go together", "these")
-    text = [f"{can}: {_listed(minimum.dropped)}; beside {beside}, nothing else can"]
+    rest = "there was no time to try all others" if minimum.late else f"beside {beside}, nothing else can"
+    text = [f"{can}: {_listed(minimum.dropped)}; {rest}"]
     if minimum.exact:
         text.append("  what is left is the least: each larger set was judged")
     else:

@@ -28,7 +28,7 @@ from memmodel.report.picture.lanes import iterations
 from memmodel.report.picture.layout import Picture, arrange, shorten
 from memmodel.report.picture.phases import phases_of
 from memmodel.report.picture.route import routes
-from memmodel.report.picture.svg import PLAIN, PO_COLOUR, Emphasis, Words, colours, subtitle_bottom, svg
+from memmodel.report.picture.svg import DARK, PLAIN, PO_COLOUR, Emphasis, Words, colours, subtitle_bottom, svg
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
@@ -166,7 +166,7 @@ def draw_explained(report: Report, explanation: Explanation) -> Drawing:
     """
     focus = focus_of(report, None, explanation=explanation)
     if focus is None:
-        return Drawing(draw(report), ())
+        return Drawing(draw(report).replace(DARK, ""), ())  # the page has colours of its own
     folded = f"Folded: {count(focus.folded, 'event')} of the execution." if focus.folded else ""
     words = Words("", (), _wrapped((*focus.below, folded)))
     edges = merged(focus.edges)

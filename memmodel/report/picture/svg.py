@@ -1,8 +1,8 @@
 """A picture as SVG text, with nothing but strings.
 
 In: Picture, routes, words. Out: one SVG document, readable on white without zooming. Settled here: colours and fonts,
-all of them attributes, so that a page which forbids foreign style can show the picture; and that each arrow names its
-relation, so that such a page can hide it.
+all of them attributes, so that a page which forbids foreign style can show the picture; that a picture which is a file
+of its own follows the colours of the reader's system; that each arrow names its relation, so that a page can hide it.
 """
 
 from __future__ import annotations
@@ -76,6 +76,12 @@ _FRAMES = (("#f4f6f9", "#b9c3cf"), ("#eaf0f6", "#a8b8c8"), ("#ffffff", "#c3ccd6"
 _INK = "#1f2733"
 _MONO = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 _SANS = "'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+DARK = (
+    "<style>@media (prefers-color-scheme: dark) "
+    "{ svg:root { background: #191919; filter: invert(0.9) hue-rotate(180deg) } }</style>"
+)
+"""The colours of a dark system. A picture inside a page is no root: the page has its own."""
+
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -141,6 +147,7 @@ def svg(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" font-family="{_SANS}" font-size="12" fill="{_INK}">',
+        *([DARK] if words.title else ()),
         f"<title>{_text(words.title or 'The story of the answer')}</title>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         *title,

@@ -88,6 +88,15 @@ def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: py
     assert [it.number for it in table.minimum.dropped] == [it.instruction.number for it in removals[:2]]
 
 
+def test_a_removal_of_which_the_run_is_no_execution_hides_nothing() -> None:
+    """A wait for groups only takes order away, but a later one may wait for its groups."""
+    body = NEIGHBOUR.format(sync="bar.sync 0;\ncp.async.wait_group 0;\nbar.sync 0;")
+    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
+    first, wait, last = removals
+    assert run.new_findings(*removals) is None and run.shows(removals)
+    assert not run.shows([first, wait]) and not run.shows([wait]) and not run.shows([wait, last])
+
+
 @pytest.mark.parametrize("apart", [1, 2, 3, 5])
 def test_the_largest_part_is_that_of_adding_one_by_one(apart: int) -> None:
     def allowed(items: Sequence[int]) -> bool:

@@ -17,6 +17,7 @@ from helpers.places import ROOT
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
+from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.inputs import entry_of, reading_models
@@ -33,7 +34,7 @@ from memmodel.kernel.synchronization.page import MOST, report_page
 from memmodel.kernel.synchronization.picture import COLUMN, EDGE, LANE, TOP, legend, picture
 from memmodel.kernel.synchronization.pipeline import pipeline
 from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
-from memmodel.kernel.synchronization.text import report_lines, report_record
+from memmodel.kernel.synchronization.text import minimum_lines, report_lines, report_record
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.source import Source
@@ -132,6 +133,26 @@ def test_what_another_one_made_necessary_goes_with_it() -> None:
     assert minimum_set(entry(read), removals, [], lambda _: False) == MinimumSet((), (), exact=True)
     many = minimum_set(entry(read), removals * 2, [], lambda _: False)
     assert many == MinimumSet((), (), exact=False)
+
+
+def test_what_can_go_is_said_where_the_time_runs_out() -> None:
+    """What went together until then is an upper bound, and nothing is said of the others."""
+    read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\nbar.warp.sync -1;\nbar.sync 0;"))
+    first, second, sync = removals = [change for change in mutations(entry(read)) if change.what == REMOVED]
+    answers = iter([False, False, True])  # all at once, twice, then the first
+
+    def unnoticed(function: PtxFunction) -> bool:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise BudgetSpent("the time ran out") from None
+
+    minimum = minimum_set(entry(read), removals, removals, unnoticed)
+    assert minimum == MinimumSet((first.instruction,), (), late=True)
+    assert "there was no time to try all others" in minimum_lines(minimum)[0]
+    assert not any("needless alone" in line for line in minimum_lines(minimum))
+    with pytest.raises(BudgetSpent):  # nothing was judged
+        minimum_set(entry(read), removals, [second, sync], unnoticed)
 
 
 @pytest.mark.parametrize("name", ["dsmem", "tma_pipeline"])
