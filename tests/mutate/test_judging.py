@@ -154,3 +154,18 @@ def test_a_file_that_cannot_be_read_any_more_is_not_judged(tmp_path: Path) -> No
     judge = FileJudge(EditJudging(api.load(MODEL), None))
     for findings in (judge.small(str(path), [0, 1], []), judge.large(str(path), [0, 1], [])):
         assert findings.open == [0, 1] and "unknown" in findings.spent
+
+
+def test_what_labels_show_is_of_the_test_that_is_judged() -> None:
+    def judge() -> FileJudge:
+        made = object.__new__(FileJudge)
+        made.judging, made.family, made._bounds = EditJudging(api.load(MODEL), None), family(), None
+        return made
+
+    def may(judging: FileJudge, each: LoweredTest) -> list[bool]:
+        return [judging._may_differ(member, each) for member in members]
+
+    members, kept = random.Random(1).sample(family().members, 20), judge()
+    steps = [questions(path)[0] for path in ("shapes/LB+data+data@two-ctas", "async/mbarrier/G3")]
+    first, second = (may(kept, each) for each in steps)
+    assert [first, second] == [may(judge(), each) for each in steps] and first != second

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from helpers.kernel.samples import judged
+from helpers.kernel.samples import entry, judged, kernel_text
+
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.flow.polling import _succeeding
+from memmodel.ptx.module.reader import parse_module
+from memmodel.source import Source
 
 KERNEL = """
 mov.u32 %r20, %ctaid.x;
@@ -244,3 +249,11 @@ def test_a_loop_that_polls_with_operands_that_no_assembler_takes() -> None:
     """A number of operands that is wrong is refused where it is reached, and not before."""
     body = "L: ld.acquire.gpu.global.u32 %r9, [%d0];\nadd.s32 %r10, 1;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra L;"
     assert judged(body).word == "undecided"
+
+
+def test_a_test_at_the_end_of_a_kernel_that_has_no_ret() -> None:
+    text = kernel_text("mbarrier.test_wait.parity.shared.b64 %p2, [%r4], 0;\nmov.u32 %r5, 1;")
+    function = entry(parse_module(Source("k.ptx", text.replace("\nret;\n", "\n"))))
+    body = body_of(function)
+    test = next(number for number, does in enumerate(body) if does.instruction.opcode.startswith("mbarrier"))
+    assert _succeeding(body, test, body[test].writes[0]) == set()
