@@ -30,9 +30,9 @@ from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.tasks import sides_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
-from memmodel.search.edits.words import reached, spelt_out, word_labels
+from memmodel.search.edits.words import ChosenWords, reached, spelt_out, word_labels
 from memmodel.search.properties import load_property
-from memmodel.search.vocabulary import SCOPES, every_word
+from memmodel.search.vocabulary import SCOPES, every_word, vocabulary
 from memmodel.search.work import HereAndNow
 
 EDITS = {edit["name"]: edit for edit in edits()}
@@ -136,7 +136,7 @@ def test_small_programs_without_a_loop_are_given_more_effort_first(monkeypatch):
     ],
 )
 def test_the_edit_chooses_the_words(model, name, words):
-    chosen = [{*words.words} for words in sides_of("ptx-9.4", model(name)).vocabularies()]
+    chosen = [{*words.words} for words in sides_of("ptx-9.4", model(name)).chosen_words().first]
     assert words <= chosen[0] and len(chosen[0]) <= len(words) + 8
     assert chosen[0] <= chosen[-1] < {*every_word()}
 
@@ -150,9 +150,27 @@ def test_the_edit_chooses_the_words(model, name, words):
     ],
 )
 def test_the_edit_chooses_scopes_and_placements(model, name, scopes, spread):
-    words = sides_of("ptx-9.4", model(name)).vocabularies()[-1]
+    words = sides_of("ptx-9.4", model(name)).chosen_words().first[-1]
     forms = {word for ingredient in words.ingredients for form in ingredient.forms for word in form.words}
     assert forms & {*SCOPES} == scopes and {*words.spread} == spread
+
+
+def test_further_words_lack_an_instruction_that_the_first_ones_need(model):
+    chosen = sides_of("ptx-9.4", model("signal-publishes-nothing")).chosen_words()
+    assert {"copy.in", "wait.acquire"} <= {*chosen.first[0].words}
+    assert {"copy.in", "fence.proxy.async"} <= {*chosen.others[0].words}
+    assert any("st.async" in words.words and "copy.in" not in words.words for words in chosen.others)
+
+
+def test_further_words_are_tried_where_nothing_was_found(monkeypatch, model):
+    few_tests(monkeypatch, "isa/MP")
+    name = "races-of-writes"
+    monkeypatch.setattr(ChosenWords, "first", [])
+    monkeypatch.setattr(ChosenWords, "others", [vocabulary(["ld.weak", "st.weak"])])
+    monkeypatch.setattr(edited, "small_programs", lambda *rest: None)
+    monkeypatch.setattr(edited, "near_shipped_tests", lambda *rest: [])
+    monkeypatch.setattr(edited, "on_shipped_tests", lambda *rest: [])
+    assert edited.edited(sides_of("ptx-9.4", model(name)), HereAndNow(), 600).size == EDITS[name]["size"]
 
 
 def test_the_edit_chooses_the_words_of_synth_and_verify(model):

@@ -113,7 +113,7 @@ class Changed:
         if self.other is not None and self.revision is not None:
             raise InputError("--changed-from and --git both say what the model was", hint="leave out one of them")
         first = self.other if self.revision is None else model_at(self.revision, model)
-        words = sides_of(first or model, model).vocabularies()
+        words = sides_of(first or model, model).chosen_words().first
         if not words:
             name = first if isinstance(first, str) else f"{model} at {self.revision}"
             raise InputError(

@@ -96,6 +96,8 @@ def edited(
             report("shipped tests with other words")
             near = near_shipped_tests(sides, where, differences, min(_NEAR * seconds, until - monotonic()))
             shrunk(sides, where, differences, near, until - monotonic())
+        if not differences.results and until > monotonic():
+            chosen_programs(sides, where, differences, until, report, others=True)
         small_programs(sides, where, differences, (differences.size or _LARGEST + 1) - 1, until, report)
     except BudgetSpent as spent:
         differences.left.append(str(spent))
@@ -114,12 +116,14 @@ def chosen_programs(
     differences: WhatDiffers,
     until: float,
     report: Callable[[str], None],
+    *,
+    others: bool = False,
 ) -> None:
     """Ask for a smallest program of the words that the difference is about, smaller than what was found. What was
-    tried before is not tried again."""
-    vocabularies = sides.vocabularies()
-    for size in range(2, _LARGEST_SOLVED + 1):
-        for words in vocabularies:
+    tried before is not tried again. `others`: of the further words."""
+    chosen = sides.chosen_words()
+    for size in range(2, (_LARGEST if others else _LARGEST_SOLVED) + 1):
+        for words in chosen.others if others else chosen.first:
             if size >= (differences.size or _LARGEST_SOLVED + 1) or until - monotonic() < 1:
                 return
             if differences.bounds.get(words, 0) >= size:

@@ -21,9 +21,8 @@ from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, jumps, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
-from memmodel.search.edits.words import program_labels, vocabularies
+from memmodel.search.edits.words import ChosenWords, program_labels
 from memmodel.search.tasks import models_key
-from memmodel.search.vocabulary import Vocabulary
 from memmodel.search.work import Record
 
 _NEARBY = 6
@@ -65,10 +64,13 @@ class SearchedPair:
         comparison = self.comparison()
         return [name for name in _PRESETS if not comparison.agree_on(program_labels((name,)))]
 
-    def vocabularies(self) -> list[Vocabulary]:
-        """The words that the difference is about, the fewest first."""
+    def chosen_words(self) -> ChosenWords:
+        """The words that the difference is about."""
         comparison = self.comparison()
-        return vocabularies(comparison.agree_on, comparison.named_by_the_change())
+        if comparison not in _WORDS:
+            _WORDS.clear()
+            _WORDS[comparison] = ChosenWords(comparison.agree_on, comparison.named_by_the_change())
+        return _WORDS[comparison]
 
 
 def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> SearchedPair:
@@ -81,6 +83,9 @@ def sides_of(first: str | Model, second: str, *, outcomes: bool = False) -> Sear
 
 _COMPARISONS: dict[tuple[str, str, bool, str], ComparedModels] = {}
 """The pair that was asked for last."""
+
+_WORDS: dict[ComparedModels, ChosenWords] = {}
+"""Its words."""
 
 
 _PRESETS = ("core", "dependencies", "barriers", "objects", "tensor", "async", "atomics")

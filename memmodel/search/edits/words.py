@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import islice
 
 from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undefined
 from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Ingredient
+from memmodel.isa.searched import SEARCHED
 from memmodel.search.judging.alike import labels_of
 from memmodel.search.judging.frames import Readied
 from memmodel.search.programs import Ready
@@ -39,6 +41,9 @@ _HANDED_OVER = {
 }
 """What hands a place of a class over to another thread. A tile goes with the shared memory that it is copied to."""
 
+_BRIDGE = "fence.proxy.async"
+"""What leads from loads and stores of a tile to instructions that access it as a whole, through the async proxy."""
+
 _SCOPES = ("cta", "gpu")
 """The scopes that programs have if the difference does not ask for others."""
 
@@ -47,6 +52,15 @@ _SPREADS = {"scluster": "cluster", "CLUSTER": "cluster", "sgpu": "gpu", "SYS": "
 
 _DEPENDENCIES = ("addr", "data", "ctrl")
 """Relations that few instructions have, and that no label shows."""
+
+_EMPTY = ("foreign", "exits")
+"""Relations that are empty in programs of a search: CTAs run from the start, and no thread has an `exit`."""
+
+_OTHERS = 5
+"""So many further sets of words are asked for, each without an instruction of one before it."""
+
+_ROW = {it.name: number for number, (_, ingredients) in enumerate(SEARCHED) for it in ingredients}
+"""The row of each instruction."""
 
 Disagree = Callable[[Sequence[str]], bool]
 """Whether two models can disagree on programs of these words."""
@@ -60,32 +74,68 @@ class Placing:
     spread: tuple[str, ...] = ("cta",)
 
 
-def vocabularies(
-    agree_on: Callable[[frozenset[Label], frozenset[str]], bool], named: Collection[str]
-) -> list[Vocabulary]:
-    """The words that the difference of two models is about, then these with what hands places over and all semantics of
-    their accesses; none if no word shows the difference.
+class ChosenWords:
+    """The words that the difference of two models is about.
 
     `agree_on`: true if the models agree on every program whose events have such labels and in which such relations are
     empty; `named`: the base names beside which the models differ.
     """
-    placing = _placing(named)
 
-    def disagree(words: Sequence[str]) -> bool:
+    def __init__(self, agree_on: Callable[[frozenset[Label], frozenset[str]], bool], named: Collection[str]) -> None:
+        self._agree_on, self._placing = agree_on, _placing(named)
+        self._every = every_word(self._placing.scopes)
+
+    @cached_property
+    def first(self) -> list[Vocabulary]:
+        """Those words, then these with what hands places over and all semantics of their accesses; none if no word
+        shows the difference."""
+        return [spelt_out(words, self._placing) for words in self._first]
+
+    @cached_property
+    def others(self) -> list[Vocabulary]:
+        """Further words that may show it: with a proxy fence, and without an instruction that the first ones need."""
+        if not self._first:
+            return []
+        near, wider = self._first[0], self._first[-1]
+        sets = islice(sets_of_words(self._every, self._disagree), 1, 1 + _OTHERS)
+        others = [_near(_with_kin(words, self._every), self._disagree) for words in sets]
+        if any(_ingredient(word).whole for word in near):
+            others.insert(0, reached((*near, *_handed(near), _BRIDGE)))
+        return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in (near, wider)]
+
+    @cached_property
+    def _first(self) -> list[tuple[str, ...]]:
+        least = least_words(self._every, self._disagree)
+        if least is None:
+            return []
+        near = _near(least, self._disagree)
+        spelt = [word for word in self._every if any(_is_kin(word, other) for other in near)]
+        return list(dict.fromkeys((near, reached((*near, *_handed(near), *spelt)))))
+
+    def _disagree(self, words: Sequence[str]) -> bool:
         bring = set().union(*(brought(word) for word in words))
-        labels = _ALWAYS.union(*(word_labels(word, placing.scopes) for word in words))
-        return not agree_on(labels, frozenset(_DEPENDENCIES) - bring)
+        labels = _ALWAYS.union(*(word_labels(word, self._placing.scopes) for word in words))
+        return not self._agree_on(labels, frozenset(_DEPENDENCIES) - bring | {*_EMPTY})
 
-    least = least_words(every_word(placing.scopes), disagree)
-    if least is None:
-        return []
+
+def _handed(words: Iterable[str]) -> list[str]:
+    """What hands the places of words over to another thread."""
+    return [word for kind in _kinds(words) for word in _HANDED_OVER.get(kind, ())]
+
+
+def _with_kin(words: tuple[str, ...], every: Sequence[str]) -> tuple[str, ...]:
+    """The words with other semantics of barriers and of operations on objects."""
+    objects = [word for word in words if _ingredient(word).places in ("", OBJECT)]
+    return (*words, *(word for word in every if any(_is_kin(word, other) for other in objects) and word not in words))
+
+
+def _near(least: tuple[str, ...], disagree: Disagree) -> tuple[str, ...]:
+    """The words with what they need to show something."""
     near = reached(least)
     own = tuple(word for word in near if _ingredient(word).places != GLOBAL)
     if any(kind != OBJECT for word in own for kind in _ingredient(word).places) and disagree(own):
-        near = own  # of two places where something is seen, the one that the other words need
-    handed = [word for kind in _kinds(near) for word in _HANDED_OVER.get(kind, ())]
-    spelt = [word for word in every_word(placing.scopes) if any(_is_kin(word, other) for other in near)]
-    return [spelt_out(words, placing) for words in dict.fromkeys((near, reached((*near, *handed, *spelt))))]
+        return own  # of two places where something is seen, the one that the other words need
+    return near
 
 
 def _is_kin(word: str, other: str) -> bool:
@@ -124,6 +174,20 @@ def least_words(words: Sequence[str], disagree: Disagree) -> tuple[str, ...] | N
         kept.insert(0, open_words[few - 1])
         del open_words[few - 1 :]
     return tuple(kept)
+
+
+def sets_of_words(words: Sequence[str], disagree: Disagree) -> Iterator[tuple[str, ...]]:
+    """Sets of words none of which can be left out if models are to disagree; each set after the first
+    lacks an instruction of one before it. What differs may be shown in ways that have little in common."""
+    known, lacking = set[tuple[str, ...]](), [frozenset[int]()]
+    while lacking:
+        without = lacking.pop(0)
+        least = least_words([word for word in words if _ROW[_ingredient(word).name] not in without], disagree)
+        if least is None or least in known:
+            continue
+        known.add(least)
+        lacking += [without | {_ROW[_ingredient(word).name]} for word in least]
+        yield least
 
 
 def reached(words: Iterable[str]) -> tuple[str, ...]:
