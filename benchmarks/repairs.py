@@ -22,13 +22,12 @@ from pathlib import Path
 from time import process_time
 
 from memmodel import api
-from memmodel.answer import Observation
+from memmodel.answer import Budget, Observation
 from memmodel.engine import Options
 from memmodel.errors import InputError
-from memmodel.limits import Budget
 from memmodel.repair import fix as fix_module
 from memmodel.repair.edits import apply
-from memmodel.repair.fix import Fixed, Repair, fix
+from memmodel.repair.fix import Fixed, Repair, fix, wrong_words
 from memmodel.repair.judge import judging, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.searching import trials
@@ -36,7 +35,6 @@ from memmodel.repair.spellings import RESTRICTED
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 
-trials.monotonic = fix_module.monotonic = process_time
 MODELS = (api.load(api.DEFAULT_MODEL),)
 LISTED = 6
 SEED = 1
@@ -53,6 +51,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="for the search of each test")
     parser.add_argument("--sample", type=int, help=f"so many tests at random (seed {SEED})")
     chosen = parser.parse_args()
+    trials.monotonic = fix_module.monotonic = process_time
     if chosen.what == "count":
         for path in chosen.paths:
             counted([json.loads(line) for line in path.read_text().splitlines()])
@@ -102,6 +101,7 @@ def _fixed(file: Path, seconds: float) -> dict[str, object]:
         "repairs": [[one.cost, [edit.what for edit in one.changes], one.instead] for one in found.repairs],
     }
     if found.repairs:
+        told["right"] = _right(name, found.repairs[0].new)
         told["engines"] = Counter(_by_the_other(one.new) for one in forms(found))
     sibling = _sibling(file) if found.wrong else None
     if sibling is not None:
@@ -113,6 +113,12 @@ def forms(found: Fixed) -> list[Repair]:
     """All repairs, with the others of the same ideas."""
     changes = ((one, edits) for one in found.repairs for edits in (one.changes, *one.others))
     return [Repair(edits, one.name, one.old, apply(one.old, edits)) for one, edits in changes]
+
+
+def _right(name: str, text: str) -> bool:
+    """True if nothing is wrong with a repaired test, judged without what the search knew."""
+    standing = judging(name, MODELS, Options())(text)
+    return standing is not None and standing.complete and not wrong_words(standing)
 
 
 def _by_the_other(text: str) -> str:
@@ -208,6 +214,7 @@ def _weakened(file: Path) -> dict[str, object]:
         "tried": found.tried,
     }
     if found.changes:
+        told["further"] = [edit.what for edit in weaken(name, found.new, MODELS, Options()).changes]
         told["engines"] = Counter(_no_worse(text, found.new, engine) for engine in ("z3", "enumerate"))
     return told
 
@@ -239,6 +246,10 @@ def counted(lines: list[dict[str, object]]) -> None:
         totals[_class(line)] += 1
         for engine, number in (line.get("engines") or {}).items():  # type: ignore[attr-defined]
             totals[f"  results {engine}"] += number
+        if "right" in line:
+            totals["  whose first repair ends all that is wrong" if line["right"] else "  FIRST REPAIR WRONG"] += 1
+        if "further" in line:
+            totals["  that can be WEAKENED FURTHER" if line["further"] else "  that cannot be weakened further"] += 1
         if "sibling" in line:
             totals["  with a right sibling"] += 1
             totals["  whose change is among the repairs"] += bool(line["sibling"])

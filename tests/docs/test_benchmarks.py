@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from helpers.places import ROOT
 
-from benchmarks import mutants
+from benchmarks import mutants, repairs
 from memmodel.base.resources import suite_dir
 from memmodel.litmus import parse_litmus
 from memmodel.source import Source
@@ -48,6 +48,11 @@ def test_explanations_hold_when_they_are_looked_up(capsys: pytest.CaptureFixture
     }
     assert "WRONG" not in counts and counts["nevers with axioms"] > 1 and counts["edges looked up"] > 10
     assert counts["left one out: sometimes"] == counts["nevers with axioms"]
+
+
+def test_a_repair_is_judged_again() -> None:
+    files = (suite_dir() / "shapes" / f"2+2W+{fence}.gpu@two-ctas.litmus" for fence in ("sc", "rel"))
+    assert [repairs._right(*repairs.blocks(str(file))) for file in files] == [True, False]
 
 
 CHANGED = """class A:

@@ -66,7 +66,6 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
             (left if groups and new is not None and same.only_orders(change) else alone).append(number)
-    yield from judged_alone(work, alone, jobs)
     rounds: dict[tuple[int, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
         for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
@@ -75,6 +74,7 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     for members in rounds.values():
         for group in _groups(work, same, members):
             yield from _at_once(work, same, group)
+    yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:

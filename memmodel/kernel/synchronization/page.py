@@ -33,6 +33,7 @@ MOST = 6
 STYLES = {
     Necessity.NEEDED: "needed", Necessity.STRONGER: "stronger", Necessity.READING: "reading",
     Necessity.NEEDLESS: "needless", Necessity.OPEN: "open", Necessity.UNREACHED: "unreached",
+    Necessity.LATE: "open",
 }  # fmt: skip
 
 

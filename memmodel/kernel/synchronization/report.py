@@ -34,6 +34,7 @@ class Necessity(Enum):
     NEEDLESS = "needless here"
     OPEN = "undecided"
     UNREACHED = "not reached"
+    LATE = "not judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,8 @@ def _need(removed: MutantResult | None, results: list[MutantResult], weaker: boo
     """`removed`: None for an access that synchronizes, which is only ever weakened."""
     if removed is None:
         fates = {result.noticed for result in results}
+        if Noticed.LATE in fates and not weaker:
+            return Necessity.LATE
         if fates <= {Noticed.UNREACHED}:
             return Necessity.UNREACHED
         if weaker:
@@ -163,6 +166,8 @@ def _need(removed: MutantResult | None, results: list[MutantResult], weaker: boo
         return Necessity.NEEDED if fates <= {*BROKEN, Noticed.UNREACHED} else Necessity.OPEN
     if removed.noticed is Noticed.UNREACHED:
         return Necessity.UNREACHED
+    if removed.noticed is Noticed.LATE:
+        return Necessity.LATE
     if removed.noticed is Noticed.UNNOTICED:
         return Necessity.READING if removed.needing else Necessity.NEEDLESS
     if removed.noticed in BROKEN:
@@ -175,7 +180,7 @@ def _without(removed: MutantResult | None) -> str:
         return ""
     if removed.noticed in BROKEN:
         return f"without it: {removed.how}"
-    return removed.how or removed.noticed.value
+    return "the time ran out" if removed.noticed is Noticed.LATE else removed.how or removed.noticed.value
 
 
 class _Crossing:

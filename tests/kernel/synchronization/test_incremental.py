@@ -9,6 +9,7 @@ import pytest
 from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, launch, module
 
 from memmodel.cat.load import load_model
+from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.so_far import JudgedKernel
@@ -17,6 +18,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
+from memmodel.kernel.synchronization.report import Necessity, synchronization_report
 from memmodel.ptx.module.syntax import PtxFunction
 
 MODEL = load_model("ptx-9.4")
@@ -115,6 +117,24 @@ def test_a_half_of_a_barrier_does_more_than_order() -> None:
     alone = [(change.instruction.opcode, run.only_orders(change)) for change in removals]
     assert alone == [("bar.arrive", False), ("bar.sync", False), ("bar.sync", True)]
     assert not run.new_findings(removals[0])
+
+
+def test_where_the_time_runs_out_the_rest_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes a verdict of its own comes last."""
+
+    def spent(*_: object) -> None:
+        raise BudgetSpent("the time ran out")
+
+    monkeypatch.setattr("memmodel.kernel.mutate.incremental.judged_alone", spent)
+    read = module(HALVES)
+    made = synchronization_report(mutation_table(read, entry(read), launch(), MODEL, together=True))
+    needs = [(it.instruction.opcode, it.need) for it in made.synchronizations]
+    assert needs == [
+        ("bar.arrive", Necessity.LATE),
+        ("bar.sync", Necessity.LATE),
+        ("bar.sync", Necessity.NEEDLESS),
+    ]
+    assert made.synchronizations[0].without == "the time ran out" and made.minimum is None
 
 
 def test_what_the_run_shows_is_new_and_harmful() -> None:
