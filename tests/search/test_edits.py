@@ -174,15 +174,26 @@ def test_further_words_are_tried_where_nothing_was_found(monkeypatch, model):
 
 
 def test_the_edit_chooses_the_words_of_synth_and_verify(model):
-    edit = Changed("ptx-9.4", None).vocabulary(model("pipelined-shift"))
-    assert edit is not None and "tcgen05.shift" in edit.words and "ld.acquire" not in edit.words
+    edit, wider = Changed("ptx-9.4", None).vocabularies(model("pipelined-shift"))
+    assert "tcgen05.shift" in edit.words and "ld.acquire" not in edit.words
+    assert {*edit.words} < {*wider.words} and Changed(None, None).vocabularies("ptx-9.4") == []
     own = load_property("composition").vocabulary
     nothing_typed = Searching(*[None] * len(fields(Searching)))
     together = nothing_typed.beside(own, edit)
     assert {*own.words, *edit.words} == {*together.words} and together.threads == own.threads
     assert nothing_typed.beside(own) == own
     with pytest.raises(InputError, match="no instruction that a search knows"):
-        Changed("ptx-9.4", None).vocabulary("ptx-9.4")
+        Changed("ptx-9.4", None).vocabularies("ptx-9.4")
+
+
+def test_synth_says_what_each_step_covered(monkeypatch, capsys, model):
+    monkeypatch.setattr("memmodel.search.work.workers", lambda jobs, executor, memory: HereAndNow())
+    with pytest.raises(SystemExit) as left:
+        main(["synth", "--model", model("races-of-writes"), "--changed-from", "ptx-9.4", "--size", "1"])
+    last = capsys.readouterr().out.rstrip().split("\n")[-1]
+    first, second = last.split("; up to 1 instructions ")
+    assert left.value.code == 0 and first.startswith("nothing is minimally forbidden, up to 1 instructions (ld.weak,")
+    assert "ld.acquire" in second and "ld.acquire" not in first
 
 
 def test_every_row_of_the_instruction_table_is_searched_or_says_why_not():

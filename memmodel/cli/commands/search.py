@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import click
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from memmodel.cat.syntax import Model
-    from memmodel.search.solving.property import PropertySolvingTask
     from memmodel.search.solving.task import SolvingTask
-    from memmodel.search.tasks import DifferenceTask, PropertyTask
+    from memmodel.search.tasks import DifferenceTask
     from memmodel.search.vocabulary import Vocabulary
     from memmodel.search.work import Progress, Record, Task
 
@@ -103,13 +103,14 @@ class Changed:
     other: str | None
     revision: str | None
 
-    def vocabulary(self, model: str) -> Vocabulary | None:
-        """The words that the edit is about. Raises InputError if no word shows it."""
+    def vocabularies(self, model: str) -> list[Vocabulary]:
+        """The words that the edit is about, the fewest first; none if nothing is named here. Raises InputError if no
+        word shows it."""
         from memmodel.compare.git import model_at
         from memmodel.search.edits.tasks import sides_of
 
         if self.other is None and self.revision is None:
-            return None
+            return []
         if self.other is not None and self.revision is not None:
             raise InputError("--changed-from and --git both say what the model was", hint="leave out one of them")
         first = self.other if self.revision is None else model_at(self.revision, model)
@@ -119,7 +120,7 @@ class Changed:
             raise InputError(
                 f"no instruction that a search knows tells {model} from {name}", hint="name words with --vocabulary"
             )
-        return words[0]
+        return words
 
 
 searching_options = gathered(
@@ -186,7 +187,7 @@ def search_differences(
         for record in progress.results[:show]:
             say(f"{record['allows']} allows, {record['forbids']} forbids, {_what(record)}:")
             say(record["text"])
-        _bound(progress, task, f"{task.first} and {second} differ", "no difference")
+        _bound([(task, progress)], f"{task.first} and {second} differ", "no difference")
     if regressions is not None:
         _write_regressions(regressions, task.old or task.first, second, progress, form)
     _ended(progress, searching.resume)
@@ -262,15 +263,15 @@ def synth(
     """
     from memmodel.search.tasks import SynthesisTask
 
-    edit = changed.vocabulary(model)
-    task = SynthesisTask(model, searching.vocabulary() if edit is None else searching.beside(edit), size)
-    progress = _run(task, searching, jobs, seconds, memory)
+    edit = [searching.beside(words) for words in changed.vocabularies(model)] or [searching.vocabulary()]
+    steps = _run_each([SynthesisTask(model, words, size) for words in edit], searching, jobs, seconds, memory)
+    task, progress = steps[-1]
     _keep(progress, searching, json_out, task)
     if json_out != "-":
         for record in progress.results[:show]:
             say(f"minimally forbidden, {_what(record)}:")
             say(record["text"])
-        _bound(progress, task, f"{len(progress.results)} minimally forbidden", "nothing is minimally forbidden")
+        _bound(steps, f"{len(progress.results)} minimally forbidden", "nothing is minimally forbidden")
     _ended(progress, searching.resume)
     return Exit.UNDECIDED if progress.interrupted else Exit.AS_EXPECTED
 
@@ -316,23 +317,22 @@ def verify(
         return Exit.AS_EXPECTED
     model_property = load_property(name)
     chosen = searching.beside(model_property.vocabulary)
-    edit = changed.vocabulary(model)
-    if edit is not None:
-        chosen = searching.beside(chosen, edit)
-    task: PropertyTask | PropertySolvingTask
+    edit = [searching.beside(chosen, words) for words in changed.vocabularies(model)] or [chosen]
     most = size or model_property.size
+    tasks: list[Task]
     if by == "solving":
         from memmodel.search.solving.property import ask_for
 
-        task = ask_for(name, model, chosen, most)
+        tasks = [ask_for(name, model, words, most) for words in edit]
     else:
-        task = PropertyTask(name, model, chosen, most)
+        tasks = [PropertyTask(name, model, words, most) for words in edit]
     missing = checks_to_show(model_property, model)
 
     def enough(results: list[Record]) -> bool:
         return bool(results) and missing <= {record["check"] for record in results}
 
-    progress = _run(task, searching, jobs, seconds, memory, enough)
+    steps = _run_each(tasks, searching, jobs, seconds, memory, enough)
+    task, progress = steps[-1]
     missing -= {record["check"] for record in progress.results}
     _keep(progress, searching, json_out, task)
     if json_out != "-":
@@ -347,7 +347,7 @@ def verify(
             summary = without if missing else "all shown"
         elif progress.results:
             summary = f"{model_property.name} does not hold for {model}: {len(progress.results)} shapes violate it"
-        say(f"{summary}, {_reach(progress, task)}")
+        say(f"{summary}, {_covered(steps)}")
     _ended(progress, searching.resume)
     if model_property.kind == "possible":
         return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if progress.interrupted else Exit.DIFFERS
@@ -377,6 +377,26 @@ def _run(
     with _bar() as report:
         where = workers(count, searching.executor, most)
         return run(task, where, journal=searching.resume, seconds=seconds, memory=most, report=report, enough=enough)
+
+
+def _run_each(
+    tasks: Sequence[Task],
+    searching: Searching,
+    jobs: int,
+    seconds: float | None,
+    memory: str | None,
+    enough: Callable[[list[Record]], bool] = lambda results: False,
+) -> list[tuple[Task, Progress]]:
+    """Run tasks, one after the other, until one finds something or ends early. Each keeps a file of its own."""
+    steps: list[tuple[Task, Progress]] = []
+    until = None if seconds is None else monotonic() + seconds
+    for number, task in enumerate(tasks, 1):
+        own = searching.resume if number == 1 or searching.resume is None else f"{searching.resume}.{number}"
+        left = None if until is None else max(until - monotonic(), 1.0)
+        steps.append((task, _run(task, replace(searching, resume=own), jobs, left, memory, enough)))
+        if steps[-1][1].results or steps[-1][1].interrupted:
+            break
+    return steps
 
 
 @contextmanager
@@ -440,15 +460,20 @@ def _explain(name: str, model: str, record: Record, draw: str | None) -> None:
         write_text(draw, picture(name, model, record["text"], record["check"]))
 
 
-def _bound(progress: Progress, task: Task, positive: str, negative: str) -> None:
+def _bound(steps: Sequence[tuple[Task, Progress]], positive: str, negative: str) -> None:
     """The last line: how many results there are, and how far the search came."""
+    task, progress = steps[-1]
     number = len(progress.results)
     if number and task.first_only:
         smallest = progress.results[0]["size"]
         say(f"{positive}: the smallest programs have {smallest} instructions ({task.vocabulary.text()})")
         return
     result = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
-    say(f"{result}, {_reach(progress, task)}")
+    say(f"{result}, {_covered(steps)}")
+
+
+def _covered(steps: Sequence[tuple[Task, Progress]]) -> str:
+    return "; ".join(_reach(progress, task) for task, progress in steps)
 
 
 def _reach(progress: Progress, task: Task) -> str:
