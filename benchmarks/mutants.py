@@ -74,6 +74,8 @@ MORE = 200
 MEMORY = 8 << 30
 
 ARGUED = {
+    "memmodel/concrete/barriers.py: wait.thread == arrival.thread and before[-1].event < wait.event < arrival.event -> "
+    "((before[-1].event < wait.event < arrival.event))": "the events of a thread follow each other",
     "memmodel/concrete/cutting.py: low < high -> (low <= high)": "a run of no bytes carries the ends of accesses, at "
     "which there is a cut already",
     "memmodel/concrete/execution.py: 0 if event.point.cell is None else event.point.cell.size -> "
@@ -97,6 +99,7 @@ ARGUED = {
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
     "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
     "write has: none of them is read",
+    "memmodel/events/values.py: numbers if len(numbers) <= LISTED else {} -> (numbers)": "how many numbers are listed",
     "memmodel/events/walk.py: assigned(op) if current.guard else () -> (assigned(op))": "nothing is added then, "
     "and a register that nothing assigned is zero",
     "memmodel/isa/mnemonic.py: len(parts) > MAX_PARTS -> (len(parts) >= MAX_PARTS)": "no row has nearly as many words",
