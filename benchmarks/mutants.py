@@ -103,6 +103,8 @@ ARGUED = {
     "memmodel/events/walk.py: assigned(op) if current.guard else () -> (assigned(op))": "nothing is added then, "
     "and a register that nothing assigned is zero",
     "memmodel/isa/mnemonic.py: len(parts) > MAX_PARTS -> (len(parts) >= MAX_PARTS)": "no row has nearly as many words",
+    'memmodel/isa/module.py: isinstance(register, Register) and register.kind == "pred" -> '
+    '((register.kind == "pred"))': "a register of a module is a Register",
     'memmodel/isa/scalar/floats.py: _ROUNDED_SINCE | {"approx type=f64": Since(20, "2.1")} -> ({"approx type=f64": '
     'Since(20, "2.1")})': "no target of the table has a PTX before 2.0",
     "memmodel/kernel/all_sizes/following.py: self._numbers(uses, warp, lanes, moving) if moving else {} -> "
