@@ -19,7 +19,7 @@ class InputError(Exception):
     """Something the user wrote cannot be used. Carries the place, the rule that it breaks, and a repair.
 
     `span` may be None when there is no place to show (a missing file). Command line: exit code 2. `more`: the other
-    errors of the same text; `cut`: there may be still more, which nobody looked for.
+    errors of the same text; `cut`: there may be more errors, because the search for them stopped.
     """
 
     def __init__(

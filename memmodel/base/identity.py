@@ -17,7 +17,7 @@ _MEMORIES: list[dict[int, tuple[Any, Any]]] = []
 
 
 def by_identity(most: int) -> Callable[[Callable[[Subject], Result]], Callable[[Subject], Result]]:
-    """Decorator: remember what a function returns for so many objects. They are kept alive, so no number is reused."""
+    """Decorator: remember the results for up to `most` objects. These are kept alive, so that no id is reused."""
 
     def decorate(work: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
         known: dict[int, tuple[Subject, Result]] = {}

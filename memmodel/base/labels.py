@@ -1,4 +1,4 @@
-"""What an event is, as far as its instruction says: one class for each kind of event.
+"""What the instruction of an event says about it: one class for each kind of event.
 
 In: nothing. Out: the `Label` types. The instruction table makes them, the base sets of cat are predicates on them, and
 both engines carry them along unread. What an execution adds (locations, values, order) is not here.
@@ -62,28 +62,31 @@ class InitialWrite:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A read or write of memory.
-
-    `sem`: WEAK, RELAXED, ACQUIRE (reads) or RELEASE (writes); weak accesses have no scope. `rmw`: half of an atomic
-    read-modify-write. `asynchronous`: made outside program order. `spelt`: "volatile", "mmio" or "multimem" if it is.
-    `group`: N of .cta_group::N. `form`: shape and kind of a tcgen05 operation.
-    """
+    """A read or write of memory."""
 
     side: Side
     sem: Sem = Sem.WEAK
+    """WEAK, RELAXED, ACQUIRE (reads) or RELEASE (writes)."""
     scope: Scope | None = None
+    """None for a weak access."""
     proxy: Proxy = Proxy.GENERIC
     family: Family = Family.PLAIN
     rmw: bool = False
+    """True for each half of an atomic read-modify-write."""
     asynchronous: bool = False
+    """True if program order does not order the access."""
     spelt: str | None = None
+    """"volatile", "mmio" or "multimem", if the mnemonic has this word."""
     role: Role | None = None
+    """Set for an asynchronous read."""
     group: int | None = None
+    """N of .cta_group::N."""
     form: str | None = None
+    """Shape and kind of a tcgen05 operation."""
 
     @property
     def replicated(self) -> bool:
-        """True if it goes through a multimem address, to all memory that this points to."""
+        """True if the access goes through a multimem address, to every location that this points to."""
         return self.spelt == "multimem"
 
 
@@ -111,7 +114,7 @@ class Fence:
 
 
 class Across(WordList):
-    """Where a fence of the fabric proxy leads: from one proxy to another, `to::from` as it is written."""
+    """The direction of a fence of the fabric proxy, spelt `to::from` as in the mnemonic."""
 
     OUT = "generic::fabric"
     IN = "fabric::generic"
@@ -120,19 +123,20 @@ class Across(WordList):
 
 @dataclass(frozen=True, slots=True)
 class ProxyFence:
-    """A proxy fence between the generic proxy and `proxy` (None: fence.proxy.alias).
-
-    `half`: RELEASE or ACQUIRE for one half of a uni-directional fence, which alone has a scope; fence.proxy.alias has
-    halves too. `restricted`: it has
-    .sync_restrict. `covers` None: all memory. `across`: of the fabric proxy, where it leads.
-    """
+    """A proxy fence between the generic proxy and another one."""
 
     proxy: Proxy | None
+    """The other proxy; None for fence.proxy.alias."""
     half: Sem | None = None
+    """RELEASE or ACQUIRE for one half of a uni-directional fence (fence.proxy.alias has halves too)."""
     scope: Scope | None = None
+    """Set for a uni-directional fence only."""
     covers: Covers | None = None
+    """None: all memory."""
     restricted: bool = False
+    """True if the fence has .sync_restrict."""
     across: Across | None = None
+    """The direction of a fence of the fabric proxy."""
 
 
 class Half(WordList):
@@ -145,9 +149,11 @@ class Half(WordList):
 class Domain(WordList):
     """Which threads take part in an execution barrier.
 
-    LAUNCH: a CTA and the grid that depends on its own; GRID: a grid that is complete and the one that depends on it.
-    PAIR: the two CTAs that manage tensor memory together. It orders nothing, and a wait may end before it is complete.
-    COLUMNS: an alloc of tensor memory by itself; it waits where its columns are not there, and orders nothing.
+    LAUNCH: a CTA that lets a dependent grid begin, and the threads of that grid.
+    GRID: a grid that has completed, and the threads of a dependent grid.
+    PAIR: the two CTAs of a CTA pair, which manage tensor memory together. It orders nothing, and a wait may end before
+    the barrier is complete.
+    COLUMNS: a single alloc of tensor memory, which waits until its columns are free. It orders nothing.
     """
 
     CTA = "cta"
@@ -160,25 +166,26 @@ class Domain(WordList):
 
 
 BETWEEN_GRIDS = (Domain.LAUNCH, Domain.GRID)
+"""Barriers at which a grid waits for the grid that it depends on."""
 OF_TENSOR_MEMORY = (Domain.PAIR, Domain.COLUMNS)
-"""Where threads wait for tensor memory, and nothing is ordered."""
+"""Barriers at which threads wait for tensor memory; they order nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Half of an execution barrier. `sem`, `scope`: of barrier.cluster, and between grids.
-
-    `reduces`: it belongs to a .red. `ends`: it is an arrival that the end of a thread makes. `without`: a wait of
-    bar.warp.sync or elect.sync that a lane of the mask has exited without coming to.
-    """
+    """Half of an execution barrier."""
 
     half: Half
     domain: Domain
     sem: Sem | None = None
+    """Set for barrier.cluster and for barriers between grids, as `scope` is."""
     scope: Scope | None = None
     reduces: bool = False
+    """True for barrier.red."""
     ends: bool = False
+    """True for the arrival that the end of a thread makes."""
     without: bool = False
+    """True for a wait of bar.warp.sync or elect.sync if a lane of its mask has exited and never executes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,15 +277,15 @@ class Allocation(WordList):
 
 @dataclass(frozen=True, slots=True)
 class Allocates:
-    """tcgen05.alloc, dealloc or relinquish_alloc_permit. `columns`: how many, if that is known before the test runs.
-
-    `exclusive`: of an allocation beside which there is no other.
-    """
+    """tcgen05.alloc, dealloc or relinquish_alloc_permit."""
 
     what: Allocation
     group: int | None
+    """N of .cta_group::N."""
     columns: int | None = None
+    """The number of columns, if it is known before the test runs."""
     exclusive: bool = False
+    """True for an alloc that may not have another allocation beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +326,7 @@ def scope_of(label: Label) -> Scope | None:
 
 
 def is_with_outside(label: Label) -> bool:
-    """True if an event may take part in an order with the host or with another device: its scope is the system."""
+    """True if an event can synchronize with the host or another device: its scope is .sys."""
     return scope_of(label) is Scope.SYS
 
 

@@ -371,4 +371,4 @@ DECIDED = tuple(row.name for row in RELATIONS if row.key is None and row.holds i
 RELATION_ROWS = {row.name: row for row in RELATIONS}
 
 ONWARD = ("po", "compl", "complwg")
-"""The relations that lead from an event to what comes after it: in its thread, or because its end is told."""
+"""The relations that lead from an event to later ones: in its thread, or because its completion is signalled."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 DEFAULT_MODEL = "ptx-9.4"
-"""The model that is asked where nobody names one: of the newest PTX ISA."""
+"""The default model: that of the newest PTX ISA."""
 
 JOINED = "+"
 """Between the names of a model that is made of several (`cat.composed`)."""

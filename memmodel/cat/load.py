@@ -1,7 +1,7 @@
 """Find a model: by a shipped name, by a path, or as text.
 
 In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, and which models a test may
-name. `loader` reads what was not read before (`kept`).
+name. A model that was read before is taken from `kept`; `loader` reads the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALLOWED: list[Path] = []
 
 
 def allow_includes(folders: Sequence[str | os.PathLike[str]]) -> None:
-    """From now on, models may include what lies below these folders. Raises InputError for what is no folder."""
+    """From now on, models may include files below these folders. Raises InputError if one of them is no folder."""
     for folder in folders:
         if not os.path.isdir(folder):
             raise InputError(f"{os.fspath(folder)}: no such directory", hint="--allow-include names a directory")
@@ -31,7 +31,7 @@ def allow_includes(folders: Sequence[str | os.PathLike[str]]) -> None:
 
 
 def configure(include: Sequence[str | os.PathLike[str]], *, kept: bool) -> None:
-    """Say how models are loaded from now on. `include`: as in `allow_includes`; `kept`: they are kept on disk.
+    """Set how models are loaded from now on. `include`: as in `allow_includes`; `kept`: loaded models are kept on disk.
 
     Raises InputError.
     """
@@ -51,9 +51,9 @@ def shipped_models() -> list[str]:
 
 def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = False) -> Model:
     """The model of a shipped name (`ptx-7.5`), of several readings (`ptx-9.4+D3-implicit+D4ab-no-fences`), or of a
-    `.cat` file. InputError if there is none or it is wrong.
+    `.cat` file. Raises InputError if there is no such model, or if it has an error.
 
-    `strict_names`: what its `notices` say is an error too.
+    `strict_names`: a notice of the model is an error too.
     """
     model = loaded(name_or_path).model
     if strict_names:
@@ -72,7 +72,7 @@ def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
     if is_file(Path(name)):
         return kept_model(name, Path(name), _ALLOWED, lambda: _own(name))
     if os.path.exists(name):
-        Source.read(name)  # says what it is
+        Source.read(name)  # raises: a directory, a pipe, …
     if JOINED in name:
         from memmodel.cat.composed import composed
 
@@ -96,7 +96,7 @@ def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = (), *
 
 
 def strictly(model: Model) -> None:
-    """Raises InputError if the model has a notice, such as a name that no test has."""
+    """Raise InputError for the first notice of a model, such as a name that no test has."""
     for notice in model.notices:
         raise InputError(notice.message, notice.span, notice.hint)
 

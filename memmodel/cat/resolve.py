@@ -301,7 +301,7 @@ class Resolver(Definer):
         return False
 
     def recursive(self, let: tree.Let) -> None:
-        """`let rec … and …`, with the check that stands behind it."""
+        """`let rec … and …`, with the check that follows it."""
         self.once(let)
         self.scope = {**self.scope, **self.fixpoint(self.chosen(let), self.scope)}
         if let.when is not None:

@@ -81,8 +81,8 @@ class Definition:
     """One name of a `let`. Functions are expanded at their calls and leave no definition.
 
     `group`: definitions of one `let rec … and …` share a number and are a simultaneous least fixpoint; None otherwise.
-    `order`: the name stands for no value but for a choice, some strict total order on the set `body`. Those that do not
-    contain this relation are of no use: an axiom of the model forbids them.
+    `order`: if set, the name stands for a strict total order on the set `body`, which each execution chooses. The model
+    forbids every choice that does not contain the relation `order`.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something about a model that its author should hear: what was taken otherwise than it may be meant."""
+    """A warning to the author of a model: a construct whose meaning may differ from the intended one."""
 
     message: str
     span: Span | None = None
@@ -143,7 +143,7 @@ class Model:
         return tuple(check for check in self.checks if check.flag)
 
     def without(self, name: str) -> Model:
-        """The same model less the check of that name; KeyError if there is none."""
+        """The model without the check of that name. Raises KeyError if it has no such check."""
         if all(check.name != name for check in self.checks):
             raise KeyError(name)
         kept = tuple(check for check in self.checks if check.name != name)

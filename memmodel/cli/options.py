@@ -48,7 +48,7 @@ def parse_budget(steps: str | None = None, timeout: float | None = None, memory:
 
 
 def _amount(text: str) -> int:
-    """A number with k, M or G behind it; 0 if it is none."""
+    """A number with the suffix k, M or G; 0 for any other text."""
     match = re.fullmatch(r"([0-9]{1,12})([kmg]?)", text.strip(), re.ASCII | re.IGNORECASE)
     return int(match[1]) * _FACTORS[match[2].lower()] if match else 0
 
@@ -78,7 +78,7 @@ def gathered(name: str, kind: type[Any], *options: Decorator[Any]) -> Decorator[
 
 
 class WithWordsBehind(click.Command):
-    """A command that takes the words behind `--` as they are, as the parameter `behind`."""
+    """A command that takes the words after `--` as they are, as the parameter `behind`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in Command."""

@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """What is shown of every test. `seconds` 0: no repairs are looked for."""
+    """How each test is judged, and what its sheet shows."""
 
     batch: batch.Settings
     readings: bool
+    """True if the sheet shows on which readings of the model the verdict depends."""
     seconds: float
+    """The time for the repairs of one test; 0: no repairs are looked for."""
     most: int
+    """The largest number of repairs of one test."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSheets:
-    """What became of one file: its verdicts, and a sheet for each."""
+    """The verdicts of one file, and a sheet for each."""
 
     entries: tuple[batch.Entry, ...]
     sheets: tuple[Sheet, ...]
@@ -49,7 +52,7 @@ def write_page(
     *,
     quiet: bool = False,
 ) -> Exit:
-    """Do all jobs and write the page; after a signal, with what there is."""
+    """Do all jobs and write the page. After a signal, the page has the jobs that were finished."""
     from memmodel import cat
     from memmodel.library import CODES
     from memmodel.report.page.page import page
@@ -72,7 +75,7 @@ def write_page(
     summary = batch.summary(entries, 0, perf_counter() - started)
     if stopped is not None:
         finished = len({entry.path for entry in entries})
-        if not sheets:  # nothing was done: what was there before is better
+        if not sheets:  # no job was finished: an older page is kept
             raise stopped
         write(page(sheets, title, f"Stopped after {finished} of {len(work)}."))
         say(f"stopped after {finished} of {len(work)}: {summary}")
@@ -95,7 +98,7 @@ def _file(job: batch.Job, settings: PageSettings) -> FileSheets:
 
 
 def _without_report(entry: batch.Entry) -> batch.Entry:
-    """What the summary needs of an entry, and why it is undecided."""
+    """An entry without its report, which the summary does not need; the message says why it is undecided."""
     message = entry.message
     if entry.report is not None and entry.outcome is batch.Outcome.UNDECIDED:
         message = f"undecided: {entry.path}: {entry.report.answer.reason or entry.report.answer.unsearched}"
@@ -126,7 +129,7 @@ def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]
 
 
 def _is_wrong(report: Report) -> bool:
-    """True if there is something that a repair would be for."""
+    """True if a repair may help: the report has findings, or an outcome that the test forbids."""
     from memmodel.answer import Observation
     from memmodel.litmus.syntax import Quantifier
 

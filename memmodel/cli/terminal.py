@@ -50,7 +50,7 @@ def progress_bar() -> Progress | None:
 
 
 class Ticker:
-    """Shows how far a suite is; does nothing where nobody watches."""
+    """Shows the progress of a suite on a terminal; does nothing elsewhere."""
 
     def __init__(self, bar: Progress | None, total: int) -> None:
         self._bar = bar

@@ -86,7 +86,7 @@ def write(runner: Runner, state: RunState, op: Write) -> None:
 
 
 def packed(values: list[int], size: int) -> int:
-    """Scalars of so many bytes as one number."""
+    """Scalars of `size` bytes each as one number."""
     data = 0
     for k, value in enumerate(values):
         data |= (value & (1 << size * 8) - 1) << k * size * 8

@@ -21,7 +21,7 @@ from memmodel.program.spelling import spell_cell, spell_value
 
 
 class Assembly:
-    """What an execution of these traces decides about barriers and objects."""
+    """The barriers, the mbarrier objects and the waiting threads of an execution with these traces."""
 
     def __init__(self, frame: FixedPart) -> None:
         self.frame = frame
@@ -99,7 +99,7 @@ class Assembly:
     # ---- what is missing -------------------------------------------------------------------------------------------
 
     def sentences(self, values: Sequence[int | None], mbar: Rows, meeting: Meeting) -> list[str]:
-        """For each thread that waits for ever, where, and what it waits for."""
+        """For each thread that waits for ever: a sentence that says where, and what it waits for."""
         sentences = []
         for thread, trace in enumerate(self.traces):
             if trace.ending.end is not End.WAITS:

@@ -21,13 +21,13 @@ DOUBT = 0.2
 """This share of a trial's effort is spent before the trial is first asked whether its effort will do."""
 
 CONFIDENT = 3
-"""The first part of a search costs more than the rest: an estimate may exceed the effort so many times."""
+"""The first part of a search costs more than the rest: an estimate may exceed the effort by this factor."""
 
 PREPARING = 0.22
 """This share of a trial's effort may go into finding values and paths. A test that needs more has too many of them."""
 
 USUAL = 24
-"""Evaluating a model on up to so many events takes the effort of one candidate; on more events it takes longer."""
+"""Evaluating a model on up to this many events takes the effort of one candidate; on more events it takes longer."""
 
 _CLOCK_EVERY = 64 * CANDIDATE
 

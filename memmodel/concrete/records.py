@@ -1,4 +1,4 @@
-"""What one thread leaves behind when it runs alone.
+"""What one thread records when it runs alone.
 
 In: nothing. Out: the `Record` types, `Trace`. Not decided here: where the values that the thread read come from, and
 what memory holds between its accesses.

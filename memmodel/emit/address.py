@@ -76,7 +76,7 @@ class EmittedVariables:
         return root_of(self.variables, name)
 
     def symbol(self, name: str) -> str:
-        """What the module calls the memory behind a name."""
+        """The name in the module of the memory that a name of the test means."""
         return clean(self.root(name).name)
 
     def allocates(self, test: LitmusTest) -> bool:

@@ -39,5 +39,5 @@ def term_text(term: Term) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text that fits behind `//`."""
+    """Text that fits in a comment after `//`."""
     return " ".join(text.split())

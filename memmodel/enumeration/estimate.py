@@ -31,7 +31,7 @@ from memmodel.program.regions import Box, Region
 from memmodel.ptx.vocabulary import Sem
 
 _PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4231, 130023, 6129859)
-"""How many strict partial orders there are on so many elements."""
+"""The number of strict partial orders on 0, 1, 2, … elements."""
 
 
 def estimate(lowered: LoweredTest, bound: int) -> float:

@@ -27,7 +27,7 @@ from memmodel.enumeration.sources import JUDGING, Sources
 from memmodel.memory.bytes import Cell
 
 _FEW_ENDINGS = 4096
-"""Up to so many final states of a combination are tried to see whether the condition could hold."""
+"""Up to this many final states of a combination are tried to see whether the condition could hold."""
 
 _FEW_SOURCES = 8
 """Pairs of rf are judged one by one first only for more uses of a skeleton, or for more rf, than this."""

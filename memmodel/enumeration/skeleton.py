@@ -34,7 +34,7 @@ MAX_FENCES = 10
 _FEW_VARIANTS = 16
 
 _FEW_FENCES = 3
-"""Orders of so many fences are kept for the next candidate."""
+"""The orders of up to this many fences are kept for the next candidate."""
 
 
 @dataclass(frozen=True, slots=True)

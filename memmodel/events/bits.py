@@ -62,7 +62,7 @@ def part(bits: Bits, first: int, width: int) -> Bits:
 
 
 def joined(parts: Sequence[tuple[Bits, int]]) -> Bits:
-    """Unsigned numbers of so many bits each, one after the other, the lowest first."""
+    """The concatenation of unsigned numbers, each with its width, the lowest first."""
     out: list[int] = []
     for bits, width in parts:
         out += extended(bits, width)

@@ -68,7 +68,7 @@ class Loops:
 
 
 def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bool:
-    """No round leaves anything behind, in memory or in a register that is live at the head of the loop."""
+    """No round changes memory, or a register that is live at the head of the loop."""
     inside = range(start, end + 1)
     for number, step in enumerate(program.steps):
         op = step.op
@@ -85,7 +85,7 @@ def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bo
 
 
 def _lasts(op: Op) -> bool:
-    """True if a step leaves something behind whatever the values are."""
+    """True if a step changes memory or a live register, whatever the values are."""
     match op:
         case Assign() | UndefinedIf() | Unmodelled() | Decide() | Jump() | Read() | WaitForGroups():
             return False

@@ -28,7 +28,7 @@ FEW = 24
 """A value with more cases than this becomes wide."""
 
 LISTED = 256
-"""A wide value has its integers listed up to so many."""
+"""The integers of a wide value are listed if there are at most this many."""
 
 TRIED = 4096
 """More combinations of operand cases than this are not tried one by one."""
@@ -43,7 +43,7 @@ NO_DEPS: Deps = {}
 
 
 Depths = Mapping[int, int]
-"""Integer -> how many writes there are behind it, one after the other, at the least; 0 if it is not there."""
+"""Integer -> the least length of a chain of writes that leads to it; 0 if it is not a possible value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ _ENDS = {"locations": re.compile(r"\blocations\b"), "question": re.compile(r"~\s
 
 
 def print_commented(test: LitmusTest, layout: Layout) -> str:
-    """The test in that layout, ending with a newline. Raises InputError for an instruction that is none, as `convert`
-    does, and for a comment that cannot be kept."""
+    """The test in that layout, ending with a newline. Raises InputError for an illegal instruction, as `convert` does,
+    and for a comment that cannot be kept."""
     lower_test(test)
     converted = convert(test, layout)
     lines = print_lines(converted)
@@ -34,16 +34,16 @@ def print_commented(test: LitmusTest, layout: Layout) -> str:
     kept = list(comments(test.source)) if test.source is not None else []
     if not kept:
         return plain
-    text = _with(lines, kept, _anchors(lines, test, same=layout is test.layout))
-    again = parse_litmus(Source(test.source.name, text))
-    if again != parse_litmus(Source(test.source.name, plain)) or len(list(comments(again.source))) < len(kept):
+    text = _with_comments(lines, kept, _anchors(lines, test, same=layout is test.layout))
+    reread = parse_litmus(Source(test.source.name, text))
+    if reread != parse_litmus(Source(test.source.name, plain)) or len(list(comments(reread.source))) < len(kept):
         hint = "put each on a line of its own, above an instruction or a declaration, or leave the file as it is"
         raise InputError("the comments from here on have no place in the canonical form", kept[0], hint)
     return text
 
 
-def _with(lines: Sequence[Printed], kept: Sequence[Span], anchors: Sequence[tuple[int, int]]) -> str:
-    """The lines with each comment in its place. `anchors`: offsets in the file, each with its line, in order."""
+def _with_comments(lines: Sequence[Printed], kept: Sequence[Span], anchors: Sequence[tuple[int, int]]) -> str:
+    """The lines with each comment in its place. `anchors`: as `_anchors` gives them."""
     above: dict[int, list[str]] = {}
     ends: dict[int, list[str]] = {}
     for comment in kept:
@@ -69,7 +69,10 @@ def _with(lines: Sequence[Printed], kept: Sequence[Span], anchors: Sequence[tupl
 
 
 def _anchors(lines: Sequence[Printed], test: LitmusTest, *, same: bool) -> list[tuple[int, int]]:
-    """Offsets in the file of what each line says, in order. `same`: the braces of the file are those of the lines."""
+    """Offsets in the file, in order, each with the number of the printed line that has the same content.
+
+    `same`: file and lines have the same layout, so that the braces correspond too.
+    """
     clean = blank_comments(test.source)
     marks = _marks(clean, test)
     anchors = []
@@ -82,7 +85,7 @@ def _anchors(lines: Sequence[Printed], test: LitmusTest, *, same: bool) -> list[
 
 
 def _marks(clean: str, test: LitmusTest) -> dict[str, Iterator[int]]:
-    """Where the title, the sentences, the braces and the questions of a file stand."""
+    """The offsets of the title, of the sentences in quotes, of braces, of `locations` and of conditions."""
     threads = [part.span.start for thread in test.threads for part in (thread, *thread.body)]
     starts = [thread.span.start for thread in test.threads]
     if test.layout is Layout.COLUMNS:

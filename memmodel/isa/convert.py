@@ -117,7 +117,7 @@ def _to_columns(instruction: Instruction, scratch: _Scratch) -> tuple[Instructio
 
 
 def _barrier_at(instruction: Instruction) -> int:
-    """Where a CTA barrier has its instance, the resource and the count behind it."""
+    """The position of the operand with the instance of a CTA barrier; its resource and its count follow."""
     return 1 if is_reduction(instruction.mnemonic) else 0
 
 
@@ -134,7 +134,7 @@ def _key(instruction: Instruction) -> tuple[Operand, Operand]:
 
 
 def _barriers(test: LitmusTest) -> Keys:
-    """A PTX barrier for every pair of constants: the instance if it can be, else one that nobody else has."""
+    """A PTX barrier for every pair of constants: the instance if it can be, else one that no other barrier has."""
     barriers = [instruction for instruction in all_instructions(test) if is_cta_barrier(instruction.mnemonic)]
     keys = dict.fromkeys(map(_key, barriers))
     pairs = {(n.value, r.value): (n, r) for n, r in keys if isinstance(n, Imm) and isinstance(r, Imm)}

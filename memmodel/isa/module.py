@@ -71,7 +71,7 @@ def missing_at(opcode: str, operands: int, level: PtxLevel) -> tuple[str, ...]:
 
 
 def words_of(opcode: str) -> Mapping[str, str]:
-    """The words of a legal opcode behind its head, by slot; none of an illegal one."""
+    """The words of a legal opcode after its head, by slot; empty for an illegal opcode."""
     spelling = spelling_of(opcode)
     return spelling.words if isinstance(spelling, Spelling) else {}
 

@@ -43,7 +43,7 @@ def refusal(mnemonic: str) -> tuple[str, str] | None:
 
 
 NO_OVERLAP = "no_membermask_overlap"
-"""What ptxas takes behind instructions with a mask of lanes."""
+"""A word that ptxas accepts at the end of instructions with a mask of lanes."""
 
 
 def refusing(reason: str, *words: str, hint: str = "drop .{word}") -> Slot:

@@ -16,8 +16,8 @@ from memmodel.limits.current import CURRENT
 from memmodel.limits.usage import MOST_MEMORY, Usage, default_memory
 from memmodel.limits.watching import Limits
 
-LAST = 0.7
-"""So many seconds after the budget, all work inside `within_budget` is stopped, reading and explaining included."""
+EXPLAINING_SECONDS = 0.7
+"""Seconds that reading and explaining inside `within_budget` may go on after the budget is spent."""
 
 
 class SharedBudget:
@@ -29,7 +29,7 @@ class SharedBudget:
         self._effort = 0
 
     def count(self, spent: Callable[[], int]) -> None:
-        """Count this as part of the effort from now on."""
+        """Add to the effort, when the next answer begins, what `spent` returns then."""
         self._counts.append(spent)
 
     def left(self) -> Budget:
@@ -68,12 +68,15 @@ def within_budget(budget: Budget) -> Iterator[None]:
 
     Raises BudgetSpent.
     """
-    with sharing_budget(budget), Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), LAST):
+    with (
+        sharing_budget(budget),
+        Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), EXPLAINING_SECONDS),
+    ):
         yield
 
 
 def available(budget: Budget) -> Budget:
-    """The budget of one answer: what is left of the one shared, if any. Raises BudgetSpent if nothing is."""
+    """The budget of one answer, at most what is left of a shared one. Raises BudgetSpent if nothing is left."""
     if CURRENT.shared is None:
         return budget
     left = CURRENT.shared.left()
@@ -86,6 +89,6 @@ def available(budget: Budget) -> Budget:
 
 
 def counted(spent: Callable[[], int]) -> None:
-    """Let a worker's effort count where several answers share a budget."""
+    """Add a worker's effort to the shared budget, if several answers share one."""
     if CURRENT.shared is not None:
         CURRENT.shared.count(spent)

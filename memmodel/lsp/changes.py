@@ -1,4 +1,4 @@
-"""Changes of a document: its canonical form, and what `fix` and `weaken` find.
+"""Changes of a document: into its canonical form, or as `fix` and `weaken` propose.
 
 In: Document. Out: text edits as the protocol has them. Settled here: only the lines that differ are replaced.
 """
@@ -26,7 +26,7 @@ def formatted(document: Document) -> Json:
 
 
 def edits(document: Document, new: str) -> list[Json]:
-    """The edits that make the text another one, whole lines each."""
+    """The edits that turn the text of the document into `new`; each replaces whole lines."""
     old = [f"{line}\n" for line in document.lines]
     wanted = new.removesuffix("\n").split("\n") if new.endswith("\n") else new.split("\n")
     after = [f"{line}\n" for line in wanted]
@@ -34,21 +34,21 @@ def edits(document: Document, new: str) -> list[Json]:
         after.append("\n")
     changes: list[Json] = []
     end = line_end(document.text)
-    for tag, a, b, c, d in SequenceMatcher(None, old, after, autojunk=False).get_opcodes():
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, after, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        text = "".join(after[c:d])
-        if b == len(old):  # the last line has no end of its own
+        text = "".join(after[new_first:new_last])
+        if last == len(old):  # the last line has no end of its own
             text = text.removesuffix("\n")
-            start = document.position(sum(map(len, old[:a])))
-            if a == len(old):
+            start = document.position(sum(map(len, old[:first])))
+            if first == len(old):
                 text = "\n" + text
             changes.append(
                 {"range": {"start": start, "end": document.whole()["end"]}, "newText": text.replace("\n", end)}
             )
         else:
-            zero = {"start": {"line": a, "character": 0}, "end": {"line": b, "character": 0}}
-            changes.append({"range": zero, "newText": text.replace("\n", end)})
+            lines = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+            changes.append({"range": lines, "newText": text.replace("\n", end)})
     return changes
 
 

@@ -1,6 +1,7 @@
 """A recording as files that `memmodel kernel` takes: PTX, and a launch description for each launch that differs.
 
-In: a recording, a folder. Out: `RecordedKernels`. Settled here: launches that differ only in where memory lies are one.
+In: a recording, a folder. Out: `RecordedKernels`. Settled here: launches that differ only in addresses are
+written once.
 """
 
 from __future__ import annotations
@@ -29,22 +30,24 @@ LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class WrittenLaunch:
-    """A kernel and a launch of it, as files. `title`: the kernel and its sizes. `unknown`: what is not known of it."""
+    """A kernel and a launch of it, as files."""
 
     ptx: Path
     launch: Path
     title: str
+    """The kernel, and the sizes of the launch."""
     unknown: tuple[str, ...] = ()
+    """What the recording does not know of the launch, as phrases."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words behind `memmodel kernel` that judge it."""
+        """The arguments of `memmodel kernel` that judge the launch."""
         return str(self.ptx), "--launch", str(self.launch)
 
 
 @dataclass(slots=True)
 class RecordedKernels:
-    """What was written. `notes`: what was not, with the reason."""
+    """The launches that were written. `notes`: those that were not, each with the reason."""
 
     launches: list[WrittenLaunch] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -193,7 +196,7 @@ class _KernelWriter:
 
 
 def write_kernels(recording: Recording, folder: Path) -> RecordedKernels:
-    """Write what was recorded into a folder. Raises InputError, OSError where that cannot be written."""
+    """Write the kernels of a recording into a folder. Raises InputError, and OSError if a file cannot be written."""
     return _KernelWriter(recording, folder).write()
 
 
@@ -206,7 +209,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _title(module: PtxModule) -> str:
-    """What a module is called."""
+    """The name of the file of a module: its kernel, if it has only one."""
     names = [entry.name for entry in module.entries]
     return base_name(names[0]) if len(names) == 1 else "module"
 

@@ -15,7 +15,7 @@ from memmodel.errors import InputError, TooLarge
 from memmodel.source import Source, Span
 
 MOST_ERRORS = 10
-"""So many errors of one text are shown."""
+"""At most this many errors of one text are shown."""
 
 MOST_READINGS = 30
 MOST_CHARACTERS = 500_000
@@ -50,7 +50,7 @@ def without(source: Source, passage: Passage) -> Source:
 
 
 class ErrorsSoFar:
-    """The errors of a text whose reader goes on behind a statement that has one."""
+    """The errors of a text whose reader continues after a statement that has one."""
 
     def __init__(self) -> None:
         self.errors: list[InputError] = []

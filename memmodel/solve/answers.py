@@ -35,7 +35,7 @@ MAX_STATES = 10_000
 """More final states than this are not listed."""
 
 _WIDER = 64
-"""So many larger bounds are tried, to say which one is enough."""
+"""The number of larger bounds that are tried, to say which one is enough."""
 
 
 def solve_answer(

@@ -15,10 +15,10 @@ from memmodel.refine.query import Query
 from memmodel.solve.solver import Satisfiable, Solver
 
 MANY = 4
-"""If a flag may report at least so many places of a test, executions are looked for that show many of them at once."""
+"""If a flag may report at least this many places of a test, executions that show many at once are looked for."""
 
 TRIES = 8
-"""So many times such an execution is looked for."""
+"""The number of times that such an execution is looked for."""
 
 
 @dataclass(slots=True)

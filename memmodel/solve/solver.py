@@ -23,7 +23,7 @@ with outside(lambda: None):  # a context that is half made complains when it is 
     z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
 
 FEW = 400
-"""Up to so many clauses go to Z3 one by one: its reader of texts makes every variable of the header first."""
+"""Up to this many clauses go to Z3 one by one: its reader of texts makes every variable of the header first."""
 
 MANY = 100_000
 """Clauses in one text: Z3 reads all of it, and takes 400 bytes for each clause, before it looks at any limit."""

@@ -108,7 +108,7 @@ def label_of(source: Any, metadata: Any) -> str:
 
 
 def _scratch(text: str, given: int) -> list[str]:
-    """The names of the parameters behind the arguments: older versions of Triton have fewer."""
+    """The names of the parameters after the arguments. Older versions of Triton have fewer."""
     _, _, behind = text.partition(".entry")
     listed = behind.partition(")")[0]
     return ["global_scratch", "profile_scratch"][: max(0, listed.count(".param") - given)]
@@ -176,7 +176,7 @@ class CallArguments:
         return {"number": number}
 
     def array(self, value: object) -> dict[str, Any] | None:
-        """An array as JSON; None if it is none."""
+        """An array as JSON; None for a value that is no array."""
         described = getattr(value, "facts", None)  # of what stands in for an array while Triton compiles
         known = described if isinstance(described, ArrayFacts) else None
         facts = self._fakes.get(id(value)) or known or array_facts(value)

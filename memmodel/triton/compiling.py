@@ -160,7 +160,7 @@ class _Pointer:
 
 
 def _type_name(value: object, facts: ArrayFacts) -> str:
-    """The type of an array in words that Triton knows; unsigned words where nobody says it."""
+    """The type of an array as Triton spells it; an unsigned type if it is not known."""
     if isinstance(value, Known):
         return _type_name(value.array, facts)
     dtype = getattr(value, "dtype", None)

@@ -55,7 +55,7 @@ def uninstall() -> None:
 
 @contextmanager
 def checked(options: WatchOptions | None = None, **named: Any) -> Iterator[CheckedLaunches]:
-    """The launches inside this block are judged; the results are complete behind it.
+    """The launches inside this block are judged; the results are complete after it.
 
         with memmodel.triton.checked() as launches:
             kernel[grid](x, y)
@@ -119,7 +119,7 @@ def _runtime() -> Any:
 
 
 def _hook(watch: TritonWatch) -> None:
-    """Put the watch behind the hooks that are there."""
+    """Call the watch after the hooks that are installed already."""
     runtime = _runtime()
     if not _STATE.prepared:
         _STATE.prepared = True

@@ -13,7 +13,7 @@ from memmodel.errors import InputError
 from memmodel.triton import VARIABLE
 
 SECONDS = 120.0
-"""Seconds of the processor for a verdict, if nobody says otherwise."""
+"""Seconds of the processor for a verdict, by default."""
 
 
 @dataclass(frozen=True, slots=True)

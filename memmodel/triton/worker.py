@@ -21,7 +21,7 @@ IDLE = 30.0
 
 
 def main(folder: Path, parent: int) -> None:
-    """Judge the calls of a folder until nobody needs more."""
+    """Judge the calls of a folder until its program has ended and no call is left."""
     os.closerange(3, 4096)  # whatever the program had open, and meant for its children
     os.nice(10)
     options = json.loads((folder / "options.json").read_text(encoding="utf-8"))

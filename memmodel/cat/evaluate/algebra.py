@@ -1,7 +1,7 @@
-"""What the operators of cat do to sets of events and relations between events, in whatever form these are kept.
+"""The operations of cat on sets of events and relations between events, for any representation of these.
 
-In: nothing. Out: `Algebra`, over which the evaluator works. An operation gets values of the kinds that cat's rules of
-kinds allow: sets for `identity` and `product`, two values of one kind for `union`, and so on.
+In: nothing. Out: `Algebra`, which the evaluator works with. Operations get values of the kinds that cat allows: sets
+for `identity` and `product`, two values of one kind for `union`, and so on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPERATIONS = {
     "domain": "domain",
     "range": "range",
 }
-"""The operators of cat but for `~`, which has to be told what it complements."""
+"""The operators of cat but for `~`: a complement needs to know whether its value is a set."""
 
 
 class Algebra(ABC, Generic[V]):
@@ -108,7 +108,7 @@ class Algebra(ABC, Generic[V]):
         return operation(*values)
 
     def least(self, start: tuple[V, ...], step: Callable[[tuple[V, ...]], tuple[V, ...]]) -> tuple[V, ...]:
-        """The least fixpoint of a monotone step, from empty values on."""
+        """The least fixpoint of a monotone step. `start`: the empty values."""
         values = start
         while (after := step(values)) != values:
             values = after

@@ -102,7 +102,7 @@ def _checks(model: Model, graph: ExpressionGraph) -> Iterator[ReadingCheck]:
 def _differences(
     graph: ExpressionGraph, default: Iterable[ReadingCheck], checks: Iterable[ReadingCheck]
 ) -> list[ReadDifferently]:
-    """The least expressions in which flags differ. A sign changes behind `\\` and `~`."""
+    """The least expressions in which flags differ. The sign changes on the right of `\\` and inside `~`."""
     flags: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
     known = {check.name: check.node for check in default}
     for check in checks:

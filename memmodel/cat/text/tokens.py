@@ -91,7 +91,7 @@ class TokenReader:
         return self.take()
 
     def separated(self, read: Callable[[], Read], mark: str = ",") -> list[Read]:
-        """What `read` reads here, and behind each mark that follows."""
+        """What `read` reads here, and after each mark that follows."""
         parts = [read()]
         while self.accept(mark):
             parts.append(read())

@@ -26,7 +26,7 @@ FOLDER = "memmodel-record"
 
 
 class WithProgram(WithWordsBehind):
-    """A command whose words behind `--` are a program and its arguments."""
+    """A command whose words after `--` are a program and its arguments."""
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "-- PROGRAM [ARGS]..."]

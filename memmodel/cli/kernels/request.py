@@ -23,7 +23,7 @@ SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class KernelRequest:
-    """What was asked, option by option. `behind`: the words behind `--`, options of the compiler."""
+    """The options of the command. `behind`: the words after `--`, which are options of the compiler."""
 
     files: tuple[str, ...]
     launch: str | None

@@ -153,7 +153,7 @@ _LINES = {
     ),
     "stmatrix": ("m8n8 num trans? space? b16", "m16n8 num trans space? b8"),
 }
-"""The syntax lines of their pages, behind .sync.aligned."""
+"""The syntax lines of their pages, after .sync.aligned."""
 
 
 def _unpacked(why: tuple[str, str]) -> Slot:

@@ -236,7 +236,7 @@ def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
 
 
 def _split(call: Call) -> int | None:
-    """How far behind the first half the second is, which .16x32bx2 has."""
+    """The distance from the first half of a .16x32bx2 to the second."""
     operand = call.operand("immHalfSplitoff")
     if operand is not None and not isinstance(operand, Imm):
         call.fail("immHalfSplitoff is a number", operand)

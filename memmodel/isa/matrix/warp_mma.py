@@ -110,7 +110,7 @@ def _register(type: str) -> DataType:
 
 
 def _count(call: Call, type: str, matrix: str, elements: int) -> int:
-    """How many registers a lane has of a matrix of so many elements."""
+    """The number of registers of a lane that hold its share of a matrix."""
     if call.head.startswith("wmma") and type == "f16" and matrix in "ab":
         return 8  # for every shape
     bits = 4 if type == "e2m1" and call.word("kind") in _FOUR_BITS else BITS.get(type, 8)
@@ -286,7 +286,7 @@ _LINES_OF_TILES = {
     "wmma.load.c": _ACCUMULATOR_LINES,
     "wmma.store.d": _ACCUMULATOR_LINES,
 }
-"""The syntax lines of their pages, behind .sync.aligned."""
+"""The syntax lines of their pages, after .sync.aligned."""
 
 
 def _scaled(four_bits: str, eight_bits: str) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def load(call: Call) -> tuple[Op, ...]:
 
 
 def load_uniform(call: Call) -> tuple[Op, ...]:
-    """ldu: one Read of data that nobody writes, through the read-only path."""
+    """ldu: one Read of data that no thread may write, through the read-only path."""
     elements = call.vector(call.operands[0])
     region = replace(call.elements(call.operands[1], len(elements)), window=Window.GLOBAL)
     label = call.access(Side.READ, proxy=Proxy.READ_ONLY)

@@ -35,8 +35,9 @@ class Spelling:
         return tuple(name for name in names if name not in cases or covers(cases[name], words))
 
     def named(self, count: int) -> tuple[str, ...] | None:
-        """The names of so many operands, without `?`; None if it does not have so many. The last ones that may be left
-        out are left out first.
+        """The names of `count` operands, without `?`; None if the spelling cannot have that number.
+
+        Of the optional operands, the last ones are left out first.
         """
         names = list(self.operands)
         optional = [name for name in names if name.endswith("?")]
@@ -48,7 +49,7 @@ class Spelling:
 
     @property
     def takes(self) -> str:
-        """Which operands it takes, for people; the one slot that decides it is named."""
+        """A phrase for messages: the operands that this spelling takes. If one slot decides them, its word is named."""
         if not self.row.cases:
             return f"{self.head} takes {self.row.operand_text() if self.row.operands else 'no operands'}"
         slots = {term.slot for case in self.row.when.values() for term in terms(case)}
@@ -60,8 +61,9 @@ class Spelling:
         return f"{what} takes {listed(self.operands) or 'no operands'}"
 
     def needs(self, operands: int) -> Mapping[str, Since]:
-        """What has this spelling with that many operands: a module meets all of these. Keys are the cases of the row;
-        the empty case is the instruction itself.
+        """The versions and targets that this spelling with that many operands needs; a module needs all of them.
+
+        Keys are the cases of the row; the empty case is the instruction itself.
         """
         names = [name.strip("[]") for name in self.named(operands) or ()]
         if self.row.columns:
@@ -70,8 +72,10 @@ class Spelling:
         return {"": self.row.since, **{case: since for case, since in self.row.later.items() if covers(case, words)}}
 
     def missing_at(self, operands: int, level: PtxLevel) -> Iterator[tuple[int | None, str, bool]]:
-        """What a level does not have of this spelling with that many operands: the dotted part that it is about
-        (None: all of them), what needs which version or targets, and whether it is the version.
+        """What a module of this version and target lacks for this spelling with that many operands.
+
+        Each is the dotted part at fault (None: the whole mnemonic), a message, and True if the version is too old,
+        False if the target lacks it.
         """
         for case, since in self.needs(operands).items():
             part, what = self._about(case)

@@ -19,7 +19,7 @@ ALIGNMENT, MOST_ALIGNMENT = 8, 1 << 23
 
 
 def call_function(call: Call) -> tuple[WarpOp, ...]:
-    """call: of a function by its name, or by its address with a prototype or a list of functions behind it."""
+    """call: of a function by its name, or by its address, followed by a prototype or a list of functions."""
     operands = list(call.operands)
     results = _variables(call, operands.pop(0)) if isinstance(operands[0], Arguments) else ()
     function = operands.pop(0) if operands else None

@@ -72,18 +72,18 @@ def operate(call: Call) -> tuple[Op, ...]:
 
 
 def divide(call: Call) -> tuple[Op, ...]:
-    """div and rem; of a divisor of zero the result is unspecified, so that what comes after it is not known.
+    """div and rem. The result of a division by zero is unspecified.
 
-    The machine of modules has unknown values, which such a result is.
+    A litmus test that divides by zero is not modelled; in a compiled module the result is an unknown value.
     """
     type = type_of(call)
     if call.module:
         return operate(call)
-    beyond = Unmodelled(
+    by_zero = Unmodelled(
         f"{call.head} by zero gives an unspecified value", Apply("eq", (call.value(call.operands[2]), Const(0)), type)
     )
     known = call.constant(call.operands[2])
-    return operate(call) if known is not None and type.wrap(known) else (beyond, *operate(call))
+    return operate(call) if known is not None and type.wrap(known) else (by_zero, *operate(call))
 
 
 def saturate(call: Call) -> tuple[Op, ...]:
@@ -98,9 +98,10 @@ def saturate(call: Call) -> tuple[Op, ...]:
 
 
 def _mixed(call: Call) -> tuple[Op, ...]:
-    """add, sub, mul and fma of other types than that of the result ("Mixed Precision ...", "Alternate Floating-Point").
+    """add, sub, mul and fma whose sources differ in type from the result ("Mixed Precision ...", "Alternate
+    Floating-Point").
 
-    Of single numbers all sources but the last one are converted.
+    If the type is a single number, all sources but the last are converted.
     """
     type, source = type_of(call), type_of(call, "source")
     *narrow, last = call.operands[1:]
@@ -162,7 +163,7 @@ def multiply(call: Call) -> tuple[Op, ...]:
 
 
 def multiply24(call: Call) -> tuple[Op, ...]:
-    """mul24 and mad24: of the low 24 bits of the factors, the low 32 bits of the product or those from bit 16 on."""
+    """mul24 and mad24: the product of the low 24 bits of the factors: its bits 0 to 31 (.lo) or 16 to 47 (.hi)."""
     type, narrow, product_type = type_of(call), *(DataType(type_of(call).kind, width) for width in (24, 48))
     sources = tuple(call.source(operand, type) for operand in call.operands[1:3])
     product: Expr = Apply("mul.wide", sources, narrow)
@@ -176,7 +177,7 @@ def multiply24(call: Call) -> tuple[Op, ...]:
 
 
 def carryless(call: Call) -> tuple[Op, ...]:
-    """clmad: a half of the product of polynomials, plus a third one."""
+    """clmad: the low or high half of a carry-less product, xor the third source."""
     type = type_of(call)
     a, b, c = _sources(call, type)
     return _assign(call, Apply("xor", (Apply(f"clmul.{call.word('mode')}", (a, b), type), c), type), type)
@@ -198,12 +199,12 @@ def nth_bit(call: Call) -> tuple[Op, ...]:
     """fns: the base is at most 31."""
     type = type_of(call)
     mask, base, offset = _sources(call, type)
-    beyond = UndefinedIf("the base of fns is from 0 to 31", Apply("gt", (base, Const(31)), U32))
-    return (beyond, *_assign(call, Apply("fns", (mask, base, offset), type), type))
+    base_too_large = UndefinedIf("the base of fns is from 0 to 31", Apply("gt", (base, Const(31)), U32))
+    return (base_too_large, *_assign(call, Apply("fns", (mask, base, offset), type), type))
 
 
 def look_up(call: Call) -> tuple[Op, ...]:
-    """lop3; with .and or .or a predicate too: whether the result is not zero, combined with another one."""
+    """lop3; with .and or .or it also writes a predicate: (result != 0) combined with the last operand."""
     type, combined = type_of(call), call.word("bool")
     target, (*inputs, table) = call.operands[0], call.operands[1:5]
     if isinstance(target, Pair) is not (combined is not None):
@@ -343,7 +344,7 @@ _CHOICES_SINCE = {
 
 
 def _signs_since(halves: str) -> dict[str, Since]:
-    """What has abs and neg of floating-point numbers. `halves`: the version that has those of .f16."""
+    """The versions and targets that abs and neg of floating-point numbers need. `halves`: the PTX version of .f16."""
     return {
         "ftz": Since(20, "1.4"),
         "type=f16|f16x2": Since(53, halves),

@@ -74,7 +74,7 @@ def trap(call: Call) -> tuple[Op | WarpOp, ...]:
 
 
 def stop(call: Call) -> tuple[Op, ...]:
-    """trap and brkpt: what a grid that stops in its midst leaves behind is open."""
+    """trap and brkpt: what memory holds after a grid that stops early is not modelled."""
     return (Unmodelled(f"{call.head} stops the execution", Const(1)),)
 
 

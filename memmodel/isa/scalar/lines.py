@@ -21,7 +21,7 @@ HALVES = ("f16", "bf16", "f16x2", "bf16x2")
 NO_FLOATS = {
     word: ("floating-point arithmetic is not modelled", "use an integer type") for word in (*HALVES[:2], *FLOATS)
 }
-"""What litmus tests are told of floating-point types."""
+"""The message and the hint for a floating-point type in a litmus test."""
 
 _LITMUS_TYPES = (*BITS, "pred", *UNSIGNED, *SIGNED)
 _MODULE_TYPES = ("u16x2", "s16x2", "u8x4", "s8x4", *HALVES, *FLOATS, "f32x2", *FOUR_NUMBERS)
@@ -34,7 +34,10 @@ _CHOICES = {
     "mode": ("mode", ("lo", "hi", "wide", "clamp", "wrap", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16")),
     "property": ("property", ("finite", "infinite", "number", "notanumber", "normal", "subnormal")),
 }
-"""Slots that have one of several words; any other word is a flag. Lines write `rnd` for all words of its slot."""
+"""Slots with a choice of words: the name of the slot in messages, and the words. Any other word is a flag.
+
+A syntax line writes `rnd` for all words of that slot.
+"""
 
 _SLOT_OF = {word: slot for slot, (_, words) in _CHOICES.items() for word in words}
 _FOR_MODULES = ("relu",)
@@ -98,7 +101,7 @@ def _parts(line: Syntax) -> list[Part]:
 
 
 def _order(parsed: list[list[Part]]) -> list[str]:
-    """The slots that lines fill, in the order in which they stand there."""
+    """The slots that lines fill, in the order of the lines."""
     order: list[str] = []
     for parts in parsed:
         place = len(order)
@@ -111,7 +114,7 @@ def _order(parsed: list[list[Part]]) -> list[str]:
 
 
 def _slot(name: str, parsed: list[list[Part]], in_litmus: list[list[Part]]) -> Slot:
-    """One slot. `in_litmus`: the lines that litmus tests have; if there are none, the row is one of modules."""
+    """One slot. `in_litmus`: the lines that litmus tests have; if there are none, only modules have the instruction."""
 
     def listed(lines: list[list[Part]]) -> set[str]:
         return {word for parts in lines for slot, words, _ in parts if slot == name for word in words}

@@ -22,7 +22,7 @@ from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction
 Extents = int | Sequence[int]
 
 APART, KEPT = 1 << 32, 4096
-"""Distance between arrays that share no memory; the first keeps its place within so many bytes (its alignment)."""
+"""Distance between arrays that share no memory; the first keeps its address modulo this number (its alignment)."""
 
 ADDRESS_BYTES = 8
 WIDE = ("u64", "b64", "s64")

@@ -16,7 +16,7 @@ from memmodel.kernel.trace.launch import LaunchTrace
 
 
 def ready_run(case: KernelCase, trace: LaunchTrace, waits: SettledWaits, chosen: frozenset[int]) -> ReadyRun:
-    """The roles of its threads, its conflicts, its graph; atomic operations that nobody observes become accesses.
+    """The roles of its threads, its conflicts, its graph; unobserved atomic operations become plain accesses.
 
     `chosen`: the instructions on whose results runs depend. Raises Refused.
     """
@@ -26,7 +26,7 @@ def ready_run(case: KernelCase, trace: LaunchTrace, waits: SettledWaits, chosen:
 
 
 def judged_run(case: KernelCase, ready: ReadyRun, chosen: frozenset[int]) -> JudgedRun:
-    """What the model says of it."""
+    """The judgement of a run by the model."""
     started = process_time()
     judgement = ready.run.judgement(case.model, chosen)
     case.effort.took("order", started)

@@ -38,7 +38,7 @@ def zeros_assumption(name: str) -> tuple[str, str]:
 
 
 FEW_LINES = 3
-"""So many lines are named in an assumption."""
+"""An assumption names at most this many lines."""
 
 BOTH_SIDES = "a litmus test of both sides"
 """What it takes to drop the assumption that nothing outside the launch meets it."""

@@ -122,7 +122,7 @@ class ObjectLayout:
         return max(self._arrivals(tied) for tied in self._tied(place))
 
     def _arrivals(self, place: Place) -> int:
-        """The arrivals of the story, and those that announce the bytes of copies that nobody else announces."""
+        """The arrivals of the story, and those that announce the bytes of copies that no other arrival announces."""
         if self.story.late:
             return max(1, self.counts.get(place, 0) - 1)
         counts: dict[Place, int] = {}
@@ -186,7 +186,7 @@ class ObjectLayout:
         return f"[{self.names[place]}{remote(self.story, place[0], thread)}]"
 
     def before(self, item: StoryInstruction, thread: int) -> list[str]:
-        """The lines before an asynchronous instruction: they announce its bytes, if nobody waits for them."""
+        """The lines before an asynchronous instruction: they announce its bytes, if no thread waits for these."""
         event = item.event
         assert event is not None
         lines = []

@@ -1,6 +1,6 @@
-"""Loops around a load that polls a word: the values that lead back to the load, and what a round leaves.
+"""Loops that poll a word with a load: the values that repeat the loop, and the registers that outlive a round.
 
-In: entry, load, value. Out: whether it is read again, what the loop looks at, where it ends.
+In: entry, load, value. Out: whether the value repeats the loop, the registers that decide it, and where the loop ends.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from memmodel.kernel.flow.paths import MAX_STATES, doomed, failing
 from memmodel.ptx.module.syntax import PtxFunction
 
 MAX_LOOKED_AT = 16
+"""`looked_at` stops when it has more registers than this."""
 
 
 def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
-    """The registers that instructions without effect read after a load, on the way back to it; at most a few."""
+    """The registers that instructions without effect read on the paths from a load back to it; none if no path leads
+    back.
+    """
     body = body_of(entry)
     waiting, seen, slots = [load + 1], set[int](), dict[int, None]()
     while waiting and len(slots) <= MAX_LOOKED_AT:
@@ -32,24 +35,28 @@ def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
 
 
 def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
-    """True if a load that returned this value leads back to itself, and leaves nothing that is read later.
+    """True if the loop repeats its load after this value, and no register that a round writes is read after the loop.
 
-    `around`: known values of other registers. Those that the loop writes have another value in another round.
+    `around`: known values of other registers. What is known of a register that the loop writes is not used.
     """
     return _round(entry, load, value, around) is not None
 
 
 class PollRound(NamedTuple):
-    """The instructions on the paths back to a load, the registers written there, where the loop is left."""
+    """One round of a loop that polls."""
 
     inside: frozenset[int]
+    """The instructions on the paths from the load back to it."""
     changed: frozenset[int]
-    behind: int
+    """The registers that these instructions write, constants aside."""
+    exit: int
+    """The instruction at which the loop is left."""
     around: Known
+    """The known values of registers that the loop does not write."""
 
 
 def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
-    """The round after a load that returned this value, if it leads back to the load and leaves nothing."""
+    """The round after a load of this value, if it leads back to the load and writes no register that is read later."""
     body = body_of(entry)
     result, address = body[load].writes, set(body[load].sources)
     if len(result) != 1 or body[load].instruction.guard is not None or result[0] in address:
@@ -64,11 +71,10 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
     after = {later for at in visited for later in body[at].follows}
     if why is not None or changed & address or load not in after:
         return None
-    ways = after - visited - {load}
-    ways = {at for at in ways if doomed(body, at) is None}
-    if len(ways) != 1 or any(changed & liveness(entry)[after] for after in ways):
+    exits = {at for at in after - visited - {load} if doomed(body, at) is None}
+    if len(exits) != 1 or any(changed & liveness(entry)[at] for at in exits):
         return None
-    return PollRound(frozenset(visited), frozenset(changed), ways.pop(), around)
+    return PollRound(frozenset(visited), frozenset(changed), exits.pop(), around)
 
 
 def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Known = ()) -> bool:
@@ -79,27 +85,28 @@ def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Kn
     )
 
 
-def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[int], around: Known = ()) -> bool:
-    """True if a loop that continues with the values `on` of its load ends with each of `ends` at one instruction, where
-    neither the value nor a register that the loop writes is live.
+def ends_alike(entry: PtxFunction, load: int, repeats: Iterable[int], ends: Iterable[int], around: Known = ()) -> bool:
+    """True if a loop that repeats after the values `repeats` ends after all values `ends` at the same instruction.
+
+    There neither the register of the load nor one that the loop writes may be live.
     """
     body = body_of(entry)
     result = body[load].writes[0]
-    rounds = {_round(entry, load, value, around) for value in on}
+    rounds = {_round(entry, load, value, around) for value in repeats}
     if len(rounds) != 1:
         return False
     polling = rounds.pop()
-    if polling is None or (polling.changed | {result}) & liveness(entry)[polling.behind]:
+    if polling is None or (polling.changed | {result}) & liveness(entry)[polling.exit]:
         return False
     for value in ends:
         state: State = load + 1, tuple(sorted({**dict(polling.around), result: value}.items()))
         for _ in range(MAX_STATES):
             if state[0] not in polling.inside:
                 break
-            ways = following(body, state)
-            if len(ways) != 1:
+            successors = following(body, state)
+            if len(successors) != 1:
                 return False
-            state = ways[0]
-        if state[0] != polling.behind:
+            state = successors[0]
+        if state[0] != polling.exit:
             return False
     return True

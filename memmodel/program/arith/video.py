@@ -1,7 +1,7 @@
 """Video instructions: arithmetic on words, and on the halves and bytes of words.
 
-In: an instruction as it is spelled; `into.h1` behind it says which part of the third operand the result replaces. Out:
-a function from 32-bit numbers to one. Source: PTX ISA "Scalar Video Instructions", "SIMD Video Instructions".
+In: the words of a mnemonic; `into.h1` after them names the part of the third operand that the result replaces. Out: a
+function from 32-bit numbers to one. Source: PTX ISA "Scalar Video Instructions", "SIMD Video Instructions".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCALES = {"shr7": 7, "shr15": 15}
 
 
 def video(words: tuple[str, ...]) -> Operation | None:
-    """What a video instruction computes; None if it is none."""
+    """What a video instruction computes; None for any other instruction."""
     named = re.fullmatch(r"v(add|sub|avrg|absdiff|min|max|set|shl|shr|mad)([24]?)", words[0])
     if named is None:
         return None
@@ -72,7 +72,7 @@ def _shifting(name: str, modifiers: Sequence[str]) -> Callable[[int, int], int]:
 def _scalar(
     work: Callable[[int, int], int], types: Sequence[DataType], saturates: bool, second: str, into: str
 ) -> Operation:
-    """One result; a second operation on it and the third operand, or a part of the third operand that it replaces."""
+    """One result. `second`: an operation on it and the third operand. `into`: the part of this operand to replace."""
     result, (first, other) = types[0], [reader(type) for type in types[1:]]
     shift, width = PARTS[into] if into else (0, 32)
     least, most = bounds(DataType(result.kind, width))
