@@ -247,7 +247,9 @@ def counted(lines: list[dict[str, object]]) -> None:
         for engine, number in (line.get("engines") or {}).items():  # type: ignore[attr-defined]
             totals[f"  results {engine}"] += number
         if "right" in line:
-            totals["  whose first repair ends all that is wrong" if line["right"] else "  FIRST REPAIR WRONG"] += 1
+            said = str(line["reason"]).startswith("the findings end")
+            partly = "  whose first repair ends the findings alone, and says so" if said else "  FIRST REPAIR WRONG"
+            totals["  whose first repair ends all that is wrong" if line["right"] else partly] += 1
         if "further" in line:
             totals["  that can be WEAKENED FURTHER" if line["further"] else "  that cannot be weakened further"] += 1
         if "sibling" in line:
