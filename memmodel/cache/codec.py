@@ -1,8 +1,8 @@
-"""Results as JSON and back: reports and outcomes, whole, so that one that was kept prints what it printed at first.
+"""Reports and outcomes as JSON and back, complete, so that a kept one prints the same as when it was new.
 
 In: dataclasses made of numbers, strings, enumerations, tuples, dicts and frozensets. Out: text. Settled here: the shape
 is read from the types' own fields. A span is two offsets into the test's source; one of another text cannot be kept.
-Executions and events, which findings share, stand once, in a table.
+Executions and events, which findings share, are written once, into a table.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 SHARED = (Witness, ShownEvent)
 TRANSIENT = ("ground", "subject")
-"""Fields that explanations need and that stay in the process which judged: None in what was kept."""
+"""Fields for explanations that never leave the process that judged; they are None in a kept result."""
 _PLAIN = (int, str, float, bool, NoneType)
 
 
 class NotKept(Exception):
-    """A value that cannot be written down, or text that is no such value."""
+    """A value that cannot be written, or text that cannot be read as one."""
 
 
 def dump(value: object, source: Source) -> str:
@@ -149,7 +149,7 @@ def _write_span(value: Span, to: _Packing) -> list[int]:
 
 
 def _record(kind: type) -> Codec:
-    """A dataclass; what is shared stands in the table once."""
+    """The codec of a dataclass. One of SHARED is written into the table once."""
     forms = [(name, _codec(hint)) for name, hint in _parts(kind)]
     writers, readers = [(name, form.write) for name, form in forms], [form.read for _, form in forms]
 

@@ -39,12 +39,12 @@ class Oracle(Protocol):
         """Report predicates of a test that yields 1: 0 or 1."""
 
     def success(self, name: RecordName) -> Sequence[int]:
-        """Whether a try_cancel succeeds, or what else nothing decides: 0 or 1."""
+        """Results that no other part of the execution decides, such as the success of a try_cancel: 0 or 1."""
 
 
 @dataclass(slots=True)
 class Issuing:
-    """An asynchronous instruction whose parts are being made: its issue, and for each part its record."""
+    """An asynchronous instruction whose parts are being made: its issue, and the record of each part, as numbers."""
 
     op: IssueAsync
     issue: int
@@ -56,26 +56,28 @@ class Issuing:
 
 @dataclass(slots=True)
 class RunState:
-    """A thread in the middle of a run.
-
-    `depends`: register -> mask over `tokens`. `times`: how often each step was executed. `rounds`: the rounds of each
-    loop. `heads`: where the records of the current round of a loop begin. `groups`: for each closed group, its name and
-    the number of records before its end. `failed`: the spin loops of which a failed round was kept. `dropped`: the run
-    reached a round that is not kept.
-    """
+    """A thread in the middle of a run."""
 
     registers: dict[str, int]
     depends: dict[str, int] = field(default_factory=dict)
+    """Register -> the reads that its value depends on, as a mask over `tokens`."""
     records: list[Record] = field(default_factory=list)
     values: list[int | None] = field(default_factory=list)
     tokens: dict[BytesRead, int] = field(default_factory=dict)
+    """Bytes that were read -> their bit in masks."""
     contributions: list[Contribution] = field(default_factory=list)
     groups: list[tuple[Track, int]] = field(default_factory=list)
+    """For each closed group, its name and the number of records before its end."""
     times: dict[int, int] = field(default_factory=dict)
+    """Step -> how often it was executed."""
     rounds: dict[int, int] = field(default_factory=dict)
+    """Loop -> the number of its rounds."""
     heads: dict[int, int] = field(default_factory=dict)
+    """Loop -> the number of the first record of its current round."""
     failed: frozenset[int] = frozenset()
+    """The spin loops of which a failed round was kept."""
     at: int = 0
+    """The next step."""
     visits: int = 0
     instructions: int = 0
     instruction: int | None = None
@@ -85,6 +87,7 @@ class RunState:
     issuing: Issuing | None = None
     ended: Ending | None = None
     dropped: bool = False
+    """True if the run reached a round that is not kept."""
 
     def copy(self) -> RunState:
         return RunState(
@@ -112,13 +115,13 @@ class RunState:
         )
 
     def add(self, record: Record, value: int | None = None) -> int:
-        """One more record; its number."""
+        """Append a record, and return its number."""
         self.records.append(record)
         self.values.append(value)
         return len(self.records) - 1
 
     def token(self, record: int, first: int, size: int) -> int:
-        """The mask of some bytes that were read."""
+        """The mask that stands for some bytes of a read."""
         return 1 << self.tokens.setdefault(BytesRead(record, first, size), len(self.tokens))
 
     def set(self, register: str, value: int, depends: int) -> None:

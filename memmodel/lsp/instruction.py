@@ -1,4 +1,4 @@
-"""What is known of an instruction: its row in the table, and the rules of the model that speak of its events.
+"""The text about an instruction in an editor: its row of the table, and the rules of the model about its events.
 
 In: a mnemonic, its steps. Out: Markdown.
 """
@@ -25,18 +25,18 @@ from memmodel.program.ops import IssueAsync, Op
 MOST_RULES = 8
 
 COMMON = frozenset({"M", "R", "W", "_", "ASYNC", "ISSUE", "CTA", "CLUSTER", "GPU", "SYS"})
-"""Sets of so many events that a rule which names them is no rule of one instruction."""
+"""Sets of events of too many instructions: a rule that names such a set is not about one of these instructions."""
 
 
 def row_of(mnemonic: str) -> Row | None:
-    """The row of a mnemonic that is not complete, or illegal."""
+    """The row of an incomplete or illegal mnemonic, by its first words."""
     parts = mnemonic.split(".")[:24]
     heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((HEADS[head] for head in heads if head in HEADS), None)
 
 
 def described(mnemonic: str, layout: Layout, ops: Iterable[Op], model: Model) -> str | None:
-    """What the table says of a mnemonic; None for what is no instruction."""
+    """The entry of a mnemonic in the table, with the rules of the model; for an unknown one, the error."""
     reading = read_mnemonic(mnemonic, layout, HEADS)
     if isinstance(reading, Refusal):
         row = row_of(mnemonic)
@@ -66,7 +66,7 @@ def labels_of(ops: Iterable[Op]) -> Iterator[Label]:
 
 
 def rules_of(ops: Iterable[Op], model: Model) -> list[str]:
-    """Definitions and checks that name sets in which the events are, those of the rarest sets first."""
+    """Definitions and checks that name a set with one of the events; those with the rarest sets come first."""
     labels = list(labels_of(ops))
     mine = {
         row.name for row in SETS if row.holds is not None and not row.placed and any(map(row.holds, labels))

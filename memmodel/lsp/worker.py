@@ -25,7 +25,7 @@ _START = "import sys; sys.path.insert(0, sys.argv[1]); from memmodel.lsp.worker 
 def main() -> None:
     """Answer until standard input ends."""
     questions, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints is no answer
+    os.dup2(2, 1)  # printed text must not mix with the answers
     asked: SimpleQueue[bytes] = SimpleQueue()
 
     def listen() -> None:
@@ -64,7 +64,7 @@ class Asking:
     async def ask(
         self, name: str, document: dict[str, Any], arguments: dict[str, Any], seconds: float
     ) -> dict[str, Any]:
-        """`answer`, and `error` where there is none: it took too long, or the process ended."""
+        """The key `answer`; if it is None, `error` says why: it took too long, or the process ended."""
         async with self._turn:
             try:
                 return await asyncio.wait_for(self._asked([name, document, arguments]), seconds)

@@ -7,8 +7,8 @@ In: the set, as a term. Out: `Chosen`. Settled here: which sets these may be.
 - All unions of one `linearisations(class, r)` for each class of `partition S`, as `cross(co_locs(r, partition S))`
   builds them: a total order for each location.
 
-How a model builds such a set is not looked at. It is built for a few locations and orders that have names but no
-meaning; what it makes of these it makes of all, since cat can neither compare nor look into relations.
+How a model builds such a set does not matter. The set is built for a few symbolic locations and orders. What the model
+builds from these it builds from all others, since cat can neither compare relations nor look into them.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ _HINT = "one relation, linearisations(S, r), or the orders of all locations that
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a name is chosen to be.
-
-    `value`: None if there is nothing to choose from. `orders`: the total orders that it is made of, each with its set
-    and the relation that it contains; in `value` they have the names `order_name`. `located`: it is a total order on
-    the events of this set that access one location, for each location, and contains this relation.
-    """
+    """The meaning of a name that `with` chooses."""
 
     value: Typed | None
+    """The relation, in terms of the names `order_name`; None if the set is empty."""
     orders: tuple[tuple[Typed, Typed], ...] = ()
+    """The total orders that `value` is made of: for each, the set that it orders and the relation that it contains."""
     located: tuple[Typed, Typed] | None = None
+    """Set if the choice is one total order for each location: the set whose events are ordered, and the relation that
+    the orders contain."""
 
 
 def order_name(number: int) -> str:
@@ -80,7 +79,7 @@ def _relation(expander: Expander, term: tree.Term, member: Value) -> Typed:
 
 
 def _sampled(expander: Expander, term: tree.Term) -> Chosen | None:
-    """What a set chooses that is made of orders; None if it is no such set."""
+    """The choice from a set whose elements are made of total orders; None for any other set."""
     expander.depth = 0
     samples = [Sample(*size) for size in _SAMPLES]
     built: list[list[Expr]] = []
@@ -149,7 +148,7 @@ def _of_orders(samples: list[Sample], built: list[list[Expr]]) -> Chosen | None:
 
 
 def _with_orders(expr: Expr, orders: Mapping[int, int]) -> Expr:
-    """An expression with these orders in place of the first of each set."""
+    """The expression with the first order of each set replaced by the order of that number."""
     names = {order_name(number): f"set {number}/{order}" for number, order in orders.items()}
     return substituted(expr, lambda name: replace(name, name=names.get(name.name, name.name)))
 

@@ -1,9 +1,8 @@
 """Rows of the table: multimem.ld_reduce, multimem.st and multimem.red.
 
-In: a Call. Out: one instruction with an access for each variable that the multimem address points to; between these
-there is no order. Settled here: what is combined. The address is a virtual address of its own, other than those of the
-variables ("Multimem Addresses"). In a module the launch says what it points to, and other devices write there, too:
-the values are unknown.
+In: a Call. Out: steps with an unordered access for each variable that the multimem address points to. Settled here: how
+the values are combined. The multimem address is a virtual address that differs from those of the variables ("Multimem
+Addresses"). In a module the launch says what it points to. Other devices write there too, so the values are unknown.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def reduce_in_module(call: Call) -> tuple[WarpOp, ...]:
 
 
 def _values(call: Call) -> int:
-    """How many values are stored. Raises InputError if one of them is none."""
+    """The number of values that are stored. Raises InputError if an element is not a value."""
     return len([call.value(element) for element in call.vector(call.operands[1])])
 
 
@@ -119,7 +118,7 @@ def _elements(call: Call, operand: Operand, count: int) -> Elements:
 
 
 def replicas(call: Call, operand: Operand) -> tuple[Multimem, int]:
-    """The memory behind a multimem address, and how many variables that is: as many for each such address."""
+    """The memory that a multimem address points to, and the number of its variables, which all such addresses share."""
     address, variable, _ = memory_base(call, operand, Space.GLOBAL)
     declared = next((variable for variable in call.context.variables.values() if variable.multimem), None)
     if declared is None or (variable is not None and not variable.multimem):

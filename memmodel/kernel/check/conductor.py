@@ -63,18 +63,20 @@ def check_kernel(
     baseline: str | None = None,
     write_baseline: str | None = None,
 ) -> KernelVerdict:
-    """Judge one launch of a kernel, in a file or in a module or text that was read.
+    """Judge one launch of a kernel, given as a file, as a module or as text.
 
-    `launch`: what is said of the launch, complete or in part; `words` come before that. `compiler`: options of nvcc,
-    if the file is CUDA C++.
+    `launch`: a description of the launch, complete or in part; `words` override it. `compiler`: options of nvcc, if
+    the file is CUDA C++.
 
-    `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
-    every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
-    `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
-    the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
-    verdict holds for any grid and any trip count. `unwritten`: find
-    reads of shared memory that nothing writes. `on_verdict`: is given the verdict before that. `baseline`:
-    a file with findings that do not count; `write_baseline`: where to write one with all that are left.
+    `ctas`: the indices of the CTAs to run; default: all, or one cluster and a neighbour in large grids. `readings`:
+    judge with every decision reversed too. `schedules`: the number of schedules to explore if a result depends on the
+    schedule. `assume_pure`: opcodes that are assumed to access registers only. `litmus`: a folder for litmus tests that
+    show the findings; a note of the verdict says whether each was written.
+
+    `any_grid`, `any_trips`: say in `beyond` if the verdict holds for any grid and any trip count. `unwritten`: find
+    reads of shared memory that nothing writes. `on_verdict`: is given the verdict on the launch, before other sizes are
+    judged. `baseline`: a file with findings that do not count; `write_baseline`: where to write one with the findings
+    that remain.
     """
     loaded = load_model(model)
     asked = question(kernel_text(file, compiler, entry), launch, words, entry, partial(chosen_ctas, wanted=ctas))

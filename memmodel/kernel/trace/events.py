@@ -19,7 +19,7 @@ class TraceEvent:
 
     thread: int
     order: int | None
-    """Its place among the events of its thread; None for a part."""
+    """The position among the events of the thread; None for a part."""
     at: int
     """The number of its instruction."""
     label: Label
@@ -28,9 +28,9 @@ class TraceEvent:
     first: int = 0
     size: int = 0
     issue: TraceEvent | None = field(default=None, repr=False)
-    """Of a part, the event that issues it."""
+    """For a part: the event that issues it."""
     signals: tuple[TraceEvent, ...] = ()
-    """Of an issue, the events that signal its completion, and its strong accesses."""
+    """For an issue: the events that signal its completion, and its strong accesses."""
     parts: frozenset[int] | None = None
     """The parts of the issues that it completes; None: all."""
     reads_only: bool = False
@@ -40,13 +40,13 @@ class TraceEvent:
     owners: tuple[TraceEvent, ...] = ()
     """Of an event about tensor memory, the allocations."""
     twin: int | None = None
-    """Of issues, equal for copies that lanes issue at once, from one place to another."""
+    """For an issue: equal for copies with equal source and destination that the lanes of a warp issue together."""
     note: tuple[object, ...] = ()
     """Distinguishes events of one instruction, and is equal for threads that do the same."""
     value: int | None = None
-    """What a store leaves, if that is known."""
+    """For a store: its value, if known."""
     known: tuple[tuple[int, int], ...] = ()
-    """Of a load, values of the registers that a loop around it looks at."""
+    """For a load in a loop that polls: the known values of the registers that decide whether the loop repeats."""
     barrier: BarrierId | None = None
     generation: int = 0
     count: int | None = None
@@ -58,12 +58,12 @@ class TraceEvent:
     """The other half of an atomic operation."""
     time: int = 0
     turn: int = -1
-    """Of a strong access, how many the thread had made before with the instruction."""
+    """For a strong access: the number of earlier ones of the same thread and instruction."""
     bits: Bits | None = None
     """Of a strong access, the value read or left."""
     given: int | None = None
     """The operand of an atomic operation, at its write."""
     observed: tuple[TraceEvent, ...] = ()
-    """Of a read, the writes that it observes through atomic operations, whichever it reads from."""
+    """For a read: the writes that it observes through atomic operations, whichever of these it reads from."""
     beside: TraceEvent | None = field(default=None, repr=False)
     """Of a part of a multicast operation on mbarrier objects, the first part: they have no program order."""
