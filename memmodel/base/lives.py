@@ -16,15 +16,15 @@ KERNEL_PHASE_BITS = 22
 
 
 def in_life(number: int, over: int, bits: int = LIFE_BITS) -> int:
-    """So many phases over in a life that so many were before; nothing is before the first init. `bits`: of a phase."""
+    """The state of an object with `over` completed phases in its life number `number`. `bits`: the width of `over`."""
     return max(0, number) << bits | over
 
 
 def of_life(state: int) -> tuple[int, int]:
-    """The same taken apart."""
+    """The number of the life and its completed phases, of a state of `in_life`."""
     return state >> LIFE_BITS, state & (1 << LIFE_BITS) - 1
 
 
 def in_lives(lives: int, phases: int) -> tuple[int, ...]:
-    """All of them, for so many lives of so many phases; every object has a first life."""
+    """All states of objects with at most that many lives, and phases in each. Every object has a first life."""
     return tuple(in_life(number, over) for number in range(max(1, lives)) for over in range(phases))

@@ -30,7 +30,7 @@ AGAIN = f"%{OURS}z"
 
 
 def zero(width: int) -> str:
-    """The register that holds the zero, for operands of so many bits."""
+    """The register that holds the zero, for operands of this width in bits."""
     return f"%{OURS}zero" if width == 64 else f"%{OURS}zero{width}"
 
 
@@ -55,7 +55,7 @@ class OpaqueZero:
         return bool(self._widths)
 
     def take(self, width: int) -> str:
-        """The zero as an operand of so many bits."""
+        """The zero as an operand of this width in bits."""
         self._widths.add(width)
         return zero(width)
 

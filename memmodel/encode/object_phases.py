@@ -365,7 +365,7 @@ class ObjectPhases:
             logic.require(-update.runs, -formula, logic.either(fits, -live) if number == 0 else fits)
 
     def _in_life_number(self, i: int, number: int) -> int:
-        """So many lives were before that of update i."""
+        """The formula that update i is in life number `number` of its object."""
         lives = self.order.life[i].items()
         return self.logic.disj(self.logic.both(f, self.order.number(life).get(number, FALSE)) for life, f in lives)
 

@@ -14,7 +14,7 @@ Rel = list[Row]
 
 
 def no_pairs(count: int) -> Rel:
-    """The empty relation over so many events."""
+    """The empty relation over `count` events."""
     return [{} for _ in range(count)]
 
 

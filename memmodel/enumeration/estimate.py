@@ -91,7 +91,7 @@ def _accesses(op: Op) -> Iterator[tuple[bool, Region]]:
 
 
 def _interleavings(chains: list[int]) -> float:
-    """In how many ways chains of so many updates can be merged into one order."""
+    """The number of ways to merge chains of these lengths into one order."""
     if sum(chains) > 100:
         return 1e300
     return float(factorial(sum(chains)) // prod(factorial(length) for length in chains))

@@ -18,7 +18,7 @@ Refusals = frozenset[frozenset[str]]
 """Sets of axioms; each co breaks all those of one set."""
 
 _MANY = 50
-"""After so many co's a pair counts as possible."""
+"""After this many co's a pair counts as possible."""
 
 JUDGING = 0.5
 """The share of a search that finding the possible writes of each read is taken to be, where that is worth it."""

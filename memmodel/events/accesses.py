@@ -277,10 +277,10 @@ def value_of(build: Builder, data: Sequence[Bytes], first: int, size: int) -> Va
 
 
 def scalars(build: Builder, values: Sequence[Value], size: int) -> list[Bytes]:
-    """Values as data: one scalar of so many bytes after the other."""
+    """Values as data: scalars of `size` bytes, one after the other."""
     return [Bytes(k * size, size, piece(build.logic, value, 0, size, size)) for k, value in enumerate(values)]
 
 
 def in_register(build: Builder, value: Value, size: int, kind: DataType) -> Value:
-    """An unsigned number of so many bytes as a register of a type holds it."""
+    """An unsigned number of `size` bytes as a register of a type holds it."""
     return value if kind.kind != "s" and kind.width == size * 8 else typed(build.logic, value, kind)

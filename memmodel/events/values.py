@@ -320,7 +320,7 @@ def piece(logic: Logic, value: Value, first: int, size: int, whole: int) -> Valu
 
 
 def joined(logic: Logic, parts: Sequence[tuple[Value, int]]) -> Value:
-    """Unsigned numbers of so many bytes each, one after the other, as one unsigned number."""
+    """Unsigned numbers, each with its size in bytes, one after the other, as one unsigned number."""
     if len(parts) == 1:
         return parts[0][0]
     deps = merge_deps(logic, *(value.deps for value, _ in parts))

@@ -36,7 +36,7 @@ F32 = DataType("f", 32)
 
 
 def in_global(call: Call, operand: Operand, multiple: int = 1) -> tuple[Op, ...]:
-    """The steps that find an address of a hint which is none of global memory, or no multiple of so many bytes."""
+    """The steps that refuse the address of a hint outside global memory, or not a multiple of `multiple` bytes."""
     address, variable, symbol = memory_base(call, operand, Space.GLOBAL)
     steps: list[Op] = []
     if variable is None:

@@ -88,7 +88,7 @@ def _key(test: LitmusTest, place: Place) -> tuple[Const, Const]:
 
 
 def _grid(test: LitmusTest, place: Place, distance: int) -> list[Thread]:
-    """The threads of the grid so many after the one of a place, on its GPU."""
+    """The threads of the grid that is `distance` grids after that of a place, on the same GPU."""
     return [thread for thread in test.threads if thread.place.grid_id == (place.gpu, place.grid + distance)]
 
 
