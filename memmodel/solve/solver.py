@@ -78,14 +78,19 @@ class Solver:
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Satisfiable:
-        """Ask for a valuation of all constraints in which the assumptions hold.
+        """Ask for a valuation of all constraints in which the assumptions hold. Raises MemoryError.
 
         No exception may come between the making of a term and the increase of its reference count: Z3 would free it too
         early.
         """
         while True:
-            with outside(self._solver.interrupt):  # interrupting a solver that is not at work does nothing
-                result = self._check(assumptions)
+            try:
+                with outside(self._solver.interrupt):  # interrupting a solver that is not at work does nothing
+                    result = self._check(assumptions)
+            except z3.Z3Exception as error:
+                if "out of memory" in str(error):  # Z3 has no class of its own for it
+                    raise MemoryError from error
+                raise
             if result is not Satisfiable.UNKNOWN or self.reason:
                 return result
             # A signal stopped Z3, and its handler lets the work go on.

@@ -12,6 +12,7 @@ from threading import Timer, current_thread
 from time import monotonic
 
 import pytest
+import z3
 from helpers.patience import PATIENCE, processor_seconds
 
 from benchmarks.bounded import fences, states
@@ -127,6 +128,17 @@ def test_no_failure_ends_the_second_thread(monkeypatch, error):
 
 
 # ---- signals while the solver works ----------------------------------------------------------------------------------
+
+
+def test_a_solver_without_memory_has_used_up_its_budget(monkeypatch):
+    """Z3 says so in an exception of its general kind, from whichever call the system refuses memory."""
+
+    def refused(*arguments: object) -> None:
+        raise z3.Z3Exception(b"out of memory")
+
+    monkeypatch.setattr(z3, "Z3_solver_check_assumptions", refused)
+    with pytest.raises(BudgetSpent, match="the budget of 100 MB of memory"), limits.Limits(Budget(memory=100_000_000)):
+        _pigeons(Budget()).check()
 
 
 def _pigeons(budget: Budget) -> Solver:
