@@ -191,9 +191,10 @@ class Report:
     def _repr_svg_(self) -> str | None:
         """What a notebook shows; None where there is no picture, so that it shows the text."""
         from memmodel.errors import TooLarge
+        from memmodel.report.picture.svg import DARK
 
         try:
-            return self.draw()
+            return self.draw().replace(DARK, "")  # a notebook has colours of its own
         except (InputError, TooLarge):
             return None
 
