@@ -179,24 +179,18 @@ def _answer(asked: KernelRequest) -> Exit:
 
 def _check(asked: KernelRequest) -> Exit:
     """Judge a launch, or a list of launches."""
-    from memmodel.kernel.check import check_kernel
     from memmodel.kernel.question.asking import SeveralLaunches, kernel_text
     from memmodel.limits import within_budget
 
-    out, words, budget = KernelOutput(asked), asked.words(), asked.cost()
+    asked.words()  # what is wrong with the options is said before the file is read
+    out, budget = KernelOutput(asked), asked.cost()
     with within_budget(budget):
         text = kernel_text(asked.file, asked.behind, asked.entry)
         kept = KeptAnswers(asked, text)
         if (answer := kept.find()) is not None:
             return out.again(answer)
         try:
-            verdict = check_kernel(
-                text, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,
-                model=asked.whole_model, ctas=asked.ctas(), readings=asked.readings, schedules=asked.schedules,
-                assume_pure=asked.assume_pure, budget=budget, litmus=asked.litmus, any_grid=asked.any_grid,
-                any_trips=asked.any_trips, unwritten=asked.unwritten, on_verdict=out.verdict,
-                baseline=asked.baseline, write_baseline=asked.write_baseline,
-            )  # fmt: skip
+            verdict = asked.judged(text, budget, out.verdict)
         except SeveralLaunches as several:
             return _check_launches(asked, several, out)
         code = out.rest(verdict)

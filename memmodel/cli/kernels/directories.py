@@ -92,8 +92,14 @@ def judge_directories(asked: KernelRequest) -> Exit:
     if not task.files:
         raise InputError(f"{asked.file}: no {SUFFIX} file is in it")
     with ticker(len(task.files)) as tick:
-        where = workers(asked.jobs, asked.executor)
-        progress = run(task, where, journal=asked.resume, report=lambda size, done, total: tick.done(f"{done}/{total}"))
+        memory = asked.cost().memory
+        progress = run(
+            task,
+            workers(asked.jobs, asked.executor, memory),
+            journal=asked.resume,
+            memory=memory,
+            report=lambda size, done, total: tick.done(f"{done}/{total}"),
+        )
     rows = progress.results
     if asked.json_out != "-":
         if asked.short:
@@ -189,7 +195,6 @@ class _Row:
 
 def _answer(asked: KernelRequest) -> KernelAnswer:
     """The answer about one kernel, taken from the cache if nothing has changed since."""
-    from memmodel.kernel.check import check_kernel
     from memmodel.kernel.question.asking import kernel_text
     from memmodel.limits import within_budget
 
@@ -199,10 +204,5 @@ def _answer(asked: KernelRequest) -> KernelAnswer:
         kept = KeptAnswers(asked, text)
         if (answer := kept.find()) is not None:
             return answer
-        verdict = check_kernel(
-            text, asked.launch, entry=asked.entry, words=asked.words(), compiler=asked.behind,
-            model=asked.whole_model, ctas=asked.ctas(), readings=asked.readings, schedules=asked.schedules,
-            assume_pure=asked.assume_pure, budget=budget, any_grid=asked.any_grid, any_trips=asked.any_trips,
-            unwritten=asked.unwritten, baseline=asked.baseline,
-        )  # fmt: skip
+        verdict = asked.judged(text, budget)
         return kept.keep(verdict, exit_code(verdict))

@@ -6,6 +6,7 @@ In: what was typed. Out: `KernelRequest`. Settled here: which options do not go 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ from memmodel.errors import InputError
 
 if TYPE_CHECKING:
     from memmodel.answer import Budget
+    from memmodel.kernel.order.verdict import KernelVerdict
     from memmodel.kernel.question import LaunchWords
+    from memmodel.kernel.question.asking import KernelText
 
 SECONDS = 600.0
 """For one verdict, unless --timeout says otherwise."""
@@ -115,6 +118,22 @@ class KernelRequest:
     def cost(self) -> Budget:
         """What all that is asked of one kernel may cost together. Raises InputError."""
         return parse_budget(self.budget, self.timeout or SECONDS, self.memory)
+
+    def judged(
+        self, text: KernelText, budget: Budget, on_verdict: Callable[[KernelVerdict], None] | None = None
+    ) -> KernelVerdict:
+        """The verdict on one launch. `on_verdict`: is given it before the questions about others are answered. Raises
+        InputError.
+        """
+        from memmodel.kernel.check import check_kernel
+
+        return check_kernel(
+            text, self.launch, entry=self.entry, words=self.words(), compiler=self.behind, model=self.whole_model,
+            ctas=self.ctas(), readings=self.readings, schedules=self.schedules, assume_pure=self.assume_pure,
+            budget=budget, litmus=self.litmus, any_grid=self.any_grid, any_trips=self.any_trips,
+            unwritten=self.unwritten, on_verdict=on_verdict, baseline=self.baseline,
+            write_baseline=self.write_baseline,
+        )  # fmt: skip
 
     def ctas(self) -> list[tuple[int, int, int]]:
         """The CTAs to look at. Raises InputError."""

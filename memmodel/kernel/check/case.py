@@ -31,8 +31,8 @@ class CheckOptions:
     `at_once`: with `first`, stop where the run itself shows such a finding, before the model is asked. `any_grid`,
     `any_trips`: say whether the verdict holds beyond the launch; `alone`: by a proof, without other launches. `steps`:
     as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the
-    verdict may depend, if none is asked. `apart`: report each instruction that takes part in a race; otherwise one of
-    those that are alike.
+    verdict may depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise
+    one of those that are alike.
     """
 
     schedules: int = 8
