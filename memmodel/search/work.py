@@ -246,19 +246,22 @@ def run(
     journal: str | None = None,
     first: int = 1,
     seconds: float | None = None,
+    whole: float | None = None,
     memory: int | None = None,
     report: Callable[[int, int, int], None] = lambda size, done, total: None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
     open_after: bool = False,
 ) -> Progress:
     """Judge every sketch up to the task's size, or while time and memory last. `first`: the size to begin with, where
-    smaller ones have been judged. `report`: size, chunks done, chunks.
+    smaller ones have been judged. `whole`: the seconds of which `seconds` are left, as the reason names them. `report`:
+    size, chunks done, chunks.
 
     `enough`: asked once a size is done; then no larger programs are tried. `open_after`: the workers have more to do.
     """
     kept, progress, started = SearchJournal(journal, task.key()), Progress(), monotonic()
     limits = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
-    budget = replace(limits, memory=None if memory is None else memory // (where.count + 1), whole=limits)
+    named = limits if whole is None else replace(limits, seconds=whole)
+    budget = replace(limits, memory=None if memory is None else memory // (where.count + 1), whole=named)
     try:
         with Limits(budget):
             for size in range(first, task.most + 1):

@@ -260,8 +260,9 @@ def test_processes_find_the_same_and_a_file_keeps_it(tmp_path: Path) -> None:
 
 def test_time_runs_out(tmp_path: Path) -> None:
     task = DifferenceTask("sc", "ptx-6.0", vocabulary(["core"]), 6, True)
-    found = run(task, HereAndNow(), seconds=0.5)
+    found = run(task, HereAndNow(), seconds=0.5, whole=7.0)
     assert found.interrupted and found.bound < 6
+    assert found.reason == "the budget of 7 seconds ran out"  # of which half a second was left
 
 
 @pytest.fixture

@@ -368,7 +368,9 @@ def _run(
     seconds: float | None,
     memory: str | None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
+    whole: float | None = None,
 ) -> Progress:
+    """`whole`: the seconds of which `seconds` are left."""
     from memmodel.search.work import run, workers
     from memmodel.workers import cores
 
@@ -376,7 +378,10 @@ def _run(
     most = parse_budget(None, None, memory).memory
     with _bar() as report:
         where = workers(count, searching.executor, most)
-        return run(task, where, journal=searching.resume, seconds=seconds, memory=most, report=report, enough=enough)
+        return run(
+            task, where, journal=searching.resume, seconds=seconds, whole=whole, memory=most, report=report,
+            enough=enough,
+        )  # fmt: skip
 
 
 def _run_each(
@@ -393,7 +398,7 @@ def _run_each(
     for number, task in enumerate(tasks, 1):
         own = searching.resume if number == 1 or searching.resume is None else f"{searching.resume}.{number}"
         left = None if until is None else max(until - monotonic(), 1.0)
-        steps.append((task, _run(task, replace(searching, resume=own), jobs, left, memory, enough)))
+        steps.append((task, _run(task, replace(searching, resume=own), jobs, left, memory, enough, seconds)))
         if steps[-1][1].results or steps[-1][1].interrupted:
             break
     return steps
