@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import subprocess
@@ -162,15 +163,23 @@ def of_launches(budget: Budget) -> SweepRequest:
     return SweepRequest(nothing, nothing, nothing, nothing, nothing, nothing, nothing, budget, monotonic() + 60)
 
 
+def _pages(size: int) -> mmap.mmap:
+    """New memory in use: a bytearray may lie in what tests before have left."""
+    pages = mmap.mmap(-1, size)
+    while pages.tell() < size:
+        pages.write(bytes(1_000_000))
+    return pages
+
+
 @pytest.mark.parametrize("work", [of_edits, of_launches])
 def test_answers_of_a_process_share_the_memory(work: Callable[[Budget], EditJudging | SweepRequest]) -> None:
     """What the answers before have taken is not there for the next."""
     asked = work(Budget(seconds=60, memory=200_000_000))
     with asked.sharing():
-        taken = bytearray(120_000_000)
+        taken = _pages(120_000_000)
         left = asked.left().memory
         assert left is not None and left < 200_000_000 - len(taken) + 20_000_000
-        more = bytearray(120_000_000)
+        more = _pages(120_000_000)
         with pytest.raises(BudgetSpent, match="the budget of 200 MB of memory ran out"):
             asked.left()
     del taken, more
