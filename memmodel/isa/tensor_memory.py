@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import in_cta, memory_base, pair
+from memmodel.isa.place import U32, in_cta, memory_base, pair
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import needed
-from memmodel.program.expressions import Expr
+from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym
@@ -52,6 +52,11 @@ def tensor(call: Call, operand: Operand) -> Expr:
     if symbol is not None and symbol.cta not in (None, call.place.cta):
         call.fail(f"{call.head} reaches the tensor memory of its own CTA only", operand, f"write [{root.name}]")
     return address
+
+
+def lane_of(address: Expr) -> Expr:
+    """The lane that an address of tensor memory has in its upper half ("Tensor Memory Addressing")."""
+    return Apply("shr", (address, Const(16)), U32)
 
 
 def descriptor(call: Call, operand: Operand) -> Expr:

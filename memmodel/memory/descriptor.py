@@ -32,3 +32,8 @@ def columns_of(value: int) -> int:
 def rows_of(value: int, *, scaled: bool) -> int:
     """M: four bits of it are left out, seven of the kinds with scale factors."""
     return (value >> 27 & 3) << 7 if scaled else (value >> _ROWS_AT & _ROWS) << 4
+
+
+def rows_field(rows: int) -> int:
+    """The bits that say so many rows, of the kinds without scale factors; all of the field if there are very many."""
+    return (rows >> 4 & _ROWS) << _ROWS_AT

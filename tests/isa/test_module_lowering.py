@@ -104,6 +104,15 @@ def tensor(address: Get) -> Apply:
     return Apply("in tensor", (address,), U64)
 
 
+def lane(register: str) -> Apply:
+    return Apply("shr", (tensor(Get(register)), Const(16)), U32)
+
+
+def in_lane_0(head: str) -> UndefinedIf:
+    rule = f"the accumulator of {head} begins in lane 0, or in 16 where its layout uses half of the lanes"
+    return UndefinedIf(rule, Apply("ne", (lane("0"), Const(0)), U32))
+
+
 def shared(address: AddressOf | Get) -> Apply:
     return Apply("in shared", (address,), U64)
 
@@ -322,6 +331,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         )
     ],
     "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X [%r0], %d0, %d1, %r1, [%r2], [%r3], %p0;": [
+        in_lane_0("tcgen05.mma"),
         MultiplyInTensorMemory(
             group=2, form="kind::mxf4", elements=TensorElements(4, True, True), sparse=False, stationary=False,
             shape=Get("1"), accumulator=tensor(Get("0")), left=Get("6"), left_in_tensor=False, right=Get("7"),
@@ -330,6 +340,15 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         )
     ],
     "tcgen05.mma.ws.sp.cta_group::1.kind::f16.collector::b1::lastuse [%r0], [%r4], %d1, [%r2], %r1, %p0;": [
+        in_lane_0("tcgen05.mma.ws.sp"),
+        UndefinedIf(
+            "matrix A and accumulator of tcgen05.mma.ws.sp begin in the same lane",
+            Apply("ne", (lane("4"), lane("0")), U32),
+        ),
+        UndefinedIf(
+            "metadata and accumulator of tcgen05.mma.ws.sp begin in the same lane",
+            Apply("ne", (lane("2"), lane("0")), U32),
+        ),
         MultiplyInTensorMemory(
             group=1, form="kind::f16 ws sp", elements=TensorElements(16, False, False), sparse=True, stationary=True,
             shape=Get("1"), accumulator=tensor(Get("0")), left=tensor(Get("4")), left_in_tensor=True, right=Get("7"),
@@ -340,7 +359,13 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     "tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%r0], %d0;": [
         CopyToTensorMemory(1, "64x128b", Get("6"), tensor(Get("0")), 64, 128)
     ],
-    "tcgen05.shift.cta_group::2.down [%r0];": [ShiftTensorMemory(2, tensor(Get("0")))],
+    "tcgen05.shift.cta_group::2.down [%r0];": [
+        UndefinedIf(
+            "the lane of the address of tcgen05.shift is a multiple of 32",
+            Apply("and", (lane("0"), Const(31)), U32),
+        ),
+        ShiftTensorMemory(2, tensor(Get("0"))),
+    ],
     # A register for each repetition, one column each; every lane its own row.
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r4];": [
         MoveTensorMemory(

@@ -30,6 +30,7 @@ from memmodel.isa.tensor_memory import (
     is_tensor_operand,
     issue,
     label,
+    lane_of,
     matrix_a,
     peer,
     shared_operand,
@@ -38,9 +39,9 @@ from memmodel.isa.tensor_memory import (
     tracked,
 )
 from memmodel.litmus.constants import instructions, targets
-from memmodel.memory.descriptor import SCALED, shape_mask
+from memmodel.memory.descriptor import SCALED, rows_field, shape_mask
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
+from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, UndefinedIf
 from memmodel.program.regions import Accumulator
 from memmodel.program.warp_ops import CollectorUse, MultiplyInTensorMemory, TensorElements, WarpOp
 from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
@@ -139,12 +140,13 @@ def mma(call: Call) -> tuple[Op, ...]:
     return (*beyond, IssueAsync(issue(call, Family.MMA, form), tuple(parts)), *collected(call, *reads))
 
 
-def mma_in_module(call: Call) -> tuple[WarpOp, ...]:
+def mma_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.mma in a module: which bytes and which lanes and columns it touches, its descriptors say."""
     operands, kind = _operands(call), call.word("kind") or ""
     if operands.last is not None and _stationary(call):
         descriptor(call, operands.last)
     return (
+        *_first_lanes(call, operands),
         MultiplyInTensorMemory(
             group=group(call) or 1,
             form=_form(call),
@@ -163,6 +165,27 @@ def mma_in_module(call: Call) -> tuple[WarpOp, ...]:
             collector=_collector_use(call),
         ),
     )
+
+
+def _first_lanes(call: Call, operands: MmaOperands) -> tuple[Op, ...]:
+    """The steps that find operands that begin in a lane which the layout does not have ("Data Path Layout
+    Organization"): lane 0, and lane 16 too where the layout uses half of the lanes. All operands have the same.
+    """
+    first = lane_of(operands.accumulator)
+    wrong: Expr = Apply("ne", (first, Const(0)), U32)
+    halves = group(call) == 1 or _sparse(call)
+    if halves and not _stationary(call) and call.word("kind") not in SCALED:
+        rows = Apply("and", (call.integer(operands.shape), Const(rows_field(0xFFF))), U32)
+        half = Apply("eq", (rows, Const(rows_field(64 if group(call) == 1 else 128))), U32)
+        wrong = Apply("ne", (first, Apply("and", (first, Apply("selp", (Const(16), Const(0), half), U32)), U32)), U32)
+    rule = f"the accumulator of {call.head} begins in lane 0, or in 16 where its layout uses half of the lanes"
+    steps = [UndefinedIf(rule, wrong)]
+    left = (tensor(call, operands.left),) if operands.left_in_tensor else ()
+    for what, address in (*zip(("matrix A",), left, strict=False), ("metadata", operands.metadata)):
+        if address is not None:
+            same = f"{what} and accumulator of {call.head} begin in the same lane"
+            steps.append(UndefinedIf(same, Apply("ne", (lane_of(address), first), U32)))
+    return tuple(steps)
 
 
 def _collector_use(call: Call) -> CollectorUse:

@@ -11,7 +11,7 @@ from functools import partial
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
-from memmodel.isa.place import shifted
+from memmodel.isa.place import U32, shifted
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row, Together
 from memmodel.isa.rows.since import Since
@@ -27,12 +27,13 @@ from memmodel.isa.tensor_memory import (
     in_shared,
     issue,
     label,
+    lane_of,
     peer,
     tensor,
     tracked,
 )
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track
+from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track, UndefinedIf
 from memmodel.program.regions import Accumulator, Columns
 from memmodel.program.warp_ops import CopyToTensorMemory, MoveTensorMemory, ShiftTensorMemory, TensorPiece, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Reg, Vector
@@ -77,9 +78,12 @@ def copy_in_module(call: Call) -> tuple[WarpOp, ...]:
     return (CopyToTensorMemory(group(call) or 1, shape, source, target, rows, bits),)
 
 
-def shift_in_module(call: Call) -> tuple[WarpOp, ...]:
+def shift_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """tcgen05.shift in a module, where tensor memory has lanes."""
-    return (ShiftTensorMemory(group(call) or 1, tensor(call, call.operands[0])),)
+    address = tensor(call, call.operands[0])
+    astray = Apply("and", (lane_of(address), Const(31)), U32)
+    rule = f"the lane of the address of {call.head} is a multiple of 32"
+    return (UndefinedIf(rule, astray), ShiftTensorMemory(group(call) or 1, address))
 
 
 def load_in_warp(call: Call) -> tuple[WarpOp, ...]:

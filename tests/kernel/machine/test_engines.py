@@ -511,6 +511,30 @@ def test_four_rows_lie_in_lanes_that_are_not_specified() -> None:
     assert not early.findings and any("tensor-memory-hazard, if these bytes are touched" in one for one in early.open)
 
 
+PRODUCT = "mma.cta_group::1.kind::f16 [%r25], %d10, %d10, %r24, %p5"
+FROM_TENSOR = "mma.cta_group::1.kind::f16 [%r23], [%r25], %d10, %r24, %p5"
+HALF, SHIFT, COPY = 0x04020010, "shift.cta_group::1.down [%r25]", "cp.cta_group::1.128x256b [%r25], %d10"
+
+
+@pytest.mark.parametrize(("operation", "shape", "lane", "rule"), [
+    (PRODUCT, 0x08020010, 16, "undefined-instruction"), (PRODUCT, 0x08020010, 32, "undefined-instruction"),
+    (PRODUCT, HALF, 0, None), (PRODUCT, HALF, 16, None), (PRODUCT, HALF, 8, "undefined-instruction"),
+    (PRODUCT, HALF, 64, "undefined-instruction"), (FROM_TENSOR, HALF, 0, None),
+    (FROM_TENSOR, HALF, 16, "undefined-instruction"), (SHIFT, HALF, 0, None), (SHIFT, HALF, 96, None),
+    (SHIFT, HALF, 16, "undefined-instruction"), (SHIFT, HALF, 33, "undefined-instruction"),
+    (COPY, HALF, 0, None), (COPY, HALF, 16, "undefined-tensor-memory"),
+])  # fmt: skip
+def test_the_lane_of_an_address(operation: str, shape: int, lane: int, rule: str | None) -> None:
+    """ "The lane of the address operand taddr must be aligned to 32" (shift); "Tensor Memory Datapath Lane Alignment":
+    0, or 0 or 16 where M is 64, the same for A and D. Memory has 128 lanes, which a copy of so many rows needs.
+    """
+    body = TENSOR.replace(ISSUED, f"add.u32 %r25, %r23, {lane << 16};\n@%p0 tcgen05.{operation};")
+    body = body.replace("mov.b32 %r24, 0x08020010;", f"mov.b32 %r24, {shape};")
+    assert body.count(operation) == 1
+    found = rules(verdict_of(body))
+    assert rule in found if rule else not any(name.startswith("undefined") for name in found)
+
+
 PAIR_SCALED = (
     INIT
     + DESCRIPTORS

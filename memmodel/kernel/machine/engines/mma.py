@@ -248,7 +248,7 @@ def _rows(rows: int, *, stationary: bool) -> Iterable[int]:
 def _spans(cta: Cta, where: int, lanes: Iterable[int], count: int) -> Spans:
     base, column = where >> 16, where & 0xFFFF
     for lane in lanes:
-        yield stretch(cta, (base + lane) % 128 if base else lane, column, count)
+        yield stretch(cta, base + lane, column, count)
 
 
 def _matrix(
@@ -295,7 +295,7 @@ def copy_to_tensor_memory(interpreter: Interpreter, op: CopyToTensorMemory) -> B
                 _matrix(issued, instruction, cta, value, op.rows, op.bits // 8, 8, turned=False)
                 if op.rows == FOUR_ROWS:
                     why = "which lanes four rows go to"
-                    issued.may_touch(Side.WRITE, cta, where, range(128), columns, why)
+                    issued.may_touch(Side.WRITE, cta, where & 0xFFFF, range(128), columns, why)
                 else:
                     issued.touch(Side.WRITE, _spans(cta, where, range(128), columns), form=op.form)
         return True
