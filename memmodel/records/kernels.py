@@ -127,7 +127,8 @@ class KernelRecord(JsonRecord):
     `smaller`: the verdicts on smaller launches, by what differs. `may_depend_on`: readings on which the verdict may
     depend, where none was asked.
 
-    `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest.
+    `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest. `file`: the file
+    that was asked about, as it was named.
     """
 
     entry: str
@@ -150,6 +151,16 @@ class KernelRecord(JsonRecord):
     coverage: KernelCoverageRecord | None
     smaller: dict[str, KernelVerdictWord]
     may_depend_on: tuple[str, ...] = ()
+    file: str = ""
+
+
+class UnjudgedKernelRecord(JsonRecord):
+    """A kernel of a directory without a verdict: what `kernel DIRECTORY` writes. `why`: the reason, or the error."""
+
+    file: str
+    entry: str | None
+    verdict: Literal["bad input", "undecided", "internal error"]
+    why: str
 
 
 class SweepAnswerRecord(JsonRecord):

@@ -2,17 +2,17 @@
 
 In: a `Work`, sizes. Out: `Progress`, with every result and the largest size that is done. Settled here: chunks. A chunk
 of sketches is judged as a whole, counted once, whichever worker ends it and however often it was begun; a run that was
-interrupted goes on with the chunks that the file lacks.
+interrupted goes on with the chunks that the file lacks. A process that is killed costs its own chunk and nothing else.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from time import monotonic
 from typing import Any, Protocol
 
@@ -28,6 +28,7 @@ NO_END = Budget(sys.maxsize, 1e9)
 """The budget of work that is not bounded in time."""
 _AHEAD = 4
 """Chunks that wait for each worker."""
+KILLED = "a process was killed (did memory run out?)"
 
 Record = dict[str, Any]
 """One result, as JSON has it."""
@@ -95,12 +96,22 @@ class Progress:
     signal: KeyboardInterrupt | None = None
 
 
+class WorkerKilled(Exception):
+    """A process ended that judged a chunk, or another chunk beside it."""
+
+
 class SearchWorkers(Protocol):
     """Where chunks are judged."""
 
     count: int
 
     def submit(self, task: Work, chunk: Sequence[Any]) -> Any: ...
+
+    def alone(self, task: Work, chunk: Sequence[Any]) -> Any:
+        """The same in a process of its own, after some chunk ended the shared ones."""
+
+    def results(self, future: Any) -> list[Record]:
+        """What a chunk that is done came to. Raises WorkerKilled and BudgetSpent."""
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]: ...
 
@@ -131,6 +142,11 @@ class HereAndNow:
         future.set_result(judge_chunk(task, chunk))
         return future
 
+    alone = submit
+
+    def results(self, future: Future[list[Record]]) -> list[Record]:
+        return future.result()
+
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         return set(futures)
 
@@ -154,7 +170,24 @@ class Processes:
         return ProcessPoolExecutor(self.count, initializer=settle)
 
     def submit(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
-        return self._pool.submit(judge_chunk, task, chunk, self._budget)
+        try:
+            return self._pool.submit(judge_chunk, task, chunk, self._budget)
+        except BrokenProcessPool as broken:  # nobody has seen yet that a process ended
+            future: Future[list[Record]] = Future()
+            future.set_exception(broken)
+            return future
+
+    def alone(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
+        pool = ProcessPoolExecutor(1, initializer=settle)
+        future = pool.submit(judge_chunk, task, chunk, self._budget)
+        pool.shutdown(wait=False)  # it ends with its chunk
+        return future
+
+    def results(self, future: Future[list[Record]]) -> list[Record]:
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            raise WorkerKilled from None
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         return set(wait(futures, seconds, FIRST_COMPLETED).done)
@@ -190,6 +223,17 @@ class DaskCluster:
 
     def submit(self, task: Work, chunk: Sequence[Any]) -> Any:
         return self._client.submit(judge_chunk, task, chunk, pure=False, retries=3)
+
+    alone = submit
+
+    def results(self, future: Any) -> list[Record]:
+        from distributed import KilledWorker
+
+        try:
+            records: list[Record] = future.result()
+        except KilledWorker:
+            raise WorkerKilled from None
+        return records
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         from distributed import wait as wait_for
@@ -250,13 +294,15 @@ def run(
     memory: int | None = None,
     report: Callable[[int, int, int], None] = lambda size, done, total: None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
+    killed: Callable[[Any], list[Record]] | None = None,
     open_after: bool = False,
 ) -> Progress:
     """Judge every sketch up to the task's size, or while time and memory last. `first`: the size to begin with, where
     smaller ones have been judged. `whole`: the seconds of which `seconds` are left, as the reason names them. `report`:
     size, chunks done, chunks.
 
-    `enough`: asked once a size is done; then no larger programs are tried. `open_after`: the workers have more to do.
+    `enough`: asked once a size is done; then no larger programs are tried. `killed`: what is said of a part whose
+    process was killed; without it the size counts as interrupted. `open_after`: the workers have more to do.
     """
     kept, progress, started = SearchJournal(journal, task.key()), Progress(), monotonic()
     limits = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
@@ -265,7 +311,7 @@ def run(
     try:
         with Limits(budget):
             for size in range(first, task.most + 1):
-                _size(task, where, kept, progress, size, started + budget.seconds, report)
+                _Size(task, where, kept, size, killed).judge(progress, started + budget.seconds, report)
                 progress.seconds[size] = monotonic() - started
                 results = [record for those in kept.done.values() for record in those]
                 if results and task.first_only:
@@ -276,8 +322,6 @@ def run(
     except BudgetSpent as spent:
         late = monotonic() - started >= budget.seconds
         progress.interrupted, progress.reason = True, budget.out_of_seconds if late else str(spent)
-    except BrokenProcessPool:
-        progress.interrupted, progress.reason = True, "a process was killed (did memory run out?)"
     except KeyboardInterrupt as signal:
         progress.interrupted, progress.reason, progress.signal = True, "stopped by a signal", signal
     finally:
@@ -289,36 +333,77 @@ def run(
     return progress
 
 
-def _size(
-    task: Work,
-    where: SearchWorkers,
-    kept: SearchJournal,
-    progress: Progress,
-    size: int,
-    deadline: float,
-    report: Callable[[int, int, int], None],
-) -> None:
-    """All sketches of one size. Raises BudgetSpent."""
-    every = task.parts(size)
-    progress.sketches += len(every)
-    chunks = [(number, every[at : at + task.chunk]) for number, at in enumerate(range(0, len(every), task.chunk))]
-    todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])
-    running: dict[Any, int] = {}
+class _Size:
+    """All sketches of one size. `suspects`: chunks that were under way when a process ended; each is judged once more,
+    in a process of its own.
+    """
 
-    def fill() -> None:
-        for number, chunk in islice(todo, where.count * _AHEAD - len(running)):
-            running[where.submit(task, chunk)] = number
+    def __init__(
+        self,
+        task: Work,
+        where: SearchWorkers,
+        kept: SearchJournal,
+        size: int,
+        killed: Callable[[Any], list[Record]] | None,
+    ) -> None:
+        self.task, self.where, self.kept, self.size, self.killed = task, where, kept, size, killed
+        self.parts = task.parts(size)
+        self.chunks = [self.parts[at : at + task.chunk] for at in range(0, len(self.parts), task.chunk)]
+        self.waiting = deque(number for number in range(len(self.chunks)) if (size, number) not in kept.done)
+        self.suspects: deque[int] = deque()
+        self.running: dict[Any, int] = {}
+        self.alone: set[Any] = set()
+        self.lost = False
 
-    fill()
-    while running:
-        left = deadline - monotonic()
-        if left <= 0:
-            raise BudgetSpent
-        for future in where.first(set(running), min(1.0, left)):
-            number = running.pop(future)
-            results = future.result()
-            kept.add(size, number, results)
-            report(size, sum(key[0] == size for key in kept.done), len(chunks))
-            if results and task.first_only:
-                return
-        fill()
+    def judge(self, progress: Progress, deadline: float, report: Callable[[int, int, int], None]) -> None:
+        """Raises BudgetSpent."""
+        progress.sketches += len(self.parts)
+        self._fill()
+        while self.running:
+            left = deadline - monotonic()
+            if left <= 0:
+                raise BudgetSpent
+            broken = False
+            for future in self.where.first(set(self.running), min(1.0, left)):
+                number = self.running.pop(future)
+                try:
+                    results = self.where.results(future)
+                except WorkerKilled:
+                    if future not in self.alone:
+                        self.suspects.append(number)
+                        broken = True
+                        continue
+                    results = self._given_up(number)
+                else:
+                    self.kept.add(self.size, number, results)
+                report(self.size, sum(key[0] == self.size for key in self.kept.done), len(self.chunks))
+                if results and self.task.first_only:
+                    return
+            if broken:  # what else is under way ends, too
+                self.suspects.extend(self.running.values())
+                self.running.clear()
+                self.where.forget()
+            self._fill()
+        if self.lost:
+            raise BudgetSpent(KILLED)
+
+    def _fill(self) -> None:
+        """Begin what there are workers for: suspects first, while nothing else is under way that they could end."""
+        while self.suspects and len(self.running) < self.where.count:
+            future = self.where.alone(self.task, self.chunks[self.suspects[0]])
+            self.running[future] = self.suspects.popleft()
+            self.alone.add(future)
+        if self.alone.isdisjoint(self.running):
+            while self.waiting and len(self.running) < self.where.count * _AHEAD:
+                future = self.where.submit(self.task, self.chunks[self.waiting[0]])
+                self.running[future] = self.waiting.popleft()
+
+    def _given_up(self, number: int) -> list[Record]:
+        """What is said of a chunk that ended a process of its own. The file does not keep it: a run that goes on tries
+        it again."""
+        if self.killed is None:
+            self.lost = True
+            return []
+        records = [record for part in self.chunks[number] for record in self.killed(part)]
+        self.kept.done[self.size, number] = records
+        return records

@@ -47,7 +47,12 @@ def test_each_kernel_has_a_row_and_the_worst_code_counts(judged: list[str], tmp_
     assert broken == "findings 1 data-race k/a/copy-broken.ptx k" and fixed == "clean k/a/copy.ptx k"
     assert without.startswith("undecided") and without.endswith(" k/b.ptx k")  # nothing says how it is launched
     assert unread.startswith("bad input") and last == "4 kernels: 1 bad input, 1 clean, 1 findings, 1 undecided"
-    assert code == 2 and len(json.loads((tmp_path / "out.json").read_text())) == 3
+    rows = json.loads((tmp_path / "out.json").read_text())
+    assert code == 2 and [(row["file"], row["verdict"]) for row in rows] == [
+        ("k/a/copy-broken.ptx", "findings"), ("k/a/copy.ptx", "clean"), ("k/b.ptx", "undecided"),
+        ("k/c.ptx", "bad input"),
+    ]  # fmt: skip
+    assert rows[3]["why"] in unread and rows[3]["entry"] is None
     assert run("k/a", "k/b.ptx", "--grid", "1", "--block", "64", "--short")[0] == 1
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -25,7 +28,7 @@ from memmodel.search.sketches import Sketch, canonical, connected, sketches
 from memmodel.search.tasks import DifferenceTask, SynthesisTask
 from memmodel.search.text import asked
 from memmodel.search.vocabulary import Vocabulary, vocabulary
-from memmodel.search.work import HereAndNow, Processes, run
+from memmodel.search.work import KILLED, HereAndNow, Processes, Record, run
 
 # ---- every program once ------------------------------------------------------------------------------------------
 
@@ -240,6 +243,40 @@ def test_each_instruction_of_a_forbidden_program_is_needed() -> None:
 
 
 # ---- work ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Deadly:
+    """Eight parts, of which one ends its process whenever it is judged, and one when it is judged first."""
+
+    folder: Path
+    most: int = 1
+    chunk: int = 1
+    first_only: bool = False
+
+    def key(self) -> str:
+        return "deadly"
+
+    def parts(self, size: int) -> list[int]:
+        return list(range(8))
+
+    def judge(self, part: int) -> list[Record]:
+        if part == 2 or (part == 5 and not (self.folder / "seen").exists()):
+            (self.folder / "seen").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [{"part": part}]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_process_that_is_killed_costs_its_own_part(tmp_path: Path, count: int) -> None:
+    (tmp_path / "seen").unlink(missing_ok=True)
+    journal = tmp_path / "kept"
+    rows = run(Deadly(tmp_path), Processes(count), journal=str(journal), killed=lambda part: [{"killed": part}])
+    assert rows.results == [{"killed": 2} if part == 2 else {"part": part} for part in range(8)]
+    assert not rows.interrupted
+    searched = run(Deadly(tmp_path), Processes(count), journal=str(journal))  # tries the one that is left again
+    assert searched.results == [{"part": part} for part in range(8) if part != 2]
+    assert (searched.interrupted, searched.reason, searched.bound) == (True, KILLED, 0)
 
 
 def test_processes_find_the_same_and_a_file_keeps_it(tmp_path: Path) -> None:

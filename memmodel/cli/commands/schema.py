@@ -61,7 +61,14 @@ def json_schema(name: str) -> dict[str, Any]:
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
     from memmodel.records.compare import DiffRecord
     from memmodel.records.explain import ExplanationRecord
-    from memmodel.records.kernels import FixRecord, KernelRecord, KernelSweepRecord, SyncRecord, WeakenRecord
+    from memmodel.records.kernels import (
+        FixRecord,
+        KernelRecord,
+        KernelSweepRecord,
+        SyncRecord,
+        UnjudgedKernelRecord,
+        WeakenRecord,
+    )
     from memmodel.records.mutate import StrengthRecord
 
     kinds: dict[str, Any] = {
@@ -71,7 +78,7 @@ def json_schema(name: str) -> dict[str, Any]:
         "outcomes": OutcomesRecord,
         "diff": DiffRecord,
         "mutate-model": StrengthRecord,
-        "kernel": KernelRecord | list[KernelRecord],
+        "kernel": KernelRecord | list[KernelRecord | UnjudgedKernelRecord],
         "sweep": KernelSweepRecord,
         "fix": FixRecord,
         "weaken": WeakenRecord,

@@ -78,6 +78,14 @@ class KernelsOfDirectories:
         except SeveralEntries as several:
             return [_row(replace(asked, entries=(entry,))) for entry in several.entries]
 
+    def killed(self, part: KernelFile) -> list[dict[str, Any]]:
+        """The row of a file whose process was killed."""
+        from memmodel.search.work import KILLED
+
+        return [
+            _no_verdict(replace(self.asked, files=(part.path,)), UNDECIDED, f"not judged: {KILLED}", Exit.UNDECIDED)
+        ]
+
 
 def judge_directories(asked: KernelRequest) -> Exit:
     """Judge the kernels of directories, and those that are named beside them. Raises InputError."""
@@ -99,6 +107,7 @@ def judge_directories(asked: KernelRequest) -> Exit:
             journal=asked.resume,
             memory=memory,
             report=lambda size, done, total: tick.done(f"{done}/{total}"),
+            killed=task.killed,
         )
     rows = progress.results
     if asked.json_out != "-":
@@ -112,7 +121,7 @@ def judge_directories(asked: KernelRequest) -> Exit:
         parts = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
         say(f"{len(rows)} kernel{'s' if len(rows) != 1 else ''}{': ' if parts else ''}{parts}")
     if asked.json_out:
-        write_json(asked.json_out, [row["verdict"] for row in rows if row["verdict"] is not None])
+        write_json(asked.json_out, [row["verdict"] for row in rows])
     if progress.interrupted:
         say(f"stopped: {progress.reason}; {len(rows)} of at least {len(task.files)} kernels are judged")
         if asked.resume is not None:
@@ -177,12 +186,13 @@ def _row(asked: KernelRequest) -> dict[str, Any]:
 def _no_verdict(asked: KernelRequest, word: str, why: str, code: Exit) -> dict[str, Any]:
     entry = asked.entry or "-"
     short = f"{word.replace(' ', '-')} {entry} {asked.file}"
-    return asdict(_Row(word, why, entry, asked.file, int(code), short, None))
+    record = {"file": asked.file, "entry": asked.entry, "verdict": word, "why": why}
+    return asdict(_Row(word, why, entry, asked.file, int(code), short, record))
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A kernel in the table. `what`: its findings, or why there is no verdict; `verdict`: as JSON."""
+    """A kernel in the table. `what`: its findings, or why there is no verdict; `verdict`: that or this as JSON."""
 
     word: str
     what: str

@@ -66,8 +66,9 @@ class KeptAnswers:
         from memmodel.kernel.output.text import lines, short
 
         answer = KernelAnswer(
-            "\n".join(lines(verdict)), short(verdict, self._asked.file), record(verdict), sarif([verdict]), int(code)
-        )
+            "\n".join(lines(verdict)), short(verdict, self._asked.file), record(verdict, file=self._asked.file),
+            sarif([verdict]), int(code),
+        )  # fmt: skip
         if self._store is not None and self._key and not verdict.spent:
             self._store.put(self._key, json.dumps(asdict(answer)))
             self._store.close()

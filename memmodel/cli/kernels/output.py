@@ -81,7 +81,10 @@ class KernelOutput:
                 say(f"launch {number} of {count}:")
                 say_verdict(verdict, statistics=self._asked.statistics)
         if self._asked.json_out:
-            write_json(self._asked.json_out, [record(verdict) for verdict in judged])
+            files = (verdict.launch.module or self._asked.file for verdict in judged)
+            write_json(
+                self._asked.json_out, [record(verdict, file=file) for verdict, file in zip(judged, files, strict=True)]
+            )
         if self._asked.sarif_out:
             write_json(self._asked.sarif_out, sarif(judged))
         return worst(map(exit_code, judged))
@@ -95,7 +98,7 @@ class KernelOutput:
             file if last or file != "-" else None for file in (self._asked.json_out, self._asked.sarif_out)
         )
         if json_out:
-            write_json(json_out, record(verdict, repairs))
+            write_json(json_out, record(verdict, repairs, self._asked.file))
         if sarif_out:
             write_json(sarif_out, sarif([verdict]))
 

@@ -7,6 +7,7 @@ one baseline; the worst exit code.
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 OUTPUTS = ("json_out", "sarif_out", "write_baseline")
 APART = ("files", "entries", "jobs", *OUTPUTS)
 """Parameters of the command that are not handed on as they are."""
+_SIGKILL = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,11 @@ def run_kernel(words: Sequence[str]) -> KernelRun:
     """`memmodel kernel` with these words, in a process of its own."""
     command = [sys.executable, "-m", "memmodel", "kernel", *words]
     done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
-    return KernelRun(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+    text, errors = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    if done.returncode == -_SIGKILL:
+        errors += f"undecided: `memmodel kernel {shlex.join(words)}` was killed (did memory run out?)\n"
+        return KernelRun(int(Exit.UNDECIDED), text, errors)
+    return KernelRun(done.returncode, text, errors)
 
 
 def say_run(run: KernelRun, *, quiet: bool = False) -> Exit:

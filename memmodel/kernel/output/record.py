@@ -26,8 +26,8 @@ from memmodel.records.kernels import (
 )
 
 
-def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict[str, object]:
-    """The verdict as JSON values, with the repairs that were found."""
+def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None, file: str = "") -> dict[str, object]:
+    """The verdict as JSON values, with the repairs that were found. `file`: the file that was asked about."""
     return KernelRecord(
         entry=verdict.entry,
         model=verdict.model,
@@ -60,6 +60,7 @@ def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
         repairs=None if repairs is None else tuple(map(repair, repairs.shown)),
         may_depend_on=verdict.possible.names,
+        file=file,
     ).json_values()
 
 
