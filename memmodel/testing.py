@@ -3,7 +3,7 @@
 In: a test's text or path, a model; PTX and what it is called with. Out: the report or verdict, or AssertionError with
 what was expected, what came out, and why.
 Settled here: the words are those of Expect lines: `sometimes` is not met by what happens always, and `never` not by a
-test that nobody gets through (vacuous) or that is undecided.
+test that no thread gets through (vacuous) or that is undecided.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _model(path: Path, key: str, name: str) -> str:
 
 
 def _inside(path: Path, key: str, name: str) -> str:
-    """A place in the project, which nobody's configuration leaves. Raises InputError."""
+    """A place in the project: a configuration may name no other. Raises InputError."""
     place = path.parent / name
     if "\0" in name or not place.resolve().is_relative_to(path.parent.resolve()):
         hint = "a project names files of its own; the command line names any other"

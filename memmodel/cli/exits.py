@@ -111,7 +111,7 @@ def not_kept(trouble: str) -> None:
 
 
 STYLED = "\x1e" + os.urandom(8).hex()
-"""Stands before `1;31m` where a style begins, and before `0m` where it ends. Nobody else can write it: text from files
+"""Stands before `1;31m` where a style begins, and before `0m` where it ends. Nothing else can write it: text from files
 cannot pass for a style.
 """
 

@@ -1,7 +1,7 @@
 """The plain command `diff`: two models and nothing else.
 
 In: two models. Out: the smallest programs on which they differ, the shipped tests on which they do, and what was
-tried. Settled here: nobody reads "no difference" without what was tried.
+tried. Settled here: "no difference" is always printed with what was tried.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class ObjectRecord(Record):
         return self.action is Action.TEST and self.result == 1
 
     def answer(self, over: int) -> int:
-        """What a test yields that sees so many phases over; for a state, as states count them."""
+        """What a test yields after this number of completed phases; for a state, as states count them."""
         if self.parity is not None:
             return int(over % 2 != self.parity % 2)
         return int(self.state is not None and over > self.state)

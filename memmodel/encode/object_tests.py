@@ -124,7 +124,7 @@ class ObjectTest:
         return done, logic.both(test.runs, logic.disj(stale))
 
     def _is_odd(self, life: int, over: int) -> int:
-        """The number of phases that count for the test is odd, where so many are over: of conditional ones, those in
+        """The number of completed phases that count for the test is odd: of conditional ones, those in
         which nothing failed."""
         logic, odd = self.logic, TRUE if over % 2 else FALSE
         if not self.event.conditional:

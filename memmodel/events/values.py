@@ -255,7 +255,7 @@ def _applied(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
 
 
 def _few_enough(args: Sequence[Cases], most: int = LISTED) -> list[Cases] | None:
-    """The values as integers, if few combinations are to be tried: at most so many if one of them is wide."""
+    """The values as integers, if few combinations are to be tried: at most `most` if one of them is wide."""
     narrow = [cases for arg in args if (cases := arg.narrow()) is not None]
     if len(narrow) < len(args):
         return None

@@ -148,7 +148,7 @@ def mask(call: Call, operand: Operand, *addresses: Expr) -> tuple[tuple[Op, ...]
         beyond = Unmodelled(f"a CTA mask names a CTA {where}", Apply("and", (bits, others), type))
         chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), type)) for rank in ranks)
         return (*outside, beyond), chosen
-    if call.module:  # a number of so many bits, with or without a sign
+    if call.module:  # a number of the width of the type, with or without a sign
         value &= (1 << width) - 1
     if not 0 < value < 1 << width:
         call.fail(f"a CTA mask is a {width}-bit number with a bit for each CTA, not {value}", operand)

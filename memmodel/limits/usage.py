@@ -34,7 +34,7 @@ def default_memory() -> int:
 
 
 def shared(budget: Budget, jobs: int) -> Budget:
-    """The budget of each of so many processes at once: they share the memory."""
+    """The budget of each of several processes that run at once: they share the memory."""
     return budget if jobs <= 1 else replace(budget, memory=(budget.memory or default_memory()) // jobs)
 
 

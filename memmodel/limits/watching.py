@@ -34,7 +34,7 @@ _BETWEEN_LOOKS = 0.02
 """Seconds."""
 
 _LOOKS_AT_MEMORY = 3
-"""Memory is looked at once in so many looks: asking the system for it takes longer than reading a clock."""
+"""Memory is looked at once in this number of looks: asking the system for it takes longer than reading a clock."""
 
 _IDLE = 50
 """Looks without any limits after which the second thread ends."""
@@ -93,7 +93,7 @@ class Limits:
         return self._over
 
     def reserve(self, size: int) -> None:
-        """Raises BudgetSpent if so many bytes more are more than the memory allowed."""
+        """Raises BudgetSpent if these bytes more exceed the memory allowed."""
         if self._usage.memory_left() < size:
             raise BudgetSpent(self._usage.budget.out_of_memory)
 
@@ -204,7 +204,7 @@ class _Watcher:
 
     It must free nothing that belongs to the thread that works: Z3 may not be called by two threads. So it holds limits
     weakly, never looks at frames, and leaves collecting garbage to others. Limits end with the block under them, also
-    where an exception came just as the block ended: then nobody refers to them any more.
+    where an exception came just as the block ended: then nothing refers to them any more.
     """
 
     def __init__(self) -> None:
@@ -295,7 +295,7 @@ def effort(most: int) -> int:
 
 
 def reserve(size: int) -> None:
-    """Before so many bytes are taken at once. Raises BudgetSpent if they are more than is left."""
+    """To call before many bytes are taken at once. Raises BudgetSpent if they are more than is left."""
     limits = _limits()
     if limits is not None:
         limits.reserve(size)

@@ -1,4 +1,4 @@
-"""Scopes that placement makes pointless: they reach nobody, or no farther than a smaller one.
+"""Scopes that placement makes pointless: they reach no other thread, or no farther than a smaller one.
 
 In: LoweredTest. Out: Advice. Settled here: who communicates with whom follows from the variables that instructions
 name; what an address in a register points to is not followed.
@@ -18,7 +18,7 @@ from memmodel.ptx.vocabulary import Scope
 
 
 def pointless_scopes(lowered: LoweredTest) -> Iterator[Advice]:
-    """Accesses and fences whose scope includes nobody they could synchronize with; the first scope that is too wide."""
+    """Accesses and fences whose scope reaches no thread to synchronize with; the first scope that is too wide."""
     if len(lowered.test.threads) > 1:
         yield from first_of_each(_reaching_nobody(lowered))
         yield from _too_wide(lowered)

@@ -2,7 +2,7 @@
 
 In: LoweredTest. Out: warnings. Settled here: semantics that PTX does not have but published files use, and atomics
 whose scope cannot reach the threads that share their location. `certain` adds what is undefined for sure, `hazards`
-what is doubtful about asynchronous instructions, `reach` scopes that reach nobody.
+what is doubtful about asynchronous instructions, `reach` scopes that reach no other thread.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _add(lanes: Lanes, traces: tuple[Trace, ...], question: AskedKey, left: int)
 
 
 def _at_most(choices: Any, most: int) -> list[Any] | None:
-    """All choices; None if they are more than so many."""
+    """All choices; None if there are more than `most`."""
     listed = []
     for choice in choices:
         listed.append(choice)

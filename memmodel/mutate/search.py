@@ -25,7 +25,7 @@ def searched(
     seconds: float,
     memory: int | None = None,
 ) -> EditResult:
-    """The result after a search among all programs of up to `size` instructions, in so many seconds and bytes."""
+    """The result after a search among all programs of up to `size` instructions, within these seconds and bytes."""
     task = of_revision(edited(model, result.edit), name, words, size, False)
     where = workers(jobs, None, memory)
     progress = run(task, where, seconds=max(0.0, min(seconds, 1e9)), memory=memory, enough=bool)

@@ -29,7 +29,7 @@ FIRST_GLOBAL = 0x10_0000_0000
 FIRST_COLUMN = 0x100
 LANE_SHIFT = 16
 APART = 0x100
-"""Bytes, or columns, between two variables that belong to nobody."""
+"""Bytes, or columns, between two variables that belong to neither."""
 
 LARGE = 0x400
 """No access needs a greater alignment than this."""

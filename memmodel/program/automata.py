@@ -85,7 +85,7 @@ class BarrierCounts:
     who: int = 0
 
     def after(self, who: int, units: int, count: int | None) -> BarrierCounts:
-        """The generation after threads arrived, which count as so many units.
+        """The generation after threads arrived, which count as `units` units.
 
         `count`: how many arrivals they ask for; None: those of all threads; negative: however many.
         """

@@ -57,7 +57,7 @@ KnownBits = Callable[[Mapping[Leaf, Bits]], Bits]
 
 
 def known_bits(expr: Expr, width: int) -> KnownBits:
-    """What is known of a register of so many bits after an expression was put there."""
+    """What is known of a register of `width` bits after an expression was put there."""
     expr = stripped(expr)
     bits = _known(expr)
     if not isinstance(expr, Apply):
@@ -138,13 +138,13 @@ def _rule(op: str, type: DataType) -> BitsFn | None:
 
 
 def _above(bits: Bits, width: int) -> Bits:
-    """A number of so many bits, with the zeros above them."""
+    """A number of `width` bits, with zeros above them."""
     bits = bits.low(width)
     return Bits(bits.known | (1 << WIDEST) - (1 << width), bits.value)
 
 
 def _widened(bits: Bits, type: DataType, width: int) -> Bits:
-    """A number of a type in a register of so many bits, which its sign fills if it has one."""
+    """A number of a type in a register of `width` bits, which its sign fills if it has one."""
     if not type.signed or width <= type.width:
         return bits.low(width)
     above = (1 << width) - (1 << type.width)

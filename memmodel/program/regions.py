@@ -165,7 +165,7 @@ class LaneRows:
 
 @dataclass(frozen=True, slots=True)
 class MatrixLines:
-    """A matrix of a warp: `lines` lines of `length` elements of so many `bits`, `stride` elements apart.
+    """A matrix of a warp: `lines` lines of `length` elements of `bits` bits, `stride` elements apart.
 
     `stride` None: they lie one after the other. Each line is aligned to `align` bytes.
     """

@@ -34,7 +34,7 @@ class Compiled(NamedTuple):
 
 
 def fitted(fn: Function, type: DataType, width: int, *, cuts: bool = True) -> Function:
-    """Results of a type as they stand in a register of so many bits: a signed one is extended. `cuts`: others are cut
+    """Results of a type as they stand in a register of `width` bits: a signed one is extended. `cuts`: others are cut
     off, if they are wider.
     """
     mask = (1 << width) - 1
@@ -57,7 +57,7 @@ def fitted(fn: Function, type: DataType, width: int, *, cuts: bool = True) -> Fu
 
 
 def in_register(expr: Expr, width: int) -> Compiled:
-    """The function of what a register of so many bits holds after an expression was put there."""
+    """The function of what a register of `width` bits holds after an expression was put there."""
     expr = stripped(expr)
     function = compiled(expr)
     if isinstance(expr, Apply):

@@ -132,7 +132,7 @@ class MoveTensorMemory:
 
 @dataclass(frozen=True, slots=True)
 class CopyToTensorMemory:
-    """tcgen05.cp: `rows` of so many `bits` from shared memory into the columns from an address on."""
+    """tcgen05.cp: `rows` rows of `bits` bits from shared memory into the columns from an address on."""
 
     group: int
     form: str
@@ -243,7 +243,7 @@ class SeeRefusal:
 class TakeRegisters:
     """The maximum of registers that each thread of the warp owns becomes `count`: more of them, or fewer.
 
-    `more`: the warp waits until the CTA has so many to give.
+    `more`: the warp waits until the CTA has these registers to give.
     """
 
     count: int

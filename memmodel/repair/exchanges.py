@@ -1,8 +1,8 @@
 """Changes that put one instruction for another, or one number for another in all like instructions of a thread.
 
 In: a lowered test, changes of single numbers. Out: edits. Settled here: what takes the place of what. An arrival by
-hand after matrix operations may have to be a commit; an expect_tx that nobody completes by an arrival may have to be an
-arrival itself; a commit in a cluster may have to signal every CTA, and then each object counts the commits of all.
+hand after matrix operations may have to be a commit; an expect_tx that no thread completes by an arrival may have to be
+an arrival itself; a commit in a cluster may have to signal every CTA, and then each object counts the commits of all.
 """
 
 from __future__ import annotations

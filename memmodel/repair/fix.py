@@ -48,7 +48,7 @@ MOST_TOLD = 2
 """So many things that are missing are named where there is no repair."""
 
 FIRST_MET = 8
-"""Of so many executions two threads may meet between the accesses."""
+"""The most executions in which two threads are looked at between the accesses."""
 
 FIRST_PART = 0.7
 """The part of the time that goes to what is wanted most, where something less is good enough."""

@@ -31,7 +31,7 @@ ANSWERS = 8
 """So many changes are tried for one thing that an explanation misses."""
 
 FAR = 8
-"""An explanation inserts something beside an event. A line does the same from at most so many instructions away."""
+"""An explanation inserts something beside an event. A line at most this number of instructions away does the same."""
 
 ALTERNATIVES = 10
 """So many sets of changes are tried that answer one explanation."""

@@ -31,7 +31,7 @@ LINE = 1.0
 
 MOST_SIZES = 12
 NEAR = 4
-"""Over so many places an instruction is moved, either way."""
+"""The most places over which an instruction is moved, either way."""
 
 
 def strengthenings(lowered: LoweredTest) -> list[Edit]:

@@ -21,8 +21,8 @@ from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import Vocabulary
 
 _FEW_FLAGS = 2
-"""Up to so many flags that only one model has are taken for a change of the model; with more, the models have different
-purposes, and only flags that both have are compared."""
+"""Up to this number of flags that only one model has are taken for a change of the model; with more, the models have
+different purposes, and only flags that both have are compared."""
 
 _TRIED = 40
 """Spellings of one sketch that are asked whether a smaller program inside differs."""
@@ -69,7 +69,7 @@ class ModelPair:
         self._flagger = ModelJudge(self.models, [self.flags] * 2) if self.flags else None
 
     def of(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> Iterator[Difference]:
-        """The differences of one sketch with up to so many instructions, one for each kind."""
+        """The differences of one sketch with up to `most` instructions, one for each kind."""
         ready = Ready(sketch, vocabulary, most)
         if self._filter.excludes(ready):
             return

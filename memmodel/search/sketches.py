@@ -43,7 +43,7 @@ class Sketch:
 
 
 def sketches(vocabulary: Vocabulary, size: int) -> Iterator[Sketch]:
-    """All canonical connected sketches of so many instructions, fences not counted."""
+    """All canonical connected sketches of `size` instructions, fences not counted."""
     accesses = vocabulary.accesses
     if vocabulary.most is not None and size > vocabulary.most:
         return
@@ -219,8 +219,8 @@ def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
 
 
 def seatings(count: int, spread: Sequence[str]) -> list[tuple[tuple[int, int, int], ...]]:
-    """The ways to place so many threads, as (gpu, cluster, cta): each partition into CTAs, these into clusters (or each
-    its own), these onto GPUs (or one)."""
+    """The ways to place a number of threads, as (gpu, cluster, cta): each partition into CTAs, these into clusters (or
+    each its own), these onto GPUs (or one)."""
     placements = []
     ctas = _set_partitions(count) if "cta" in spread else [(0,) * count] if "one" in spread else [tuple(range(count))]
     for cta in ctas:

@@ -106,7 +106,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many threads and places of a kind programs have at most, and how threads are placed, if nobody says."""
+    """How many threads and places of a kind programs have at most, and how threads are placed, by default."""
 
     threads: int = 4
     places: int = 3

@@ -53,7 +53,7 @@ class Work(Protocol):
         """All that the results depend on."""
 
     def parts(self, size: int) -> list[Any]:
-        """What is judged for programs of so many instructions."""
+        """What is judged for programs of this number of instructions."""
 
     def judge(self, part: Any) -> list[Record]:
         """The results of one part."""
@@ -76,13 +76,13 @@ class SketchTask:
     first_only = False
 
     def parts(self, size: int) -> list[Sketch]:
-        """The sketches of so many instructions."""
+        """The sketches of this number of instructions."""
         return list(sketches(self.vocabulary, size))
 
 
 @dataclass(slots=True)
 class Progress:
-    """`bound`: every program up to so many instructions has been judged. `seconds`: when each size was done.
+    """`bound`: every program of up to `bound` instructions has been judged. `seconds`: when each size was done.
 
     `reason`: why it was interrupted, if it was. `signal`: by whom, if by a signal.
     """
@@ -217,7 +217,7 @@ class DaskCluster:
         self.count = max(1, sum(self._client.nthreads().values()))
 
     def wait_for(self, workers: int) -> None:
-        """Until so many workers are there."""
+        """Wait until this number of workers is there."""
         self._client.wait_for_workers(workers, timeout=60)
         self.count = max(self.count, workers)
 
@@ -245,7 +245,7 @@ class DaskCluster:
             return set()
 
     def forget(self) -> None:
-        """The cluster ends what was begun; nobody waits for it."""
+        """The cluster ends what was begun, without being waited for."""
 
     def close(self) -> None:
         self._client.close()

@@ -232,5 +232,5 @@ class _NoDevice:
         return 0
 
     def map_python_to_cpp_type(self, kind: str) -> str:
-        """Nobody builds a launcher."""
+        """No launcher is built."""
         return kind

@@ -1,7 +1,7 @@
 """The process that judges, and the folder that it shares with the program.
 
 In: a folder. Out: `JudgingProcess`. Settled here: it has low priority (`worker`) and shares no file of the program, so
-that nobody who reads the program's output waits for it. A shell spawns it: a fork of the program in another thread
+that no reader of the program's output waits for it. A shell spawns it: a fork of the program in another thread
 would keep the pipe of `subprocess` open, and a program that waits for all its children would wait for it.
 """
 

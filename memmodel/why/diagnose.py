@@ -47,7 +47,7 @@ ORDERS = 200
 """With more orders of fence.sc than this, an execution counts as possible."""
 
 DEPTH = 6
-"""After so many choices of orders, an execution counts as possible."""
+"""After this number of choices of orders, an execution counts as possible."""
 
 PRICE = attrgetter("cost")
 

@@ -23,7 +23,7 @@ LEAST, MOST = 0.3, 10.0
 """Seconds that all reasons of one answer may take together."""
 
 QUICK = 4.0
-"""Of an answer that took less than this, reasons may take so many seconds: that is quick on any machine."""
+"""Seconds that reasons may take where the answer took less: that is quick on any machine."""
 
 ROUNDED = 0.01
 """Seconds by which a search may end too early, since solvers count in milliseconds."""

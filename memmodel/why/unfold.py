@@ -39,7 +39,7 @@ COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1")
 """Edges between accesses to one location."""
 
 LONGEST = 80
-"""A relation that is written out is cut after so many characters."""
+"""A relation that is written out is cut after this number of characters."""
 
 _TITLE = re.compile(r"\(\*\s*[-=]{3,}[^\n]*?\(([^()\n]*\"[^()\n]*)\)[^\n]*\*\)")
 

@@ -1,6 +1,6 @@
 """Rows of the table: matrices that a warp multiplies in its registers: mma, wmma, movmatrix. Compiled modules only.
 
-In: a Call. Out: MoveMatrix for the loads and stores of wmma, Forget for results, which nobody knows. Settled here:
+In: a Call. Out: MoveMatrix for the loads and stores of wmma, Forget for results, which are unknown. Settled here:
 how many registers a lane has of a matrix, which bytes wmma.load and wmma.store access, and what they are aligned to.
 Which lane moves which element is not specified ("wmma.load").
 """

@@ -46,7 +46,7 @@ from memmodel.ptx.operands import Imm, Operand, Sym, TensorOperand
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
 MOST_PIECES = 4
-"""A litmus test moves so many times 16 bytes at once: each may be moved or not where the operation fails."""
+"""The most units of 16 bytes that a litmus test moves at once. If the operation fails, each is moved or not."""
 
 FAILS = "$fails"
 

@@ -102,7 +102,7 @@ class Drifts:
     # ---- expressions ---------------------------------------------------------------------------------------------
 
     def assigned(self, expr: Expr, width: int, leaves: Leaves) -> Drifting:
-        """The drift of a register of so many bits that receives the value of an expression."""
+        """The drift of a register of `width` bits that receives the value of an expression."""
         number = self.number(expr, leaves)
         kept = min(width, number.type.width)
         if number.drift is None or kept >= NARROW:

@@ -68,7 +68,7 @@ def with_number(entry: PtxFunction, launch: Launch, part: ParamPart, number: int
 
 
 def with_longer_buffers(launch: Launch, times: int) -> Launch:
-    """The launch with buffers that are so many times as long, as far as none reaches the next one."""
+    """The launch with buffers that are `times` times as long, as far as none reaches the next one."""
     starts = sorted(buffer.address for buffer in launch.all_buffers)
 
     def longer(param: Param) -> Param:

@@ -2,7 +2,7 @@
 
 In: trace, visits, a `Site`. Out: why not, or None. Settled here: no wait before a cut depends on what comes after it;
 the second period does what the first one did, with phases and generations further by a constant; what one period
-leaves open, the next one closes; nobody waits for what the periods access strongly. Source: docs/kernels-theorem.md,
+leaves open, the next one closes; no thread waits for what the periods access strongly. Source: docs/kernels-theorem.md,
 "Any trip count".
 """
 

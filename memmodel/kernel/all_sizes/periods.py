@@ -187,7 +187,7 @@ class LoopRun:
         return min(map(len, self.rounds.values()))
 
     def cut(self, length: int, third: int, shifts: Mapping[int, int]) -> Site | None:
-        """Two periods of so many rounds that end at a visit, in some threads some rounds later; None if they differ."""
+        """Two periods of `length` rounds that end at a visit, or in some threads rounds later; None if they differ."""
         site = {}
         for thread, visits in self.rounds.items():
             last = third + shifts.get(thread, 0)
@@ -198,7 +198,7 @@ class LoopRun:
         return site
 
     def repeats(self, length: int) -> bool:
-        """True if there may be two equal periods of so many rounds."""
+        """True if there may be two equal periods of `length` rounds."""
         return any(self.cut(length, third, {}) is not None for third in self.thirds(length))
 
     def thirds(self, length: int) -> range:

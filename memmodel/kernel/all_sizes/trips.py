@@ -47,7 +47,7 @@ RunLaunch = Callable[[FollowedRounds], LaunchTrace]
 """Runs the launch under one schedule, with a follower."""
 
 MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS, MOST_TRIALS = 8, 3, 4, 4
-"""At most so many parameters, lengths of a period, places of it and runs of it are tried."""
+"""The most parameters, lengths of a period, places of it and runs of it that are tried."""
 
 SHOWN = 5
 """Lines that are named."""

@@ -38,7 +38,7 @@ SOME_EXECUTIONS, MOST_EXECUTIONS, SMALL, MOST_READS = 60, 256, 6_000, 64
 decide something in each of them."""
 
 MOST_WAITING = 240
-"""Runs that wait: so many are far more than executions that are judged."""
+"""The most runs that wait to be judged: far more than executions are judged."""
 
 LEAST_STEPS = 100_000
 """Steps that a run of an execution may take, if four times those of the first run are fewer."""
@@ -53,7 +53,7 @@ UNEVEN, LATE = 3, 6
 """Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
 
 CANCELLED = 8
-"""Clusters that one of them takes over, one after the other: so many tiles that it uses its stages again."""
+"""The clusters that one cluster takes over, one after the other: enough tiles for it to use its stages again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,7 @@ class ObjectLayout:
             kept = _kept(words, "mbarrier", "try_wait", "test_wait", "parity")
             opcode = ".".join(["mbarrier.try_wait.parity", *kept, "shared::cta.b64"])
             parity = (self._round(event)[2] - place[2]) % 2
-            # The waiting thread announces what nobody else does: an arrive of another thread could order more.
+            # The waiting thread announces what no other thread does: an arrive of another thread could order more.
             size = self._unannounced(self._round(event)) if self._tested.get(self._round(event)) is event else 0
             first = [f"mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, {where}, {size};"] if size else []
             return [*first, f"{label}:", f"{opcode} %p, {where}, {parity};", f"@!%p bra {label};"]

@@ -121,7 +121,7 @@ class Pointer:
     def finder(
         self, machine: Machine, warp: Warp, instruction: PtxInstruction
     ) -> Callable[[int, int], tuple[Block, int]]:
-        """Finds so many bytes at an address. Most lanes of a warp mean the block in which those before them lie."""
+        """The step that finds bytes at an address. Most lanes of a warp access the block of the lane before them."""
         block: Block | None = None
         shift = low = high = 0
 

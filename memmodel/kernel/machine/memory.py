@@ -36,7 +36,7 @@ begins at the last one; nothing else may be touched.
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
 MODULE_BYTES, MOST_MODULES = 1 << 32, 64
-"""In a list of launches, each module has so many bytes of addresses for its variables, and as many for functions."""
+"""Bytes of addresses of each module in a list of launches: this number for its variables, and again for functions."""
 
 HEAP_START = 0x7B00_0000_0000
 GRID_WORKSPACE, WORKSPACE_START, WORKSPACE = "grid workspace", 0x7C00_0000_0000, 64

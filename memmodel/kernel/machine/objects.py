@@ -35,7 +35,7 @@ def signalled(
     completes: Iterable[TraceEvent],
     tx: int = 0,
 ) -> TraceEvent:
-    """A complete-tx of so many bytes, or an arrive-on, that the hardware makes when some issues are done."""
+    """A complete-tx of a number of bytes, or an arrive-on, that the hardware makes when some issues are done."""
     signal = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
     signal.completes = tuple(completes)
     issue.signals += (signal,)

@@ -65,7 +65,7 @@ class LaneGroup:
     apart_since: Moment | None = None
     """When they went another way than other lanes of the warp, if they have not met all of these again."""
     held_rounds: int = 0
-    """They are held back while other lanes of their warp poll so many times more."""
+    """They are held back while other lanes of their warp poll this number of times more."""
 
 
 class Moment(NamedTuple):

@@ -41,11 +41,11 @@ LOOPS = 256
 """Backward jumps of a warp in one turn, in loops that do not poll memory."""
 
 WRITES, MOST_WRITES = 16, 20
-"""Each of so many writes in a round counts as one more round that warps are held back, since each is judged with all
-others; they count as this many at most."""
+"""Warps are held back one round more for each 16 writes of a round, at most 20 rounds: each write is judged with all
+others."""
 
 IDLE_ROUNDS = 400
-"""Rounds in which nobody changed anything; more is taken for polling without end."""
+"""Rounds in which nothing changed; more of them are taken for polling without end."""
 
 
 class Scheduler:
@@ -90,7 +90,7 @@ class Scheduler:
         follower.follow(self.machine, self.code, schedule.assumed)
 
     def _started(self) -> list[Warp]:
-        """The warps of the clusters that wait to be taken over: nobody has asked for these, and they start."""
+        """The warps of the clusters that wait to be taken over: no cluster has asked for these, and they start."""
         warps = [warp for warp in self.warps if warp.cta.cluster in self.machine.unstarted]
         self.machine.unstarted = {}
         return warps

@@ -46,7 +46,7 @@ from memmodel.ptx.module.syntax import PtxInstruction
 
 LABELS = Access | Barrier | Fence | GroupWait | Issue | Mark | Mbarrier | ProxyFence | Signal
 OF_THREADS = (Domain.CTA, Domain.WARP)
-"""Barriers at which an instruction arrives and waits: without it nobody arrives."""
+"""Barriers at which an instruction arrives and waits: without it no thread arrives."""
 
 
 class SameRun:

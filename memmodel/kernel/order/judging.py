@@ -39,7 +39,7 @@ Done = TraceEvent | WeakAccess
 LOOKED_AT = 12
 """How many similar findings are compared: the one with the shortest way between its accesses is shown."""
 STAGES = 16
-"""An instruction that comes back to at most so many places walks round a ring; the places are its stages."""
+"""An instruction that comes back to at most this number of places walks round a ring; the places are its stages."""
 ORDER = "happens"
 """The definition of a model that orders what has happened."""
 

@@ -91,7 +91,7 @@ def _part(issue: TraceEvent, event: TraceEvent) -> WeakAccess:
 
 
 def _accesses(thread: TraceThread, keeps: list[bool], epochs: list[int]) -> list[WeakAccess]:
-    """The unobserved operations of a thread as accesses; nobody observes what they acquire or release."""
+    """The unobserved operations of a thread as accesses; no thread observes what they acquire or release."""
     accesses = []
     for order, (event, stays) in enumerate(zip(thread.events, keeps, strict=True)):
         if not stays and event.block is not None and isinstance(event.label, Access):

@@ -74,7 +74,7 @@ class Use(NamedTuple):
     @property
     def alone(self) -> bool:
         """True if it can be judged against one other access, without third ones: if it is plain, strong, or an atomic
-        operation that nobody observes.
+        operation that no thread observes.
         """
         return self.event is not None or (is_generic(self.label) and self.issue is None)
 
@@ -203,7 +203,7 @@ def given_maps(run: LaunchTrace) -> Iterator[Use]:
 
 
 def _earlier(run: LaunchTrace, thread: int, epoch: int, read: WeakAccess) -> bool:
-    """True if in the run a write of a thread, after so many of its events, precedes a read of a copy."""
+    """True if in the run a write of a thread, after its first `epoch` events, precedes a read of a copy."""
     if thread == read.thread or read.issue is None:
         return epoch <= read.epoch
     after = run.threads[thread].events[epoch : epoch + 1]

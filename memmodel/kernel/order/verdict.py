@@ -187,7 +187,7 @@ class KernelVerdict:
     sources: Mapping[int, Location] = field(default_factory=dict)
     """By the line of the PTX its place in the source, if it has one."""
     compiled: bool = False
-    """True if the PTX lies in no file, so that nobody sees it."""
+    """True if the PTX lies in no file, so that no user sees it."""
 
     @property
     def serious(self) -> list[KernelFinding]:

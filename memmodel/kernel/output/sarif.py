@@ -88,7 +88,7 @@ def _result(verdict: KernelVerdict, finding: KernelFinding, names: SourceNames, 
 
 
 def _line(side: FindingPlace) -> str:
-    """The line of the PTX, or the place in the source where nobody sees the PTX."""
+    """The line of the PTX, or the place in the source where no user sees the PTX."""
     listed = places(side.instruction.location)
     return str(listed[0]) if listed and not on_disk(side.instruction) else f"PTX line {side.instruction.line}"
 

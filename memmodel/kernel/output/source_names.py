@@ -1,7 +1,7 @@
 """Sentences about lines of the PTX and its parameters, in the names of the source that was compiled.
 
 In: a verdict; sentences that name lines of the PTX. Out: the same sentences. Settled here: every reason is written with
-lines of the PTX, which the source has where somebody wrote it; what nobody wrote and nobody sees is named by the
+lines of the PTX, which the source has where a user wrote it; what no user wrote or sees is named by the
 source when it is printed. JSON keeps the lines of the PTX.
 """
 

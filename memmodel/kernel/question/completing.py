@@ -168,7 +168,7 @@ class Completion:
         return used[0] if given is None and len(used) == 1 else given
 
     def _address_of(self, named: str, size: int, name: str) -> object:
-        """The address of the buffer of that name, which holds a tensor of so many bytes. Raises InputError."""
+        """The address of the buffer of that name, which holds a tensor of `size` bytes. Raises InputError."""
         parts = [*self.request["params"], *(self.request.get("buffers") or ())]
         for part in parts:
             if isinstance(part, dict) and part.get("name") == named and part.get("address") is not None:

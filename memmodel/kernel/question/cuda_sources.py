@@ -53,7 +53,7 @@ def parameter_names(source: Source, entries: Iterable[PtxFunction]) -> Mapping[s
 
 
 def _names(text: str, kernel: str, count: int) -> list[str]:
-    """The names in the definition of a kernel with so many parameters."""
+    """The names in the definition of a kernel with this number of parameters."""
     for found in re.finditer(rf"__global__\b[^;{{}}]*?\b{re.escape(kernel)}\s*\(", text):
         names = [_name(part) for part in _parts(text, found.end())]
         if len(names) == count:

@@ -46,7 +46,7 @@ from memmodel.workers import forked
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswers:
-    """Answers of a group of launches, with their assumptions. `verdicts`: so many were made; `late`: why not all."""
+    """Answers of a group of launches, with their assumptions. `verdicts`: how many were made; `late`: why not all."""
 
     answers: dict[Sizes, SweepAnswer]
     assumptions: dict[str, str]

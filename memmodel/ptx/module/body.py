@@ -451,7 +451,7 @@ class Locations:
 
 
 def _counted_up(first: Location, location: Location, most: int = 1 << 30) -> bool:
-    """True if a place is another one with a higher line, by so many lines at most."""
+    """True if a place lies after another one, by at most this number of lines."""
     same = (first.file, first.column, first.caller) == (location.file, location.column, location.caller)
     return same and first.line < location.line <= first.line + most
 

@@ -27,7 +27,7 @@ BY_DESCRIPTOR = ("wgmma", "tcgen05", "clusterlaunchcontrol")
 """Instructions that access memory by descriptors and not by names, unless they only synchronize."""
 
 NEAR = 6
-"""An access is moved over at most so many instructions."""
+"""An access is moved over at most this number of instructions."""
 
 
 def moved_accesses(lowered: LoweredTest) -> list[Edit]:

@@ -1,7 +1,8 @@
 """Arrivals that a test lacks: on an mbarrier object, at a barrier where others wait.
 
 In: a lowered test. Out: edits. Settled here: an arrival on an object comes with a count that is larger by one or, where
-nobody may have arrived yet, alone; a thread joins a barrier that another one of its CTA or cluster has and it has not.
+no thread may have arrived yet, alone; a thread joins a barrier that another one of its CTA or cluster has and it has
+not.
 """
 
 from __future__ import annotations

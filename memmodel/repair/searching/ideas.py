@@ -104,7 +104,7 @@ def _turn(edits: Changes) -> tuple[float, bool]:
 
 
 def by_idea(repairs: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:
-    """The repairs, the cheapest of each idea first, at most so many; each with others of its idea.
+    """At most `most` repairs, the cheapest of each idea first; each with others of its idea.
 
     A repair that does more than a cheaper one is left out. So is one that gives the same text as another: where a fence
     and a barrier change places, the repair that moves the fence is kept.

@@ -54,7 +54,7 @@ GUIDED = 20
 """So many programs are judged that explanations lead to."""
 
 UP = 4
-"""A wait that helps is tried so many places further up."""
+"""A wait that helps is tried at most this number of places further up."""
 
 MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
@@ -63,7 +63,7 @@ MOST_CARRIED = 8
 """So many counterexamples of the test are tried on each single change."""
 
 MOST_SINGLES = 80
-"""Of a test that takes long to judge, so many single changes are looked at where none is a repair."""
+"""The single changes of a test that takes long to judge that are looked at where none is a repair."""
 
 POOL = 16
 """So many counterexamples of single changes are kept, to try other changes on."""

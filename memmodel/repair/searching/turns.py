@@ -18,7 +18,7 @@ NEARBY, RELEVANT = 1, 2
 """Turns of changes that answer a reason: at a line that an explanation names, and elsewhere."""
 
 NEAR = 2
-"""A change so many lines from one that an explanation names is tried early."""
+"""A change at most this number of lines from one that an explanation names is tried early."""
 
 
 class Turns:

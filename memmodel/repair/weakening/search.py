@@ -18,10 +18,10 @@ from memmodel.repair.weakening.site_forms import Forms, SiteForms
 from memmodel.why.story import execution_of
 
 MAX_TRIED = 400
-"""After so many judged programs the search gives up, and makes one site after the other cheaper."""
+"""After this number of judged programs the search gives up, and makes one site after the other cheaper."""
 
 MAX_CHOICES = 20_000
-"""After so many choices of forms were looked at for the cheapest one, the search gives up in the same way."""
+"""After this number of choices of forms the search for the cheapest one gives up in the same way."""
 
 Need = frozenset[tuple[int, int]]
 """Sites with forms: one of them is needed."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "dot", "graphml")
 
 MAX_EVENTS = 200
-"""Nobody can read a picture of more events."""
+"""The most events that a readable picture has."""
 
 MAX_ARROWS = 14
 """A relation that a model shows with more arrows than this hides the rest of the picture."""
@@ -80,7 +80,7 @@ def draw(
     """The report's execution as a picture, or with `finding` (`race`, `hang`, …) an execution that has such a finding.
 
     `show`: relations to draw however many arrows they have; `hide`: those to leave out. Raises InputError when there is
-    no execution or no such relation, TooLarge when nobody could read the picture.
+    no execution or no such relation, TooLarge when the picture would be unreadable.
     """
     witness = execution_of(report) if finding is None else _with_finding(report, finding)
     if form == "graphml":

@@ -36,7 +36,7 @@ _FIRST, _SUITE, _SHRINKING, _CHOSEN, _NEAR = 0.2, 0.5, 0.2, 0.3, 0.3
 programs smaller, for more programs of these words, and for tests with other words."""
 
 _LARGEST, _LARGEST_SOLVED = 5, 7
-"""Programs of so many instructions are the largest that are listed, and asked for, where nothing is found."""
+"""The largest programs that are listed, and asked for, where nothing is found: their number of instructions."""
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ _UNCOUNTED = (Effect.COMPUTES, Effect.NOTHING, Effect.CONTROL)
 """What instructions do that count nothing: they hand values on."""
 
 _PAIRS = 9
-"""Up to so many instructions, any two are left out together."""
+"""In programs of up to this number of instructions, any two are left out together."""
 
 
 @lru_cache(maxsize=4096)

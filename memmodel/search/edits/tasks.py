@@ -26,7 +26,7 @@ from memmodel.search.tasks import models_key
 from memmodel.search.work import Record
 
 _NEARBY = 6
-"""Programs of up to so many instructions are respelt."""
+"""Programs of up to this number of instructions are respelt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from memmodel.search.judging.slices import ModelSlices, SlicedRows, merged, repe
 from memmodel.search.programs import Ready
 
 FEW = 1024
-"""Up to so many worlds, candidates are judged side by side."""
+"""Up to this number of worlds, candidates are judged side by side."""
 
 _LAST = 3
 """The last stage: coherence has been chosen."""

@@ -33,7 +33,7 @@ class ThreadLayout:
 
 
 def layouts(vocabulary: Vocabulary, size: int) -> list[ThreadLayout]:
-    """All layouts of so many instructions; first those of two threads of about one length, which most often differ."""
+    """All layouts of `size` instructions; first those of two threads of about one length, which most often differ."""
     every = [
         ThreadLayout(lengths, seats)
         for lengths in partitions(size, vocabulary.threads)

@@ -102,7 +102,7 @@ class ChosenReads:
         return False
 
     def drop(self) -> None:
-        """Nobody can go on."""
+        """No thread can go on."""
 
     def returned(self, read: TraceEvent) -> Bits | None:
         """What a read returns; None if nothing is chosen for it."""

@@ -17,7 +17,7 @@ Order = tuple[tuple[str, int], tuple[int, ...]]
 """For a location (the name of its memory, an offset) the threads in the order of their atomic operations there."""
 
 FIRST, LAST = "first", "last"
-"""Those that write a word again wait until nobody else can go on; or those that read it do."""
+"""Those that write a word again wait until no other thread can go on; or those that read it do."""
 
 AccessKey = tuple[int, int, int]
 """A strong access in runs that do the same up to it: thread, instruction, how many the thread had made with it."""

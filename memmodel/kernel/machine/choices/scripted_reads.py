@@ -4,7 +4,7 @@ In: `ChosenRead`s, whether a value leads a polling loop back to its read. Out: w
 waits until its write has been made, and then returns it. An atomic operation waits until its write is the last one at
 the place, and all other writes to the place wait for it. A read that a loop makes once more, and that changes nothing,
 is not counted: an execution without it has the same events, and less order. A thread may have to stay in such a loop.
-Where nobody else can go on, the run ends; the script cannot be followed if a thread waits for something else.
+Where no other thread can go on, the run ends; the script cannot be followed if a thread waits for something else.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ScriptedReads(ChosenReads):
         return any(choice is not None and choice.never for choice in choices) or super().early(thread, at, count)
 
     def drop(self) -> None:
-        """Nobody can go on: the script cannot be followed."""
+        """No thread can go on: the script cannot be followed."""
         self.run.infeasible = True
         self._choices, self._reserved = {}, {}
 

@@ -38,7 +38,7 @@ def among_lanes(interpreter: Interpreter, op: AmongLanes) -> Blocking:
 
 
 def _masked(instruction: PtxInstruction, masks: Get, learn: Learn, *, elects: bool) -> Blocking:
-    """Lanes that are not in the mask that they give, which is undefined, wait for nobody.
+    """Lanes that are not in the mask that they give, which is undefined, do not wait.
 
     `elects`: it is elect.sync, whose page asks for all lanes of the mask and not for those that have not exited.
     """

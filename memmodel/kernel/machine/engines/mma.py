@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
 
 FOUR_ROWS = 4
-"""A copy of so many rows goes to lanes that the text does not name."""
+"""A copy of this number of rows goes to lanes that the ISA does not name."""
 
 Spans = Iterable[tuple[Block, int, int]]
 DEPTH, DEEPER = 32, 48
@@ -239,7 +239,7 @@ def _layout(rows: int, columns: int, group: int, *, stationary: bool, sparse: bo
 
 
 def _rows(rows: int, *, stationary: bool) -> Iterable[int]:
-    """The lanes of a matrix with so many rows: 64 of them are spread over the four parts of 32."""
+    """The lanes of a matrix with this many rows: 64 of them are spread over the four parts of 32."""
     if rows >= 128 or stationary:
         return range(128)
     return [32 * (row // 16) + row % 16 for row in range(rows)]

@@ -123,7 +123,7 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
 
 
 def _free_columns(machine: Machine, warp: Warp, op: AllocateColumns, columns: int) -> int | None:
-    """The first of so many columns that are free, in both CTAs of a pair; None if there are none now."""
+    """The first of `columns` adjacent columns that are free in both CTAs of a pair; None if there are too few now."""
     promised = tensor_memory(warp.cta).promised.pop(columns, None) if op.label.group == 2 else None
     if promised is not None:
         return promised

@@ -40,7 +40,7 @@ TILE_ALIGN = 128
 
 
 def aligned(block: Block, at: int, size: int, operand: Value = None) -> None:
-    """Is an access of so many bytes aligned? Raises Faulty. `operand`: the address as the instruction has it."""
+    """Raises Faulty if an access of `size` bytes is not aligned. `operand`: the address as written."""
     if (at + block.address) % size:
         address = at + block.address if operand is None else operand
         raise Faulty("undefined-address", f"address {address:#x} is misaligned for {size} bytes")
@@ -164,7 +164,7 @@ def _filler(region: Chunk) -> Filler | None:
 
 
 def _accessed(region: Chunk, size: int, *options: Value) -> list[tuple[int, int]]:
-    """Which of so many bytes are accessed: first, end."""
+    """The part of `size` bytes that is accessed: first, end."""
     left, right, mask, kept = (value or 0 for value in options)
     if region.mask is not None:
         return masked(mask, size)

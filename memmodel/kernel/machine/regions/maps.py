@@ -164,7 +164,7 @@ class Tile:
 
 @lru_cache(maxsize=256)
 def read_map(number: int) -> Tile | str:
-    """A map from its number, or why it is none that is known. A type that nobody set in zeroed memory is .u8."""
+    """A map from its number, or why no map is known there. A type that was never set in zeroed memory is .u8."""
     if not extract(number, ELEMENT_BYTES):
         number = insert(number, ELEMENT_BYTES, ELEMENT_SIZES[0])
     tensor_map = TensorMap.unpack(number)

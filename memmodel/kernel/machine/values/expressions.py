@@ -23,7 +23,7 @@ ADDRESS_BITS = (1 << 64) - 1
 
 
 def assigning(expr: Expr, slot: int, width: int, leaf: LeafValues) -> Step:
-    """The step that puts the values of an expression into a register of so many bits."""
+    """The step that puts the values of an expression into a register of `width` bits."""
     expr = stripped(expr)
     function = compiled(expr)
     if function.fn is unknown:

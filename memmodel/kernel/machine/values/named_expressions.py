@@ -30,7 +30,7 @@ class ExpressionTerms:
         self._terms, self._slices, self._leaf = terms, slices, leaf
 
     def register(self, expr: Expr, width: int) -> Term:
-        """The term of a register of so many bits after an expression was put there."""
+        """The term of a register of `width` bits after an expression was put there."""
         expr, slices = stripped(expr), self._slices
         if isinstance(expr, Const):
             return self._number(expr.value & (1 << width) - 1)

@@ -26,7 +26,7 @@ MOVES = ("cvt", "shl", "shr", "and", "or", "xor", "prmt")
 
 
 class Piece(NamedTuple):
-    """Some bits of a term: from the bit `first` on, so many."""
+    """Some bits of a term: `bits` of them, from the bit `first` on."""
 
     term: int
     first: int
@@ -42,12 +42,12 @@ class Slices:
         self._widths: dict[int, int] = {}
 
     def has(self, term: int, bits: int) -> int:
-        """Note that a term has at most so many bits."""
+        """Note that a term has at most `bits` bits."""
         self._widths[term] = min(bits, self._widths.get(term, bits))
         return term
 
     def extended(self, term: int, bits: int, wider: int) -> int:
-        """A signed number of so many bits in a wider one."""
+        """A signed number of `bits` bits in a wider one."""
         known = self._terms.known(term)
         if known is not None:
             return self._terms.number(DataType("s", bits).wrap(known) & (1 << wider) - 1)
