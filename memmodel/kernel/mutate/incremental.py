@@ -5,7 +5,8 @@ of the kernel itself (`same_run`). Those that only take order away, and in which
 once: where nothing is noticed in a kernel with several changes, nothing is in one with a single one of them, which has
 more order. Made together are those in which nothing shows in the run either. Where something is noticed, those that a
 reading needs are told apart in the run; otherwise neighbours, which often stand in for each other, go to different
-halves, and so on. All others are judged for themselves.
+halves, and so on. Commits of groups for which nobody has to wait are such changes too. All others are judged for
+themselves.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from memmodel.kernel.mutate.mutants import (
     Noticed,
     explained,
     fate_of,
+    groups_of,
     judged_alone,
     reached,
 )
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder
-from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_run import SameRun, commits
 from memmodel.kernel.mutate.together import largest
 from memmodel.ptx.module.syntax import PtxFunction
 
 Judged = Iterator[tuple[int, MutantResult]]
+WAITS = ("wait_group", "wait_all")
 NEEDLESS = "nothing is noticed without the whole instruction"
 
 
@@ -66,6 +69,7 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
             (left if groups and new is not None and same.only_orders(change) else alone).append(number)
+    unnoticed: set[int] = set()
     rounds: dict[tuple[int, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
         for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
@@ -73,7 +77,14 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             rounds.setdefault((place, proxy), []).append(number)
     for members in rounds.values():
         for group in _groups(work, same, members):
-            yield from _at_once(work, same, group)
+            for number, result in _at_once(work, same, group):
+                if result.noticed is Noticed.UNNOTICED:
+                    unnoticed.add(number)
+                yield number, result
+    waits = [number for number in left if number in unnoticed]
+    likely = [number for number in alone if _before_any(work, number, waits)] if groups else []
+    yield from _at_once(work, same, likely) if likely else ()
+    alone = [number for number in alone if number not in likely]
     yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
 
 
@@ -116,6 +127,16 @@ def _parts(work: MutantWork, same: SameRun, numbers: Sequence[int], outcome: Mut
             *([number] for number in numbers if number in needing),
         ]
     return [numbers[::2], numbers[1::2]]
+
+
+def _before_any(work: MutantWork, number: int, waits: Sequence[int]) -> bool:
+    """True if a change takes away the commit of groups whose next wait is among some changes."""
+    mine, body = work.changes[number].instruction, work.entry.body or ()
+    if not commits(mine):
+        return False
+    after = (other for other in body[mine.number + 1 :] if groups_of(other) == groups_of(mine) and not commits(other))
+    nearest = next((other for other in after if any(word in WAITS for word in other.words)), None)
+    return nearest is not None and any(work.changes[wait].instruction is nearest for wait in waits)
 
 
 def _with_all(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:

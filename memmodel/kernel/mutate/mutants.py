@@ -201,7 +201,7 @@ def reached(work: MutantWork, instruction: PtxInstruction) -> bool:
     """
     number = instruction.number
     if "commit_group" in instruction.words:
-        mine = [n for n, other in enumerate(work.entry.body or ()) if _groups(other) == _groups(instruction)]
+        mine = [n for n, other in enumerate(work.entry.body or ()) if groups_of(other) == groups_of(instruction)]
         at = mine.index(number)
         number = next((n for n in mine[:at][::-1] + mine[at + 1 :] if "commit_group" not in _words(work, n)), number)
     return number in work.base.reached
@@ -211,7 +211,7 @@ def _words(work: MutantWork, number: int) -> tuple[str, ...]:
     return (work.entry.body or ())[number].words
 
 
-def _groups(instruction: PtxInstruction) -> tuple[bool, ...]:
+def groups_of(instruction: PtxInstruction) -> tuple[bool, ...]:
     """The groups that an instruction works with: of wgmma, of bulk copies, of other asynchronous copies, or none."""
     words = instruction.words
     return words[:1] == ("wgmma",), words[:2] == ("cp", "async"), "bulk" in words

@@ -5,14 +5,15 @@ first new finding in the execution of the kernel with all of them that the run i
 
 A thread that waits for less may still do everything at the time at which it did it in the run, and then it reads what
 it read there. So the run without the events of a removed fence, wait or barrier, or with the labels of a weakened
-instruction, is an execution of the mutant, and what a flag reports in it is a finding. That no flag reports anything
-shows nothing: the mutant may run in other ways as well.
+instruction, is an execution of the mutant, and what a flag reports in it is a finding. So is the run without the
+updates of an mbarrier object that nothing tests. Without an init, the first update of the object is undefined, and the
+run up to there is the same. That no flag reports anything shows nothing: the mutant may run in other ways as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memmodel.base.labels import (
@@ -40,13 +41,17 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
-from memmodel.program.ops import Assign, UndefinedIf
+from memmodel.kernel.trace.objects import ObjectStep
+from memmodel.program.ops import Assign, CommitGroup, UndefinedIf
 from memmodel.program.warp_ops import Note
 from memmodel.ptx.module.syntax import PtxInstruction
 
 LABELS = Access | Barrier | Fence | GroupWait | Issue | Mark | Mbarrier | ProxyFence | Signal
 OF_THREADS = (Domain.CTA, Domain.WARP)
 """Barriers at which an instruction arrives and waits: without it no thread arrives."""
+
+MISCOUNTED = "MBBAD"
+"""The updates of mbarrier objects that are undefined, of objects without an init too."""
 
 
 class SameRun:
@@ -64,7 +69,9 @@ class SameRun:
         if change.what != REMOVED:
             return not change.miscounts
         labels = _labels(change.instruction)
-        return bool(labels) and all(self._orders(label, change.instruction.number) for label in labels)
+        if not labels:
+            return commits(change.instruction)
+        return all(self._orders(label, change.instruction.number) for label in labels)
 
     def _orders(self, label: Label, number: int) -> bool:
         if isinstance(label, Barrier):
@@ -95,10 +102,23 @@ class SameRun:
         return self._run.first_shown(Flags(self._model, execution), self._raised, self._known)
 
     def shows(self, changes: Sequence[Mutation]) -> bool:
-        """True if something is new with these changes. Those of which the run is no execution, and which only take
-        order away, are left out: what is wrong without them is wrong with them."""
-        asked = [it for it in changes if it.what != REMOVED or self._leaves_run(it) or not self.only_orders(it)]
-        return bool(asked) and bool(self.new_findings(*asked))
+        """True if something is new with these changes: a finding, or a condition that is open. Those of which the run
+        is no execution, and which only take order away, are left out: what is wrong without them is wrong with them.
+        """
+        asked = [it for it in changes if not self.only_orders(it) or self._execution((it,)) is not None]
+        execution = self._execution(asked) if asked else None
+        if execution is None:
+            return False
+        flags = Flags(self._model, execution)
+        return bool(self._run.first_shown(flags, self._raised, self._known)) or bool(
+            self._run.uncounted(flags, self._events(asked)) - self._uncounted
+        )
+
+    def idle(self, changes: Sequence[Mutation]) -> bool:
+        """True if nothing but order is lost without these instructions: nothing is left that tests or updates the
+        mbarrier objects which they alone work on."""
+        removed = self._removed([it for it in changes if not commits(it.instruction)])
+        return removed is not None and not removed.undefined
 
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
@@ -107,25 +127,79 @@ class SameRun:
         return None if flags is None or mine != others else other.run.first_shown(flags, self._raised, self._known)
 
     def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
-        gone, labels = 0, dict[int, Label]()
+        removed = self._removed([change for change in changes if change.what == REMOVED])
+        if removed is None:
+            return None
+        labels = dict[int, Label]()
         for change in changes:
-            if change.what == REMOVED:
-                events = self._events(change) if self._leaves_run(change) else 0
-                if not events:
-                    return None
-                gone |= events
-            else:
+            if change.what != REMOVED:
                 changed = self._new_labels(change)
                 if not changed:
                     return None
                 labels |= changed
         execution = self._run.graph.with_labels(self._run.execution, labels) if labels else self._run.execution
-        return _without(execution, gone) if gone else execution
+        return _without(execution, removed) if removed.events else execution
 
-    def _events(self, change: Mutation) -> int:
-        """The events of the instruction that is changed."""
-        at = change.instruction.number
-        return sum(1 << event for event, behind in enumerate(self._run.graph.origins) if behind.at == at)
+    def _events(self, changes: Sequence[Mutation]) -> int:
+        """The events of the instructions that are changed."""
+        return sum(self._events_at.get(at, 0) for at in {change.instruction.number for change in changes})
+
+    @cached_property
+    def _events_at(self) -> dict[int, int]:
+        """The events of each instruction."""
+        events: dict[int, int] = {}
+        for event, behind in enumerate(self._run.graph.origins):
+            events[behind.at] = events.get(behind.at, 0) | 1 << event
+        return events
+
+    def _removed(self, changes: Sequence[Mutation]) -> _Removed | None:
+        """What is not there without these instructions; None if the run without it is no execution."""
+        numbers = {change.instruction.number for change in changes}
+        undefined = 0
+        for change in changes:
+            action = self._action(change)
+            if not self._events((change,)) or not (self._leaves_run(change) or action is not None):
+                return None
+            for log in self._logs.get(change.instruction.number, ()) if action is not None else ():
+                left = [step for step in log if step.event.at not in numbers]
+                if action is Action.INIT:
+                    undefined |= self._first_of(change.instruction.number, log, left)
+                elif not all(step.update for step in left):
+                    return None
+        return _Removed(self._events(changes), undefined)
+
+    def _action(self, change: Mutation) -> Action | None:
+        """The action of an init, or of an update whose state nobody uses; None for any other instruction."""
+        actions = {_action(label) for label in _labels(change.instruction)}
+        action = next(iter(actions)) if len(actions) == 1 else None
+        if action in (None, Action.TEST, Action.INVAL) or not self._used.isdisjoint(lowered(change.instruction).writes):
+            return None
+        return action
+
+    @cached_property
+    def _used(self) -> frozenset[int]:
+        """The registers that are read."""
+        return frozenset(register for each in self._run.body for register in lowered(each).reads)
+
+    @cached_property
+    def _logs(self) -> dict[int, list[list[ObjectStep]]]:
+        """By instruction, what happens to the mbarrier objects that it works on."""
+        logs: dict[int, list[list[ObjectStep]]] = {}
+        for log in self._run.run.objects.values():
+            for at in {step.event.at for step in log}:
+                logs.setdefault(at, []).append(log)
+        return logs
+
+    def _first_of(self, init: int, log: Sequence[ObjectStep], left: Sequence[ObjectStep]) -> int:
+        """The first update of each life of an object that an instruction began."""
+        lives = {step.life for step in log if step.event.at == init}
+        first = {step.life: step for step in reversed(left) if step.life in lives}
+        numbers = (self._run.graph.number.get(id(step.event)) for step in first.values())
+        return sum(1 << number for number in numbers if number is not None)
+
+    @cached_property
+    def _uncounted(self) -> frozenset[str]:
+        return self._run.uncounted(Flags(self._model, self._run.execution), 0)
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs."""
@@ -135,12 +209,12 @@ class SameRun:
             for number, event in self._run.graph.events.items()
             if event.at == change.instruction.number and event.label in labels
         }
-        return changed if len(changed) == self._events(change).bit_count() else {}
+        return changed if len(changed) == self._events((change,)).bit_count() else {}
 
     def _leaves_run(self, change: Mutation) -> bool:
         """True if the run without its events is an execution of the kernel without an instruction."""
         labels = _labels(change.instruction)
-        if not labels or any(isinstance(label, GroupWait) for label in labels):  # a later wait may wait for the groups
+        if not labels:
             return False
         if all(_action(label) is Action.TEST for label in labels):
             return self._polls(change.instruction)
@@ -152,6 +226,12 @@ class SameRun:
         if any(test.number in ahead for ahead in run.awaits.values()):
             return False
         return not complaints(self._run.entry, [test.number], run.awaits)
+
+
+def commits(instruction: PtxInstruction) -> bool:
+    """True if an instruction closes a group and does nothing else. Without it, waits for groups wait for less."""
+    steps = lowered(instruction).ops
+    return bool(steps) and all(isinstance(step, CommitGroup) for step in steps)
 
 
 def _labels(instruction: PtxInstruction) -> list[Label]:
@@ -174,6 +254,14 @@ def _relabelled(change: Mutation) -> dict[Label, Label]:
     return dict(zip(before, after, strict=True)) if len(set(before)) == len(before) else {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """Events that are not there. `undefined`: those that are undefined then."""
+
+    events: int
+    undefined: int
+
+
 class _LessEvents(FixedPart):
     """The fixed part of an execution without some of its events, which stay as numbers that nothing relates."""
 
@@ -187,12 +275,14 @@ class _LessEvents(FixedPart):
         return _rows_without(self._frame.relation(name), self._gone)
 
 
-def _without(execution: Execution, gone: int) -> Execution:
+def _without(execution: Execution, removed: _Removed) -> Execution:
     """An execution without some events."""
+    gone = removed.events
+    sets = {name: mask & ~gone for name, mask in execution.chosen_sets.items()}
     return replace(
         execution,
         frame=_LessEvents(execution.frame, gone),
-        chosen_sets={name: mask & ~gone for name, mask in execution.chosen_sets.items()},
+        chosen_sets=sets | {MISCOUNTED: sets[MISCOUNTED] | removed.undefined},
         chosen_relations={name: _rows_without(rows, gone) for name, rows in execution.chosen_relations.items()},
     )
 

@@ -129,6 +129,7 @@ def mutation_table(
                 frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
                 (lambda change: False) if same is None else same.only_orders,
                 lambda changes: _shown(work, changes, same),
+                (lambda changes: False) if same is None else same.idle,
             )
     except BudgetSpent:  # what is missing is listed as not judged
         pass

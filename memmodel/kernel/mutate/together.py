@@ -1,8 +1,9 @@
 """The least synchronization that a kernel needs, of what it has: which instructions can go together.
 
 In: the kernel, the removals, those of them that are not noticed alone. Out: `MinimumSet`. Settled here: all needless
-instructions are left out at once, or else as many as can be in the order of the text; then every other one is tried
-beside them, until none of what is left can go by itself. An arrive is needed as long as somebody waits for it, and not
+instructions are left out at once, or else as many as can be in the order of the text; then what works on mbarrier
+objects of which nothing else is left, and then every other one is tried beside them, until none of what is left can go
+by itself. An arrive is needed as long as somebody waits for it, and not
 any more beside the wait. Another order of trying may leave fewer, so what is left is an upper bound; where there are
 few sets that would leave fewer, all of them are judged, and it is exact.
 """
@@ -47,13 +48,16 @@ def minimum_set(
     broken: Collection[int] = (),
     only_orders: Callable[[Mutation], bool] = lambda change: False,
     shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
+    idle: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
     `broken`: the instructions without which the kernel is wrong; `only_orders`: True for removals beside which each of
-    these is still needed; `shown`: True if changes that are made together are known to be noticed. Where the time runs
-    out, what went together until then is given. Raises what `unnoticed` and `shown` raise: BudgetSpent if nothing did.
+    these is still needed; `shown`: True if changes that are made together are known to be noticed; `idle`: True for
+    removals beside which nothing is left of the mbarrier objects that they work on, so that they are tried at once.
+    Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
+    BudgetSpent if nothing did.
     """
 
     def goes(changes: Sequence[Mutation]) -> bool:
@@ -80,6 +84,8 @@ def minimum_set(
             else:
                 largest(needless, goes, dropped)
         if removals is not None:
+            while dropped and _drop_idle([it for it in removals if not only_orders(it)], dropped, goes, idle):
+                pass
             while dropped and _drop([it for it in removals if not known([*dropped, it])], dropped, goes):
                 pass
             larger = _larger(removals, len(dropped), goes, known)
@@ -138,6 +144,18 @@ def _drop(
     for change in changes:
         if change not in dropped and goes([*dropped, change]):
             dropped.append(change)
+    return len(dropped) > before
+
+
+def _drop_idle(
+    changes: Sequence[Mutation],
+    dropped: list[Mutation],
+    goes: Callable[[Sequence[Mutation]], bool],
+    idle: Callable[[Sequence[Mutation]], bool],
+) -> bool:
+    """Add the changes that are idle beside the others, at once if they can be; True if there is one."""
+    before = len(dropped)
+    largest([it for it in changes if it not in dropped and idle([*dropped, it])], goes, dropped)
     return len(dropped) > before
 
 

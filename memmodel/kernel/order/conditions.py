@@ -27,26 +27,34 @@ def sentence(instruction: PtxInstruction, why: str) -> str:
     return f"line {instruction.line}: {instruction.opcode}: {why}"
 
 
-def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows) -> list[str]:
-    """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only."""
+def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, gone: int = 0) -> list[str]:
+    """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only.
+    `gone`: events that are not there; of an object or barrier that lacks some of its updates, nothing is said."""
     complaints: list[str] = []
     generations: dict[object, dict[int, list[int]]] = {}
     for thread in {origin.thread for origin in graph.origins}:
         for event in run.threads[thread].events:
             number = graph.number.get(id(event))
             label = event.label
-            if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
+            if number is None or gone >> number & 1:
+                continue
+            if isinstance(label, Barrier) and label.half is Half.ARRIVE:
                 generations.setdefault(event.barrier, {}).setdefault(event.generation, []).append(number)
-    for levels in generations.values():
+    for by_number in generations.values():
+        levels = dict(enumerate(by_number[each] for each in sorted(by_number))) if gone else by_number
         complaints += _ordered(levels, before, lambda n: body[graph.origins[n].at], "arrivals of two generations")
     peeked: dict[object, list[tuple[int, int]]] = {}
     for event, phase in run.peeks:
-        if id(event) in graph.number:
+        if id(event) in graph.number and not gone >> graph.number[id(event)] & 1:
             place = event.block, event.first, event.note[2]
             peeked.setdefault(place, []).append((phase, graph.number[id(event)]))
     for (block, first), log in run.objects.items():
         for life in dict.fromkeys(step.life for step in log):
-            object_life = _Life([step for step in log if step.life == life], graph, body, before)
+            steps = [step for step in log if step.life == life]
+            left = [step for step in steps if not gone >> graph.number.get(id(step.event), len(graph.points)) & 1]
+            if any(step.update for step in steps if step not in left) or not left:
+                continue
+            object_life = _Life(left, graph, body, before)
             complaints += object_life.complaints(peeked.get((block, first, life), []))
     return list(dict.fromkeys(complaints))
 

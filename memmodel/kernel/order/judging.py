@@ -163,6 +163,12 @@ class RunJudge:
                 return findings
         return []
 
+    def uncounted(self, flags: Flags, gone: int) -> frozenset[str]:
+        """The conditions of counts and waits that do not hold in the one execution that the run is without some of its
+        events, as sentences."""
+        before = flags.relation(ORDER)
+        return frozenset() if before is None else frozenset(counted(self.graph, self.run, self.body, before, gone))
+
     def _report(
         self,
         judgement: Judgement,

@@ -91,12 +91,39 @@ def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: py
 
 
 def test_a_removal_of_which_the_run_is_no_execution_hides_nothing() -> None:
-    """A wait for groups only takes order away, but a later one may wait for its groups."""
-    body = NEIGHBOUR.format(sync="bar.sync 0;\ncp.async.wait_group 0;\nbar.sync 0;")
+    """A commit leaves no event. Without it less is waited for, and nothing else."""
+    body = NEIGHBOUR.format(sync="bar.sync 0;\ncp.async.commit_group;\nbar.sync 0;")
     run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
-    first, wait, last = removals
-    assert run.new_findings(*removals) is None and run.shows(removals)
-    assert not run.shows([first, wait]) and not run.shows([wait]) and not run.shows([wait, last])
+    first, commit, last = removals
+    assert run.only_orders(commit) and run.new_findings(*removals) is None and run.shows(removals)
+    assert not run.shows([first, commit]) and not run.shows([commit]) and not run.shows([commit, last])
+
+
+def test_what_a_later_wait_for_groups_orders_too() -> None:
+    copy = "cp.async.ca.shared.global [%r3], [%d0], 4;\ncp.async.commit_group;\n"
+    body = copy + "cp.async.wait_group 0;\ncp.async.wait_group 0;\nld.shared.u32 %r5, [%r3];\n"
+    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
+    _, first, last = removals
+    assert run.new_findings(first) == run.new_findings(last) == []
+    assert [it.rule for it in run.new_findings(first, last) or ()] == ["data-race"]
+
+
+def test_an_object_without_its_init_is_undefined() -> None:
+    """What hangs without an init is undefined first. Nothing is lost with the init of an object that nobody uses."""
+    run, removals = same_run(HANDED_OVER), [it for it in mutations(entry(module(HANDED_OVER))) if it.what == REMOVED]
+    of = {it.instruction.kind: it for it in removals if it.instruction.words[0] == "mbarrier"}
+    assert [it.rule for it in run.new_findings(of["init"]) or ()] == ["undefined-mbarrier"]
+    assert not run.idle([of["init"]]) and not run.idle([of["init"], of["arrive"]])
+    assert run.idle([of["init"], of["arrive"], of["try_wait"], of["inval"]])
+
+
+def test_what_cannot_be_counted_without_two_waits_is_told_in_the_run() -> None:
+    """Each of two barriers of a round keeps the generations of the third apart."""
+    body = "bar.arrive 1, 64;\nbar.sync 0;\nbar.sync 2;\nbar.arrive 1, 64;\n"
+    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
+    _, first, second, _ = removals
+    assert run.new_findings(first, second) == []
+    assert run.shows([first, second]) and not run.shows([first]) and not run.shows([second])
 
 
 @pytest.mark.parametrize("apart", [1, 2, 3, 5])
