@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.synchronization.fence_async import READS
+from memmodel.isa.table import HEADS
+from memmodel.litmus.syntax import Layout
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Pair, Register
 from memmodel.repair.spellings import PROXY_SPACES, SCOPES
@@ -60,7 +64,15 @@ class Mutation:
 def mutations(entry: PtxFunction, *, miscounts: bool = True) -> list[Mutation]:
     """All changes, in the order of the text. `miscounts`: with those that make a number wrong."""
     changes = (change for instruction in entry.body or () for change in _of(instruction))
-    return [change for change in changes if miscounts or not change.miscounts]
+    return [change for change in changes if (miscounts or not change.miscounts) and _is_legal(change)]
+
+
+def _is_legal(change: Mutation) -> bool:
+    """True if the instruction that it becomes is spelled as the table allows: a word may need another one beside it."""
+    words = change.becomes.words
+    return words == change.instruction.words or isinstance(
+        read_mnemonic(".".join(words), Layout.MODULE, HEADS), Spelling
+    )
 
 
 def copies_together(changes: Sequence[Mutation]) -> list[Mutation]:
@@ -94,7 +106,9 @@ def _of(instruction: PtxInstruction) -> Iterator[Mutation]:
     elif head == "wgmma" and instruction.kind != "mma_async":
         yield _removed(instruction)
         yield from _more_groups(instruction)
-    elif (head == "tcgen05" and instruction.kind in TENSOR) or head == "griddepcontrol":
+    elif head == "cp" or (head == "tensormap" and instruction.kind == "cp_fenceproxy"):
+        yield from _scope(instruction)
+    elif (head == "tcgen05" and instruction.kind.partition("::")[0] in TENSOR) or head == "griddepcontrol":
         yield _removed(instruction)
     elif head == "multimem" and instruction.kind != "cp":
         yield from _semantics(instruction)
@@ -160,12 +174,10 @@ def _fence(instruction: PtxInstruction) -> Iterator[Mutation]:
         return
     if "sc" in words:
         yield _worded(instruction, "sc", "acq_rel")
-    if "acq_rel" in words and len(words) == 3:
-        scope = words[2]
-        narrow = "shared::cta" if scope == "cta" else "shared::cluster"
+    if "acq_rel" in words and words[2] != "cta":
         yield Mutation(
-            instruction, f"with .sync_restrict::{narrow}, acquire only",
-            replace(instruction, words=("fence", "acquire", f"sync_restrict::{narrow}", "cluster")),
+            instruction, "with .sync_restrict::shared::cluster, acquire only",
+            replace(instruction, words=("fence", "acquire", "sync_restrict::shared::cluster", "cluster")),
         )  # fmt: skip
     yield from _scope(instruction)
 
@@ -223,6 +235,9 @@ def _object(instruction: PtxInstruction) -> Iterator[Mutation]:
     elif kind == "expect_tx":
         yield _removed(instruction)
         yield from _numbered(instruction, 1, "byte", 16)
+        yield from _scope(instruction)
+    elif kind == "complete_tx":
+        yield from _scope(instruction)
 
 
 def _acquire(instruction: PtxInstruction) -> Iterator[Mutation]:
