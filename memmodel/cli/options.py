@@ -78,13 +78,13 @@ def gathered(name: str, kind: type[Any], *options: Decorator[Any]) -> Decorator[
 
 
 class WithWordsBehind(click.Command):
-    """A command that takes the words after `--` as they are, as the parameter `behind`."""
+    """A command that takes the words after `--` as they are, as the parameter `after_dashes`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in Command."""
         at = args.index("--") if "--" in args else len(args)
         left = super().parse_args(ctx, args[:at])
-        ctx.params["behind"] = tuple(args[at + 1 :])
+        ctx.params["after_dashes"] = tuple(args[at + 1 :])
         return left
 
 
@@ -153,7 +153,7 @@ budget_option = click.option(
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds. `nan` is none, though no bound excludes it."""
+    """A number of seconds. `nan` is refused, though no bound excludes it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """As in FloatRange."""

@@ -94,7 +94,7 @@ def packed(values: list[int], size: int) -> int:
 
 
 def emitted(runner: Runner, state: RunState, op: Emit) -> PlainRecord:
-    """An event that is all in its label, with the range that it names. A range outside every object is none."""
+    """An event without accesses, with the range that it names. A range outside every object is left out."""
     if op.address is None:
         return runner.plain(state, op.label)
     address = runner.value(op.address, state)

@@ -18,7 +18,7 @@ from memmodel.program.uses import assigned, is_hidden, used
 
 @dataclass(frozen=True, slots=True)
 class BackwardJump:
-    """Steps first..last, of which `last` jumps back to `first`. `spins`: a round leaves nothing behind.
+    """Steps first..last, of which `last` jumps back to `first`. `spins`: a round has no effect that is seen later.
 
     `reads`: a round reads memory.
     """

@@ -287,7 +287,7 @@ def _relate(observed: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -
     lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
     if test.record.state is not None and walk.numbered(view) - test.record.state > 1:
         observed.stale |= 1 << test.event
-    # The conditional phase lags behind once an operation has failed: such a test tells nothing of what is over.
+    # The conditional phase lags behind once an operation has failed: such a test does not say which phases are over.
     sees = test.record.result and not (test.record.conditional and walk.failures(view))
     for number, use in enumerate(walk.order):
         if not walk.counted(number) or use.record.action is Action.INVAL:

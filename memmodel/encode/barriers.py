@@ -226,7 +226,7 @@ class _OneBarrier:
                     self._in_order(a, b)
 
     def _in_order(self, a: BarrierEvent, b: BarrierEvent) -> None:
-        """A thread's later arrival is in no earlier generation, and behind a wait in a later one."""
+        """A thread's later arrival is in no earlier generation, and after a wait in a later one."""
         between = self.logic.disj(
             wait.runs for wait in self.waits if wait.thread == a.thread and a.moment < wait.moment < b.moment
         )

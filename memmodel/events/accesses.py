@@ -120,7 +120,7 @@ def write(build: Builder, current: CurrentStep, op: Write) -> None:
 
 
 def emit(build: Builder, current: CurrentStep, op: Emit) -> None:
-    """An event that is all in its label, with the range that it names. A range outside every object is none."""
+    """An event without accesses, with the range that it names. A range outside every object is left out."""
     if op.address is None:
         build.plain(current, op.label, current.runs, {})
         return

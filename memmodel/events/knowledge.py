@@ -18,7 +18,7 @@ FEW_VALUES = 64
 """More values than this and a cell may hold anything."""
 
 Domain = Mapping[int, int] | None
-"""The values that a cell may hold, each with the least number of writes behind it; None: too many to list."""
+"""The values that a cell may hold, each with the fewest writes that it takes to get there; None: too many to list."""
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class Knowledge:
     `noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever. `most_phases`: how
     many phases of an mbarrier object a state can tell apart, `most_lives`: how many lives. `most_pending`: how many
     arrivals may be pending. `rounds`: how often loops are followed whose jumps depend on values that were read, and
-    still always go back. `grounded`: no value supports itself, so that one with more writes behind it, one after the
-    other, than an execution has (`most_writes`, of scalars) is none of the test's.
+    still always go back. `grounded`: no value supports itself, so that a value which takes more writes, one after
+    the other, than an execution has (`most_writes`, of scalars) is impossible.
     """
 
     space: AddressSpace
@@ -93,7 +93,7 @@ class Knowledge:
         return self._domains[cell]
 
     def add(self, cell: Cell, values: Mapping[int, int] | None) -> None:
-        """The cell may hold these values too, but for those with more writes behind them than there are."""
+        """The cell may hold these values too, except those that take more writes than there are."""
         known = self.domain(cell)
         if known is None:
             return

@@ -255,7 +255,7 @@ class Walk:
     def _round(self, loop: Loop, current: CurrentStep, go: int, deps: Deps, always: bool) -> int:
         """The formula under which a loop goes round once more and the walk follows.
 
-        A round of a spin loop that has written nothing leaves nothing behind: it is followed once where a failed read
+        A round of a spin loop that has written nothing has no effect: it is followed once where a failed read
         may race, and never twice; or the thread waits there for ever. Other loops are followed up to the bound, or
         as far as every execution goes round (docs/executions.md, "Loops"). Where that depends on values that were read
         (`deps`), it is known only once these have settled: such rounds are added a few at a time (`Knowledge.rounds`).

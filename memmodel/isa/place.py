@@ -207,7 +207,7 @@ def member_mask(call: Call, operand: Operand) -> Expr:
 def own_lane_in(call: Call, mask: Expr) -> tuple[Op, ...]:
     """The step that finds a thread outside the mask that it gives.
 
-    Which lane a litmus thread is that stands for a whole warp is open; it is none of an empty mask.
+    Which lane a litmus thread is that stands for a whole warp is open; it is not in an empty mask.
     """
     own_lane = None if call.module else lane(call)
     bit = Const(FULL_MASK) if own_lane is None else Const(1 << own_lane)

@@ -130,7 +130,7 @@ class Limits:
                 self._interrupt()
 
     def _stop(self, reason: str) -> bool:
-        """Stop the work, or wait until a module is loaded, which would stay behind half made. False if it has ended."""
+        """Stop the work, or wait until a module is loaded, which would be left incomplete. False if it has ended."""
         import ctypes
 
         if self._interrupt is None and _imports(self._thread):

@@ -57,7 +57,7 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
 def _body(
     reader: Reader, declarations: Declarations, registers: tuple[set[str], set[str]], room: int
 ) -> list[Instruction | Label]:
-    """The rest of a thread behind its `{`, of at most `room` instructions and labels."""
+    """The rest of a thread after its `{`, of at most `room` instructions and labels."""
     end = closing(reader.source, reader.tokens, reader.at - 1)
     flat = flatten(reader.source, reader.tokens[reader.at : end])
     reader.replace(end, flat)

@@ -65,7 +65,7 @@ def _opcode(instruction: Instruction) -> str:
 
 
 class NameCheck:
-    """Looks up every name of a test. What it leaves behind is in `variables`, `threads` and `warnings`.
+    """Looks up every name of a test. The result is in `variables`, `threads` and `warnings`.
 
     `declared`: registers that a thread's own declarations name. `implicit`: a location that is only ever loaded may
     stay undeclared (column layout). `registers`: those of each thread that are declared, initialised or assigned.

@@ -27,7 +27,7 @@ def all_instructions(test: LitmusTest) -> Iterator[Instruction]:
 def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
     """Registers that keep one known value: initialised or set by one unguarded mov of a number, and nothing else.
 
-    A mov that a branch can skip is none, nor one that comes after the register is read.
+    A mov that a branch can skip does not count, nor does one that comes after the register is read.
     """
     initial = {start.register: start.value for start in test.registers if start.thread == thread.name}
     values = {register: value for register, value in initial.items() if isinstance(value, int)}

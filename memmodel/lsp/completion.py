@@ -177,7 +177,7 @@ def _registers(thread: Thread) -> set[str]:
 
 
 def _mnemonic(document: Document, offset: int, typed: str, *, columns: bool, modules: bool) -> Iterator[Json]:
-    """The instructions that begin so, and the words that may follow behind the last dot."""
+    """The instructions that begin so, and the words that may follow the last dot."""
     heads = (head for head, row in HEADS.items() if (modules or not row.modules) and (columns or not row.columns))
     yield from _items(document, offset, typed, heads, FUNCTION, "instruction")
     *complete, last = typed.split(".")

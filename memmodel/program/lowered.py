@@ -1,4 +1,4 @@
-"""A test as steps: what lowering leaves behind, and all that an engine reads of a test.
+"""A test as steps: the result of lowering, and all that an engine reads of a test.
 
 In: nothing. Out: `Step`, `Program`, `LoweredTest`.
 """

@@ -33,7 +33,7 @@ class Chunk:
     `multiple`: what `size` has to be a multiple of. `skip_left`, `skip_right`: bytes at either end that are not
     accessed, and `filler` what stands for them. `mask`: of every 16 bytes, those whose bit is 1 are accessed.
     `kept`: bytes from the beginning that are accessed, the others read as zero. `replica`: the address is a multimem
-    address, and the bytes are those of the variable of that number behind it.
+    address, and the bytes are those of the variable of that number after it.
     """
 
     address: Expr

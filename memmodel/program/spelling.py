@@ -18,7 +18,7 @@ _FEW_ELEMENTS = 4
 def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
     """A cell under the name of a variable (its own, or an alias), with its CTA where several have an instance of it.
 
-    A multimem address, which names several, stands behind it.
+    A multimem address, which names several, follows it.
     """
     text = spell_bytes(cell.instance, cell.first, cell.size)
     if name is not None and space.root(name).multimem:

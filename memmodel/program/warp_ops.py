@@ -1,7 +1,7 @@
 """Steps that only the warps of compiled modules make.
 
 In: nothing. Out: `WarpOp` and its kinds. In a litmus test a thread stands for its warp, and a matrix is the bytes
-behind an address. So these instructions lower to other steps there, and the engines of litmus tests see none of these.
+at an address. So these instructions lower to other steps there, and the engines of litmus tests see none of these.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ class CallFunction:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Go on behind the call that led here. Where none did, the thread ends."""
+    """Return: go on after the call. In the entry itself, the thread ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class Cursor:
         return self.next() if self.token.kind == "name" and self.token.text == word else None
 
     def separated(self, read: Callable[[], Read]) -> list[Read]:
-        """What `read` reads at the cursor, and behind each comma that follows."""
+        """What `read` reads at the cursor, and after each comma that follows."""
         values = [read()]
         while self.accept(","):
             values.append(read())

@@ -152,7 +152,7 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class JumpTarget:
-    """A label of a compiled function: the number of the instruction behind it."""
+    """A label of a compiled function: the number of the instruction after it."""
 
     name: str
     at: int

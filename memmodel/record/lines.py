@@ -55,7 +55,7 @@ class RecordedLaunch:
 
 @dataclass(slots=True)
 class Recording:
-    """All that a run left behind. `maps`: by their 128 bytes. `left_out`: what was not written, as sentences."""
+    """All that was recorded of a run. `maps`: by their 128 bytes. `left_out`: what was not written, as sentences."""
 
     launches: list[RecordedLaunch] = field(default_factory=list)
     maps: dict[bytes, RecordedMap] = field(default_factory=dict)

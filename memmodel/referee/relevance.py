@@ -17,7 +17,7 @@ from memmodel.program.lowered import Program
 from memmodel.program.uses import assigned, expressions
 
 
-def accesses_behind(execution: Execution, condition: Condition) -> int:
+def condition_sources(execution: Execution, condition: Condition) -> int:
     """The last writes of the locations and the reads into the registers of a condition; what they were computed from,
     and so on."""
     lowered = execution.frame.lowered

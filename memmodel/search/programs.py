@@ -59,7 +59,7 @@ class Ready:
         return kept
 
     def _in_order(self, first: Spot, second: Spot) -> int:
-        """Two fences side by side: different ones, or the second is none."""
+        """Two adjacent fences differ, or the second is left out."""
         ordered = self.grid.where(second.dimension, 0)
         for number in range(1, len(first.forms)):
             ordered |= self.grid.where(first.dimension, number) & ~self.grid.where(second.dimension, number)

@@ -1,7 +1,7 @@
 """Properties of a model, and the programs that break them.
 
 In: a property file, a model, a sketch. Out: `Counterexample`s (of a property that says `possible`: examples). A file is
-cat behind a heading of lines `Word  text` in its first comment:
+cat after a heading of lines `Word  text` in its first comment:
 
 Kind        invariant: each check holds in every consistent execution; possible: in some; inclusion: see Compare
 Subject     the names of the model that the property is about; it may use no other of its definitions

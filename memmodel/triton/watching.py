@@ -237,7 +237,7 @@ class TritonWatch:
         return waiting
 
     def finish(self) -> None:
-        """The program ends: await verdicts, say in one line what became of the launches, leave nothing behind."""
+        """The program ends: await verdicts, say in one line what became of the launches, and end the other process."""
         try:
             if os.getpid() != self._process:
                 return

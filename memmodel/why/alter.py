@@ -30,7 +30,7 @@ class Inserted:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """Other labels for events, new events, and edges; new events are numbered behind those that there are.
+    """Other labels for events, new events, and edges; new events are numbered after the existing ones.
 
     `fields`: (event, field of its label, value).
     """

@@ -26,7 +26,7 @@ from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Proxy, Sem
 from memmodel.referee.evaluate import Ranks
 from memmodel.referee.finals import Finals
-from memmodel.referee.relevance import accesses_behind
+from memmodel.referee.relevance import condition_sources
 from memmodel.why.alter import Alteration, alter, combined, with_order
 from memmodel.why.changes import Change, Changes
 from memmodel.why.flow import Flow
@@ -96,10 +96,10 @@ class Diagnosing:
         self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
 
     @cached_property
-    def behind(self) -> int:
+    def sources(self) -> int:
         """The accesses that the values of the condition come from, where the outcome is asked about."""
         condition = self.execution.frame.lowered.test.condition
-        return accesses_behind(self.execution, condition) if self.flag is None else 0
+        return condition_sources(self.execution, condition) if self.flag is None else 0
 
     def diagnosis(self) -> Diagnosis | None:
         """The changes that are enough; None if none are known."""
@@ -168,7 +168,7 @@ class Diagnosing:
         values = Values(self.model, self.execution, self.ranks)
         flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
         pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
-        pairs.sort(key=lambda pair: not any(self.behind >> end & 1 for end in pair[1]))
+        pairs.sort(key=lambda pair: not any(self.sources >> end & 1 for end in pair[1]))
         for flag, pair in pairs[:PAIRS]:
             # The raced access may itself be the flag that the outcome reads, so it does not count as data.
             asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
@@ -290,13 +290,13 @@ class Diagnosing:
         broken = self.impossible(altered)
         assert broken is not None
         values, check = broken
-        unfolding, behind = Unfolding(values), self.behind if about is None else about
-        chain = unfolding.broken(check, behind)
-        if not closes_on(chain, behind):
+        unfolding, sources = Unfolding(values), self.sources if about is None else about
+        chain = unfolding.broken(check, sources)
+        if not closes_on(chain, sources):
             others = (axiom for axiom in self.model.axioms if not axiom.negated and not values.holds(axiom))
-            chains = ((axiom, unfolding.broken(axiom, behind)) for axiom in others)
+            chains = ((axiom, unfolding.broken(axiom, sources)) for axiom in others)
             first = check, chain
-            check, chain = next((pair for pair in chains if closes_on(pair[1], behind)), first)
+            check, chain = next((pair for pair in chains if closes_on(pair[1], sources)), first)
         return Diagnosis(changes, chain, check.name)
 
 

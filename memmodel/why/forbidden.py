@@ -14,7 +14,7 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.engine import Options
 from memmodel.errors import InternalError
 from memmodel.program.lowered import LoweredTest
-from memmodel.referee.relevance import accesses_behind
+from memmodel.referee.relevance import condition_sources
 from memmodel.why.records import At, Contradiction, PathStep
 from memmodel.why.story import Path, execution_of
 from memmodel.why.unfold import Unfolding
@@ -96,8 +96,8 @@ def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction |
     values = Values(model, execution, witness.ground.ranks)
     if values.holds(check):
         return None
-    behind = accesses_behind(execution, execution.frame.lowered.test.condition)
-    steps = Path(witness, (), values).steps(Unfolding(values).broken(check, behind))
+    sources = condition_sources(execution, execution.frame.lowered.test.condition)
+    steps = Path(witness, (), values).steps(Unfolding(values).broken(check, sources))
     return Contradiction(name, check.doc, steps, _places(steps), witness)
 
 

@@ -55,11 +55,11 @@ class Unfolding:
         ] = {}  # what the identities are of stays
         self._stages: dict[int, list[Values]] = {}
 
-    def broken(self, check: Check, behind: int = 0) -> Chain:
+    def broken(self, check: Check, sources: int = 0) -> Chain:
         """The shortest cycle or contradiction by which an execution breaks an axiom.
 
         Where a set or an identity has an event, it is a link from the event to itself. Empty for a negated axiom: what
-        it asks for is nowhere. `behind`: a mask of accesses; of several cycles, one that closes on one of these is the
+        it asks for is nowhere. `sources`: a mask of accesses; of several cycles, one that closes on one of these is the
         first.
         """
         if check.negated:
@@ -70,7 +70,7 @@ class Unfolding:
         linked = [chain for chain in chains if chain]
         if not linked:
             return self._itself(check)
-        return min(linked, key=lambda chain: (not closes_on(chain, behind), len(chain)))
+        return min(linked, key=lambda chain: (not closes_on(chain, sources), len(chain)))
 
     def _itself(self, check: Check) -> Chain:
         """A link from the first event that breaks an axiom by itself to this event."""
@@ -243,10 +243,10 @@ def _stands_out(event: ConcreteEvent) -> bool:
     )
 
 
-def closes_on(chain: Chain, behind: int) -> bool:
+def closes_on(chain: Chain, sources: int) -> bool:
     """True if a communication edge of a chain begins or ends at one of the accesses in a mask."""
     ends = [(link.first, link.second) for link in chain if link.name in COMMUNICATION]
-    return any(behind >> first & 1 or behind >> second & 1 for first, second in ends)
+    return any(sources >> first & 1 or sources >> second & 1 for first, second in ends)
 
 
 def turned(chain: Chain) -> Chain:

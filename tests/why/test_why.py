@@ -13,7 +13,7 @@ from memmodel.answer import Observation
 from memmodel.base.kinds import Kind
 from memmodel.engine import Options
 from memmodel.records.explain import ExplanationRecord
-from memmodel.referee.relevance import accesses_behind
+from memmodel.referee.relevance import condition_sources
 from memmodel.repair.fix import fix
 from memmodel.report.why_text import lines_of
 from memmodel.source import Source
@@ -124,7 +124,7 @@ def test_the_axioms_are_minimal_and_the_edges_of_each_cycle_are_there(name: str)
         values = Values(MODEL, execution, one.witness.ground.ranks)
         check = next(check for check in MODEL.axioms if check.name == one.axiom)
         assert not values.holds(check)
-        chain = Unfolding(values).broken(check, accesses_behind(execution, steps.test.condition))
+        chain = Unfolding(values).broken(check, condition_sources(execution, steps.test.condition))
         assert chain and holds(chain, values) and chain[0].first in (chain[-1].second, chain[0].first)
         assert [(step.first.label, step.second.label) for step in one.steps] == [
             (one.witness.events[link.first].label, one.witness.events[link.second].label) for link in chain

@@ -185,7 +185,7 @@ def _check(asked: KernelRequest) -> Exit:
     asked.words()  # what is wrong with the options is said before the file is read
     out, budget = KernelOutput(asked), asked.cost()
     with within_budget(budget):
-        text = kernel_text(asked.file, asked.behind, asked.entry)
+        text = kernel_text(asked.file, asked.after_dashes, asked.entry)
         kept = KeptAnswers(asked, text)
         if (answer := kept.find()) is not None:
             return out.again(answer)
@@ -210,9 +210,10 @@ def _check_launches(asked: KernelRequest, several: SeveralLaunches, out: KernelO
             f"{several.name}: is a list of launches, to which --grid and its like, --set, --entry, --cta, "
             "--litmus, --any-… and --write-baseline do not apply"
         ) from several
-    texts = several.text, *(kernel_text(file, asked.behind) for file in asked.files[1:])
+    texts = several.text, *(kernel_text(file, asked.after_dashes) for file in asked.files[1:])
     verdicts = judged_launches(
-        texts, several.launches, several.name, compiler=asked.behind, model=asked.whole_model, readings=asked.readings,
+        texts, several.launches, several.name, compiler=asked.after_dashes, model=asked.whole_model,
+        readings=asked.readings,
         schedules=asked.schedules, assume_pure=asked.assume_pure, unwritten=asked.unwritten, budget=asked.cost(),
         baseline=asked.baseline,
     )  # fmt: skip
@@ -228,7 +229,7 @@ def _fix(asked: KernelRequest) -> Exit:
     with within_budget(budget):
         with ticker(WIDTH) as tick:
             repairs = fix_kernel(
-                asked.file, asked.launch, entry=asked.entry, words=words, compiler=asked.behind,
+                asked.file, asked.launch, entry=asked.entry, words=words, compiler=asked.after_dashes,
                 model=asked.whole_model, ctas=asked.ctas(), schedules=asked.schedules,
                 assume_pure=asked.assume_pure, budget=budget, seconds=budget.seconds, progress=tick.done,
                 on_verdict=out.verdict, kept=True, baseline=asked.baseline,
@@ -246,7 +247,7 @@ def _print_launch(asked: KernelRequest) -> Exit:
     if asked.launch_schema:
         say(json.dumps(launch.schema(), indent=1))
     else:
-        text = kernel_text(asked.file, asked.behind, asked.entry)
+        text = kernel_text(asked.file, asked.after_dashes, asked.entry)
         function = entry_of(text.module, asked.entry)
         say(skeleton(text.module, function, text.names.get(function.name, ())))
     return Exit.AS_EXPECTED

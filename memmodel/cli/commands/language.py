@@ -42,7 +42,7 @@ def fmt(file: str, layout: str | None, in_place: bool) -> Exit:
 def names(model: str | None, include: tuple[str, ...]) -> Exit:
     """List the sets and relations that a cat file may use.
 
-    With --model also what that model defines and checks, and for the default model the decisions behind it.
+    With --model also what that model defines and checks, and for the default model the decisions that it takes.
     """
     from memmodel.cli.listing import base_names, model_names
     from memmodel.cli.models import warn_about_models

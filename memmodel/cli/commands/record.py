@@ -43,7 +43,7 @@ class WithProgram(WithWordsBehind):
 @one_model_option
 @guarded
 def record(
-    output: str, check: bool, jobs: int, timeout: float | None, short: bool, model: str, behind: tuple[str, ...]
+    output: str, check: bool, jobs: int, timeout: float | None, short: bool, model: str, after_dashes: tuple[str, ...]
 ) -> int:
     """Write down the launches that a program makes.
 
@@ -55,7 +55,7 @@ def record(
     from memmodel.record.lines import read_recording
     from memmodel.record.running import run_watched
 
-    if not behind:
+    if not after_dashes:
         raise InputError("no program is given", hint="memmodel record -- ./program arguments")
     folder = Path(output)
     try:
@@ -64,14 +64,14 @@ def record(
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from error
     with raw:
-        ended = run_watched(behind, built(Path(raw.name)), Path(raw.name))
+        ended = run_watched(after_dashes, built(Path(raw.name)), Path(raw.name))
         kernels = write_kernels(read_recording(Path(raw.name)), folder)
     code = _summary(kernels, output)
     if check:
         options = ["--model", model, *(("--timeout", str(timeout)) if timeout else ()), *(["--short"] if short else ())]
         code = worst((code, _verdicts(kernels, options, jobs)))
     if ended:
-        complain(f"{behind[0]} ended with exit code {ended}")
+        complain(f"{after_dashes[0]} ended with exit code {ended}")
     return ended if code == Exit.AS_EXPECTED or (ended and not check) else code
 
 

@@ -210,7 +210,7 @@ def _answer(asked: KernelRequest) -> KernelAnswer:
 
     budget = asked.cost()
     with within_budget(budget):
-        text = kernel_text(asked.file, asked.behind, asked.entry)
+        text = kernel_text(asked.file, asked.after_dashes, asked.entry)
         kept = KeptAnswers(asked, text)
         if (answer := kept.find()) is not None:
             return answer

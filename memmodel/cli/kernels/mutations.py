@@ -65,7 +65,7 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
 
     words, budget = asked.words(), asked.cost()
     with within_budget(budget):
-        text = kernel_text(asked.file, asked.behind, asked.entry)
+        text = kernel_text(asked.file, asked.after_dashes, asked.entry)
         kernel = question(text, asked.launch, words, asked.entry, partial(chosen_ctas, wanted=()))
         model = load_model(asked.whole_model)
         changes = mutations(kernel.entry, miscounts=not asked.synchronization_report)

@@ -26,7 +26,7 @@ SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class KernelRequest:
-    """The options of the command. `behind`: the words after `--`, which are options of the compiler."""
+    """The options of the command. `after_dashes`: the words after `--`, which are options of the compiler."""
 
     files: tuple[str, ...]
     launch: str | None
@@ -68,7 +68,7 @@ class KernelRequest:
     no_cache: bool
     resume: str | None
     executor: str | None
-    behind: tuple[str, ...]
+    after_dashes: tuple[str, ...]
 
     @property
     def file(self) -> str:
@@ -128,7 +128,7 @@ class KernelRequest:
         from memmodel.kernel.check import check_kernel
 
         return check_kernel(
-            text, self.launch, entry=self.entry, words=self.words(), compiler=self.behind, model=self.whole_model,
+            text, self.launch, entry=self.entry, words=self.words(), compiler=self.after_dashes, model=self.whole_model,
             ctas=self.ctas(), readings=self.readings, schedules=self.schedules, assume_pure=self.assume_pure,
             budget=budget, litmus=self.litmus, any_grid=self.any_grid, any_trips=self.any_trips,
             unwritten=self.unwritten, on_verdict=on_verdict, baseline=self.baseline,

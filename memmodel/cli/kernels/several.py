@@ -52,7 +52,7 @@ def judge_all(context: click.Context, asked: KernelRequest) -> Exit:
         wanted = [name for name in OUTPUTS if context.params[name]]
         outputs = [[(name, f"{folder}/{name}{number}") for name in wanted] for number in range(len(kernels))]
         runs = [
-            pool.submit(_run, options, file, entry, asked.behind, paths)
+            pool.submit(_run, options, file, entry, asked.after_dashes, paths)
             for (file, entry), paths in zip(kernels, outputs, strict=True)
         ]
         quiet = "-" in (asked.json_out, asked.sarif_out)

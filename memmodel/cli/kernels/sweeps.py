@@ -30,7 +30,7 @@ def show_sweep(asked: KernelRequest, family: str) -> Exit:
             shown = done
 
         result = sweep_kernel(
-            asked.file, family, asked.launch, entry=asked.entry, words=asked.words(), compiler=asked.behind,
+            asked.file, family, asked.launch, entry=asked.entry, words=asked.words(), compiler=asked.after_dashes,
             model=asked.whole_model, schedules=asked.schedules, assume_pure=asked.assume_pure,
             unwritten=asked.unwritten, budget=asked.cost(), jobs=asked.jobs, baseline=asked.baseline,
             progress=progress,

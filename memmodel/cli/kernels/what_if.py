@@ -33,7 +33,7 @@ def answer_what_if(asked: KernelRequest) -> Exit:
             say("\n".join(begun_lines(begun)))
 
     with within_budget(budget):
-        text = kernel_text(asked.file, asked.behind, asked.entry)
+        text = kernel_text(asked.file, asked.after_dashes, asked.entry)
         kernel = question(text, asked.launch, words, asked.entry, partial(chosen_ctas, wanted=ctas))
         options = CheckOptions(
             asked.schedules, chosen_ctas(kernel.launch, ctas), not ctas, asked.assume_pure,

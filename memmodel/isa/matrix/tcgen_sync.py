@@ -142,7 +142,7 @@ def dealloc(call: Call) -> tuple[Op, ...]:
 
 
 def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
-    """The step that finds a number of columns that is none, if it is not known before."""
+    """The step that finds an illegal number of columns where the number is known only when the test runs."""
     number, columns = call.constant(operand), call.integer(operand)
     if call.word("exclusive"):
         return _check_exclusive(call, columns)

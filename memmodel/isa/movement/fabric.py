@@ -220,7 +220,7 @@ def _pieces(call: Call, operand: Operand) -> int:
 
 
 def endpoint(call: Call, operand: Operand) -> tuple[Variable, Operand]:
-    """The logical endpoint and the offset of a handle of a litmus test. Raises InputError if it is none."""
+    """The logical endpoint and the offset of a handle of a litmus test. Raises InputError if the operand is no handle."""
     base, offset = parts_of(call, operand)
     if not isinstance(base, Sym):
         hint = "declare one, `e @ fabric aliases x;`, and write [e, 0]"
@@ -239,7 +239,7 @@ def endpoint(call: Call, operand: Operand) -> tuple[Variable, Operand]:
 
 
 def parts_of(call: Call, operand: Operand) -> tuple[Operand, Operand]:
-    """What stands in the brackets of a handle. Raises InputError if it is none."""
+    """What stands in the brackets of a handle. Raises InputError if the operand is no handle."""
     if not isinstance(operand, TensorOperand) or len(operand.rest) != 1 or operand.offset:
         call.fail(f"{call.head} takes a handle here, and this is {describe(operand)}", operand, "write [e, 0]")
     return operand.base, operand.rest[0]

@@ -121,7 +121,7 @@ class Row:
     slots: tuple[Slot, ...]
     """The qualifiers that may follow, in the order in which PTX writes them."""
     operands: tuple[str, ...]
-    """One name each, with `?` behind those that may be left out."""
+    """One name each, with `?` after those that may be left out."""
     lower: Callable[[Call], tuple[Op, ...]] | None
     """The lowering; None if the row exists in compiled modules only, which litmus tests are told."""
     events: str

@@ -55,7 +55,7 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
 
 
 def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
-    """A count is one of warps, and lanes that arrive one by one are none: how they add up is not modelled."""
+    """Lanes that arrive one by one are not modelled: a count is one of whole warps, and how lanes add up to it is open."""
     if call.columns or call.module or threads is None or lane(call) is None:
         return ()
     return (Unmodelled("a barrier with a thread count, at which the lanes of one warp arrive one by one", Const(1)),)

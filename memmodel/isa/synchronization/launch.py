@@ -99,7 +99,7 @@ def _coordinates(call: Call, coordinates: tuple[Expr, ...]) -> tuple[Op, ...]:
     return call.assign(Vector(target.items[: len(coordinates)], target.span), *coordinates)
 
 
-# ---- compiled modules: a response has the coordinates of the first CTA, 32 bits each, behind the 32 bits of a 1 ------
+# ---- compiled modules: a response has the coordinates of the first CTA, 32 bits each, after the 32 bits of a 1 ------
 
 
 def is_canceled_in_module(call: Call) -> tuple[Op | WarpOp, ...]:

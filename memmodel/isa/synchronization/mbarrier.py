@@ -61,7 +61,7 @@ def init(call: Call) -> tuple[Op, ...]:
 
 
 def inval(call: Call) -> tuple[Op, ...]:
-    """mbarrier.inval: the object is none any more."""
+    """mbarrier.inval: the memory is no mbarrier object any more."""
     return (OnObject(Mbarrier(Action.INVAL), own(call, call.operands[0])),)
 
 

@@ -84,7 +84,7 @@ def phase_of(call: Call, state: Expr) -> Expr:
 
 
 def belongs(call: Call, state: Expr, address: Expr) -> tuple[Op, ...]:
-    """The step that finds a state which is none of the object at an address."""
+    """The step that finds a state which does not belong to the object at an address."""
     object_at = Const(_layout(call).object)
     other = Apply("ne", (Apply("shr", (state, object_at), U64), _object(call, address)), U64)
     return (UndefinedIf("the state was returned by no arrive on this object", other),)

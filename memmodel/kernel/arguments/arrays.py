@@ -19,7 +19,7 @@ from memmodel.kernel.arguments.kinds import FakeArray, Known
 @dataclass(frozen=True, slots=True)
 class ArrayFacts:
     """An array. `shape`, `strides`: outermost first, strides in elements. `address`: of its first element; None: it
-    lies nowhere. `memory`: the first address that belongs to it and the one behind the last, where more than its
+    lies nowhere. `memory`: the first address that belongs to it and the one after the last, where more than its
     elements do.
     """
 
@@ -47,7 +47,7 @@ class ArrayFacts:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first address of its memory, and the one behind it; from 0 for an array that lies nowhere."""
+        """The first address of its memory, and the one after its last; from 0 for an array that lies nowhere."""
         first = (self.address or 0) - self.below
         if self.memory is None or not self.memory[0] <= first <= first + self.bytes <= self.memory[1]:
             return first, first + self.bytes
@@ -55,7 +55,9 @@ class ArrayFacts:
 
 
 def array_facts(value: object) -> ArrayFacts | None:
-    """An array by the first protocol that it has; None if it is none. Raises InputError for one that has no size."""
+    """An array by the first protocol that it has; None if the value has none of them. Raises InputError for one that
+    has no size.
+    """
     if isinstance(value, ArrayFacts):
         return value
     if isinstance(value, Known):

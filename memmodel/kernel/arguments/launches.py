@@ -176,7 +176,7 @@ class _Places:
         self._values: list[object] = []
 
     def facts(self, value: object) -> ArrayFacts | None:
-        """What is known of an array; None if it is none."""
+        """What is known of an array; None if the value is no array."""
         if id(value) not in self._facts:
             plain = value is None or isinstance(value, bool | int | float | str | bytes | bytearray | Mapping)
             self._facts[id(value)] = None if plain else array_facts(value)

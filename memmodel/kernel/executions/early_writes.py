@@ -52,7 +52,7 @@ def all_dependent(body: Body, read: int, writes: Collection[int]) -> bool:
 
 
 def _may_be_skipped(body: Body, branch: int, write: int, read: int) -> bool:
-    """True if one way behind a branch ends, or leads back to the read, without the write."""
+    """True if one way from a branch ends, or leads back to the read, without the write."""
 
     def ends(at: int) -> bool:
         return at >= len(body) or body[at].ends or body[at].traps or not body[at].follows

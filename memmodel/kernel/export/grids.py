@@ -24,8 +24,8 @@ _COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [
 
 
 def pair_test(first: Label, second: Label, *, waited: bool, fenced: bool = False) -> str | None:
-    """The test of two accesses to the same bytes. `waited`: the second comes behind a wait for the first grid;
-    `fenced`: and behind all fences that a thread can execute. None for a kind of access that is not written here.
+    """The test of two accesses to the same bytes. `waited`: the second comes after a wait for the first grid;
+    `fenced`: and after all fences that a thread can execute. None for a kind of access that is not written here.
     """
     texts = _access(first), _access(second)
     if texts[0] is None or texts[1] is None:

@@ -16,7 +16,7 @@ from memmodel.isa.lowered import Body
 from memmodel.ptx.operands import Special
 
 MOST = 3_000
-"""Instructions that are looked at behind a branch."""
+"""The most instructions that are looked at after a branch."""
 
 
 @dataclass(frozen=True, slots=True)

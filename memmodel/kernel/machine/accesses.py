@@ -206,7 +206,7 @@ def _filled(interpreter: Interpreter, op: Write) -> Blocking:
 
 
 def shifted(base: Get, offset: int) -> Get:
-    """A number of bytes behind an address."""
+    """A number of bytes after an address."""
 
     def get(warp: Warp) -> Row:
         row = base(warp)

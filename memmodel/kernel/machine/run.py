@@ -1,8 +1,8 @@
 """One run of a launch under a fair scheduler, with unknown data.
 
-In: PtxModule, PtxFunction, Launch. Out: `LaunchTrace`. Lanes of a warp go on together while they can; the groups
-that are behind run first, so that lanes meet again where their paths do. A test of an mbarrier object waits until it
-returns true.
+In: PtxModule, PtxFunction, Launch. Out: `LaunchTrace`. Lanes of a warp go on together while they can; the groups with
+the lowest instruction run first, so that lanes meet again where their paths do. A test of an mbarrier object waits
+until it returns true.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Scheduler:
         follower.follow(self.machine, self.code, schedule.assumed)
 
     def _started(self) -> list[Warp]:
-        """The warps of the clusters that wait to be taken over: no cluster has asked for these, and they start."""
+        """The warps of the clusters that could be cancelled, when no cluster has cancelled them: they start."""
         warps = [warp for warp in self.warps if warp.cta.cluster in self.machine.unstarted]
         self.machine.unstarted = {}
         return warps

@@ -232,7 +232,7 @@ def _with_scope(instruction: PtxInstruction, scope: str, request: _Request) -> s
         changed = {**words, "level": _LEVEL_OF[scope]}
     elif "scope" in slots:
         changed = {**words, "scope": scope}
-        if "sem" in slots and "sem" not in words:  # a scope is written behind semantics
+        if "sem" in slots and "sem" not in words:  # a scope is written after semantics
             changed["sem"] = semantics(spelling)
     else:
         levels = f"; {spelling.head} has {', '.join(LEVELS)}" if "level" in slots else ""

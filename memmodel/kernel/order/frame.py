@@ -34,7 +34,7 @@ from memmodel.ptx.vocabulary import Space
 
 
 class KernelFrame(FixedPart):
-    """The events of a run, without a litmus test behind them. Which relations the tables decide is inherited.
+    """The events of a run, which belong to no litmus test. Which relations the tables decide is inherited.
 
     `ranged`: what is covered by the events that name bytes. `same_location`: further pairs of events at one location.
     """

@@ -20,7 +20,7 @@ LIBRARY = re.compile(
 PTX_LINES = re.compile(
     r"(?<!PTX )\b(?:lines (\d+\b(?:(?:, | and |, and )\d+\b(?! (?:alike|more)\b))+)|line (\d+)\b)(?! of the PTX)"
 )
-"""Lines of the PTX in a sentence, as every reason names them. Behind them may stand how many more there are."""
+"""Lines of the PTX in a sentence, as every reason names them. How many more there are may follow."""
 
 INLINE_NAMESPACE = re.compile(r"\b((__|_INTERNAL_)\w+::)+")
 """What compilers put around a name: the version of a library, and the file that keeps it to itself."""

@@ -55,7 +55,7 @@ def _comments(source: Source) -> Iterator[LaunchComment]:
 
 
 def _whole(text: str, start: int, mark: str) -> str:
-    """What a comment says from there on; that of the comment lines behind it, too."""
+    """What a comment says from there on; that of the comment lines after it, too."""
     if mark == "/*":
         end = text.find("*/", start)
         return text[start : end if end >= 0 else len(text)]

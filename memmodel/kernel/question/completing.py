@@ -35,7 +35,7 @@ ROOM, ZEROED = 1 << 26, 1 << 20
 """Bytes of a buffer whose size is not given; and of one that holds zeros."""
 
 MOST_BUFFERS = 1 << 12
-"""The most buffers of a launch whose addresses are not given: those of the next launch of a list lie behind them."""
+"""The most buffers of a launch whose addresses are not given: those of the next launch of a list follow them."""
 
 FEW = 256
 """What is taken for a number that the run needs: with 0, most loops would run no round."""
@@ -69,7 +69,7 @@ class LaunchesBefore:
 
     @property
     def addresses(self) -> int:
-        """The first address for buffers of this launch whose addresses are not given: behind those of earlier ones."""
+        """The first address for buffers of this launch whose addresses are not given: after those of earlier ones."""
         return self.count * MOST_BUFFERS * SPACING
 
 

@@ -94,7 +94,7 @@ def in_words(text: str, where: str) -> dict[str, Any]:
 
 
 def extent(spec: Mapping[str, Any]) -> int:
-    """The bytes from the first one of a tensor to behind its last one. Elements below a byte take one."""
+    """The bytes from the first one of a tensor to the one after its last. Elements below a byte take one."""
     dims, size = list(map(int, spec["dims"])), int(spec["element_bytes"])
     steps = [size, *map(int, spec["strides_bytes"][: len(dims) - 1])]
     return sum((count - 1) * step for count, step in zip(dims, steps, strict=True)) + size

@@ -1,7 +1,7 @@
 """PTX in the containers that nvcc writes into objects, executables and fatbins, without a program of NVIDIA.
 
 In: bytes. Out: the text of each PTX, or why it cannot be read. A container is a header of 16 bytes (the word BA55ED50,
-a version, the size of the header, the bytes behind it) and entries. The header of an entry has its kind at byte 0 (1:
+a version, the size of the header, the bytes after it) and entries. The header of an entry has its kind at byte 0 (1:
 PTX), its own size at 4, the size of the data at 8, of compressed data at 16, flags at 40, the size of the text at 56.
 Text is as it is, or compressed with LZ4 (flag 0x2000) or Zstandard (0x8000), which is what nvcc 13 does.
 """

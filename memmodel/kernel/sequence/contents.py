@@ -16,8 +16,8 @@ from memmodel.ptx.vocabulary import Space
 
 
 def left_by(trace: LaunchTrace | None, verdict: KernelVerdict) -> LeftContents | None:
-    """The contents behind a run of a launch. None where the verdict is not clean, or not about all CTAs: nothing is
-    known then of any memory.
+    """The contents of memory after a run of a launch. None where the verdict is not clean, or not about all CTAs:
+    nothing is known then of any memory.
     """
     if trace is None or verdict.word != "clean" or verdict.choices or verdict.ctas:
         return None

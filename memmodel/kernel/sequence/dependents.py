@@ -1,7 +1,7 @@
 """A launch that may begin before the one before it has ended (programmatic dependent launch).
 
 In: two launches that were judged. Out: races between them, and what is not decided. Settled here: which accesses of the
-second may come before the end of the first. Whether such an access, or one behind a wait for the first launch, races
+second may come before the end of the first. Whether such an access, or one after a wait for the first launch, races
 with an access of the first is asked of the model, by a litmus test of the two.
 """
 
@@ -34,7 +34,7 @@ RACE = "data-race"
 
 
 class Waited(Enum):
-    """Whether an access comes behind a wait for the launch before: of its own thread; certainly not; or, behind that of
+    """Whether an access comes after a wait for the launch before: of its own thread; certainly not; or, after that of
     another thread, perhaps.
     """
 
@@ -164,7 +164,7 @@ class LaunchMeeting:
 
     @property
     def strong(self) -> bool:
-        """True if both accesses are strong: what is behind them may be ordered by them."""
+        """True if both accesses are strong, and so may order what precedes the first and follows the second."""
         labels = self.left.label, self.right.label
         return all(isinstance(label, Access) and label.sem is not Sem.WEAK for label in labels)
 

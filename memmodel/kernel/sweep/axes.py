@@ -117,7 +117,7 @@ def axes(text: str) -> Axes:
 
 
 def _axes_of(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The names, each with what stands behind its equals sign: the parts between commas outside of parentheses."""
+    """The names, each with what follows its equals sign: the parts between commas outside of parentheses."""
     name, parts = "", [""]
     for part in _outside_parentheses(text):
         before, equals, rest = part.partition("=")

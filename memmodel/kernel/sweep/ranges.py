@@ -1,7 +1,7 @@
 """Which launches of a sweep are meant, in the words of `--sweep`: `K=64..1024:64,M=1..5`.
 
 In: values of the free axes. Out: text. Launches are joined to boxes: the values of one axis, all with the same values
-of the axes behind it.
+of the axes after it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def described(chosen: Collection[Values], axes: Sequence[FreeAxis]) -> str:
 def _boxes(chosen: frozenset[Values], depth: int) -> list[tuple[tuple[int, ...], ...]]:
     if not depth:
         return [()]
-    behind: dict[int, set[Values]] = {}
+    by_first: dict[int, set[Values]] = {}
     for value, *rest in sorted(chosen):
-        behind.setdefault(value, set()).add(tuple(rest))
+        by_first.setdefault(value, set()).add(tuple(rest))
     alike: dict[frozenset[Values], list[int]] = {}
-    for value, others in behind.items():
+    for value, others in by_first.items():
         alike.setdefault(frozenset(others), []).append(value)
     return [(tuple(values), *box) for others, values in alike.items() for box in _boxes(others, depth - 1)]
 

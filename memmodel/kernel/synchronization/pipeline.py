@@ -2,8 +2,8 @@
 
 In: the order of a run, its findings. Out: `Pipeline`. Settled here: threads are drawn as the warps of equal roles in
 the first CTA of each class; what equal instructions of a lane do for one phase is one mark; columns are a logical time,
-in which a mark stands behind those of its lane and behind what it waits for. Of a thread that arrives at a barrier and
-waits there, only the wait is a mark.
+in which a mark stands to the right of those of its lane and of what it waits for. Of a thread that arrives at a barrier
+and waits there, only the wait is a mark.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Lanes:
         self.names: list[str] = []
 
     def order(self) -> list[int]:
-        """The lanes by CTA and warp, what is asynchronous behind its warp."""
+        """The lanes by CTA and warp, each asynchronous lane after its warp."""
         places = {at: (self._first[kind], min(self._warps[kind, warp]), aside)
                   for (kind, warp, aside), at in self._numbers.items()}  # fmt: skip
         return sorted(places, key=places.__getitem__)

@@ -1,1 +1,1 @@
-"""What a run of a launch leaves behind: the types of its events, accesses, objects and problems."""
+"""What a run of a launch records: the types of its events, accesses, objects and problems."""

@@ -46,7 +46,7 @@ class RunMoment(NamedTuple):
 
 @dataclass(slots=True)
 class LaunchTrace:
-    """What one run of a launch leaves behind."""
+    """The record of one run of a launch."""
 
     threads: list[TraceThread] = field(default_factory=list)
     single: list[WeakAccess] = field(default_factory=list)

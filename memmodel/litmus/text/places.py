@@ -123,7 +123,7 @@ def _expectation(source: Source, span: Span) -> Passage:
 
 
 def _declaration(source: Source, text: str, span: Span, opened: int, closed: int) -> Passage | None:
-    """A statement of the block of declarations, with its `;`, which begins behind `opened` and ends at `closed`."""
+    """A statement of the block of declarations, with its `;`, which begins after `opened` and ends at `closed`."""
     begin = max(text.rfind(";", 0, span.start), opened) + 1
     if opened < 0 and begin == 0:  # the first one follows the header, and stands on a line of its own
         begin = text.rfind("\n", 0, span.start) + 1

@@ -1,6 +1,6 @@
 """The body of a PTX function: statements to instructions, with registers and labels resolved through their braces.
 
-In: a Cursor behind the opening brace. Out: `BodyReader`. What an instruction means is not decided here.
+In: a Cursor after the opening brace. Out: `BodyReader`. What an instruction means is not decided here.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class BodyReader:
         return tuple(instructions)
 
     def _leave_out(self, begin: int, error: InputError) -> None:
-        """Go on behind the statement that began at a token and has an error. Raises InputError if nothing is behind."""
+        """Go on after the statement that began at a token and has an error. Raises InputError if nothing follows."""
         cursor = self.cursor
         first = cursor.tokens[begin]
         while cursor.token.kind not in (";", "{", "}", "end"):

@@ -1,6 +1,6 @@
 """The first contents of a variable.
 
-In: a Cursor behind the `=`. Out: `Initial`. Source: PTX ISA "Initializers", "Initial values of arrays".
+In: a Cursor after the `=`. Out: `Initial`. Source: PTX ISA "Initializers", "Initial values of arrays".
 """
 
 from __future__ import annotations

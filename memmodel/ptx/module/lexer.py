@@ -70,7 +70,7 @@ _MOST_DIGITS = 70
 
 
 def integer_of(text: str) -> int | None:
-    """The value of an integer literal; None if the text is none."""
+    """The value of an integer literal; None if the text is no such literal."""
     match = _INTEGER.fullmatch(text)
     if match is None or len(text) > _MOST_DIGITS:
         return None
@@ -83,7 +83,7 @@ def integer_of(text: str) -> int | None:
 
 
 def real_of(text: str) -> Real | None:
-    """The value of a floating-point literal, given by its bits or as a decimal; None if the text is none."""
+    """The value of a floating-point literal, by its bits or as a decimal; None if the text is no such literal."""
     match = _EXACT.fullmatch(text)
     if match is not None:
         single, double = match.groups()

@@ -1,6 +1,6 @@
 """An entry with the functions that it calls, as one list of instructions.
 
-In: PtxModule, PtxFunction. Out: PtxFunction whose body has the bodies of these functions behind its own. Their
+In: PtxModule, PtxFunction. Out: PtxFunction whose body has the bodies of these functions after its own. Their
 registers, labels and variables have numbers and names of their own, so that a call is a jump with a way back.
 """
 

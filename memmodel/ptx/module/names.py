@@ -1,4 +1,4 @@
-"""Names of C++ in a module: what stands behind a mangled one.
+"""Names of C++ in a module: what a mangled one stands for.
 
 In: a name. Out: its C++ form. The library of the C++ compiler takes it apart where there is one, else it stays.
 """
@@ -29,7 +29,7 @@ def _library() -> Any:
 
 @lru_cache(maxsize=1 << 12)
 def demangled(name: str) -> str:
-    """`void scale<float>(float*, int)` for `_Z5scaleIfEvPT_i`; the name itself if it is none of C++."""
+    """`void scale<float>(float*, int)` for `_Z5scaleIfEvPT_i`; the name itself if it is not mangled C++."""
     library = _library() if MANGLED.fullmatch(name) else None
     if library is None:
         return name

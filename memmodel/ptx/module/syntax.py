@@ -112,7 +112,7 @@ class Callee:
 class PtxFunction:
     """A .entry or .func. `body` None: only declared.
 
-    `callees`: by their names, the functions whose bodies stand behind its own (`ptx.module.linking`).
+    `callees`: by their names, the functions whose bodies follow its own (`ptx.module.linking`).
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Declarations of variables and parameters, with their sizes and first contents.
 
-In: a Cursor behind the state space. Out: `ModuleVariable`s.
+In: a Cursor after the state space. Out: `ModuleVariable`s.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def declarations(
         else:
             written = token
     type_width = type_of(cursor, written)[1]
-    # A pointer parameter says behind its type what it points to: `.param .u64 .ptr .global .align 1 name`.
+    # A pointer parameter says after its type what it points to: `.param .u64 .ptr .global .align 1 name`.
     while cursor.token.kind == "dot":
         token = cursor.next()
         if token.text == ".ptr":
@@ -97,7 +97,7 @@ def space_of(directive: Token) -> str:
 
 
 def family(cursor: ModuleCursor) -> int:
-    """How many variables `%r<100>` declares, behind its `<` ("Parameterized Variable Names")."""
+    """How many variables `%r<100>` declares; the cursor is after its `<` ("Parameterized Variable Names")."""
     token = cursor.token
     count = cursor.integer("a number of variables")
     if not 0 <= count <= MAX_FAMILY:

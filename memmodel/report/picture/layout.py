@@ -226,7 +226,7 @@ BANDS = "mbarriers"
 
 
 def _with_bands(lanes: list[Lane], phases: Sequence[Phase]) -> list[Lane]:
-    """The lanes, with one for the phases of each CTA that has some behind the CTA's last lane."""
+    """The lanes, with one for the phases of each CTA that has some, after the CTA's last lane."""
     ids = [lane.place.cta_id for lane in lanes]
     banded: list[Lane] = []
     for index, lane in enumerate(lanes):

@@ -27,7 +27,7 @@ from memmodel.search.edits.variants import respelt
 
 
 def read_again(test: LitmusTest) -> LoweredTest | None:
-    """The steps of a program that was changed; None if it is none any more."""
+    """The steps of a program that was changed; None if it is no program any more."""
     try:
         return api.lowered(print_litmus(test))
     except InputError:

@@ -2,7 +2,7 @@
 
 In: a thread that comes to a test. Out: whether the test fails. Settled here: where a thread comes back to the test
 twice in one state, with no effect on the way, it does so after any number of failures. What differs from one time to
-the next (a count of rounds) is unknown from then on, so that nothing can depend on it unseen; so is, behind the loop,
+the next (a count of rounds) is unknown from then on, so that nothing can depend on it unseen; so is, after the loop,
 what differs from the first time.
 """
 
@@ -95,7 +95,7 @@ class FailingTests:
         return not known.over
 
     def passed(self, warp: Warp, lanes: Lanes, number: int, terms: MemoryTerms | None) -> None:
-        """Threads go on behind a test that returned true: what failures change is not known there. `terms`: where
+        """Threads go on after a test that returned true: what failures change is not known there. `terms`: where
         values are followed.
         """
         for lane in lanes if number in self.tests else ():

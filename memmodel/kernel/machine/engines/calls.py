@@ -1,6 +1,6 @@
 """Calls of functions: what goes in, what comes out, and what a function that calls itself finds as it left it.
 
-In: the `CallPlan`s of an instruction. Out: groups of lanes that go on in a function or behind a call. Registers and
+In: the `CallPlan`s of an instruction. Out: groups of lanes that go on in a function or after a call. Registers and
 parameters of a function have one place for each thread, so that they are put aside while another call of it is at work.
 The stack from which alloca takes is the end of the memory of a thread.
 """
@@ -70,7 +70,7 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
 
 
 def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Sequence[CallPlan]) -> None:
-    """The group goes on behind the call."""
+    """The group goes on after the call."""
     plan = next(candidate for candidate in plans if candidate.callee.start <= group.at < candidate.callee.end)
     recursive = _active(plan.callee, group.frames)
     for lane in lanes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def access_replicas(interpreter: Interpreter, op: AccessReplicas) -> Blocking:
-    """An access to the replicas behind a multimem address."""
+    """An access to the replicas that a multimem address stands for."""
     instruction, labels, unit = interpreter.instruction, op.labels, op.region.size
     assert unit is not None, "an access of a module names its type"
     locate, forget = locator(interpreter, op.region), forgetting(list(map(interpreter.slot, op.registers)))

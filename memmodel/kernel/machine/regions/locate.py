@@ -262,7 +262,7 @@ def _outside(
 
 
 def _box_tile(interpreter: Interpreter, region: BoxTile) -> Locate:
-    """The bytes of a box in shared memory, behind the swizzle."""
+    """The bytes of a box in shared memory, after the swizzle."""
     pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
     numbers = interpreter.value(region.map)
 

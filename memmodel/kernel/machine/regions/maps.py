@@ -1,7 +1,7 @@
 """Tensor maps of a launch and of tensormap.replace, and the bytes that a box of one touches.
 
 In: the number that stands for the 128 bytes of a map (`memory.tensormap`), coordinates. Out: `Copied`: stretches of
-global memory, and of shared memory behind the swizzle. Source: PTX ISA "Tensors", "Swizzling Modes".
+global memory, and of shared memory after the swizzle. Source: PTX ISA "Tensors", "Swizzling Modes".
 """
 
 from __future__ import annotations

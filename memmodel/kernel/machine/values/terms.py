@@ -256,7 +256,7 @@ class Terms:
         return Choices((), (term,))
 
     def _decision(self, term: int) -> Choices:
-        """A predicate as a table; one that is none is a question of its own."""
+        """A predicate as a truth table; a predicate that has no table becomes a variable of its own."""
         table = self._table_of(term)
         if all(leaf in (self.true, self.false) for leaf in table.leaves):
             return table
