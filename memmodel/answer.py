@@ -49,26 +49,26 @@ class Budget:
     """How much work one answer may cost: everything that belongs to it, from encoding to findings.
 
     `effort`: solver steps (Z3 resource units), the same on every machine; `seconds`; `memory` in bytes
-    (None: half of the machine's, at most 4 GB). `whole`: the budget as it was given, if this is what is left of it;
+    (None: half of the machine's, at most 4 GB). `original`: the budget as it was given, if this is what is left of it;
     messages name that one.
     """
 
     effort: int = 100_000_000
     seconds: float = 120.0
     memory: int | None = None
-    whole: Budget | None = field(default=None, compare=False, repr=False)
+    original: Budget | None = field(default=None, compare=False, repr=False)
 
     @property
     def out_of_effort(self) -> str:
-        return f"the budget of {(self.whole or self).effort:,} solver steps ran out"
+        return f"the budget of {(self.original or self).effort:,} solver steps ran out"
 
     @property
     def out_of_seconds(self) -> str:
-        return f"the budget of {(self.whole or self).seconds:g} seconds ran out"
+        return f"the budget of {(self.original or self).seconds:g} seconds ran out"
 
     @property
     def out_of_memory(self) -> str:
-        return f"the budget of {((self.whole or self).memory or 0) / 1_000_000:,.0f} MB of memory ran out"
+        return f"the budget of {((self.original or self).memory or 0) / 1_000_000:,.0f} MB of memory ran out"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -184,7 +184,7 @@ class Barrier:
     """True for barrier.red."""
     ends: bool = False
     """True for the arrival that the end of a thread makes."""
-    without: bool = False
+    lane_exited: bool = False
     """True for a wait of bar.warp.sync or elect.sync if a lane of its mask has exited and never executes it."""
 
 

@@ -223,7 +223,7 @@ SETS: tuple[BaseSet, ...] = (
         "LANEGONE",
         "in kernels: waits of bar.warp.sync and elect.sync with a lane in the mask that has exited",
         "bar.warp.sync",
-        lambda label: isinstance(label, Barrier) and label.without,
+        lambda label: isinstance(label, Barrier) and label.lane_exited,
     ),
     BaseSet(
         "GRIDEND",

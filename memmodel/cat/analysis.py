@@ -28,7 +28,7 @@ def grounds_values(model: Model) -> bool:
     Only the plain form is recognised: `acyclic` over a union that has rf, addr, data and ctrl among its parts.
     """
     return any(
-        check.test == "acyclic"
+        check.kind == "acyclic"
         and not check.negated
         and {"rf", "addr", "data", "ctrl"} <= set(_united(model, check.body))
         for check in model.axioms

@@ -99,7 +99,7 @@ class Check:
     """`acyclic|irreflexive|empty body as name`, perhaps negated (`~`), perhaps a `flag`, which forbids nothing."""
 
     name: str
-    test: str  # "acyclic" | "irreflexive" | "empty"
+    kind: str  # "acyclic" | "irreflexive" | "empty"
     body: Expr
     negated: bool = False
     flag: bool = False

@@ -31,7 +31,7 @@ class PageSettings:
     """True if the sheet shows on which readings of the model the verdict depends."""
     seconds: float
     """The time for the repairs of one test; 0: no repairs are looked for."""
-    most: int
+    most_repairs: int
     """The largest number of repairs of one test."""
 
 
@@ -151,7 +151,7 @@ def _repairs(report: Report, settings: PageSettings) -> Repairs:
         return Repairs()
     model, options = (subject.model,), subject.options
     try:
-        search = fix(source.name, source.text, model, options, most=settings.most, seconds=settings.seconds)
+        search = fix(source.name, source.text, model, options, most=settings.most_repairs, seconds=settings.seconds)
     except (BudgetSpent, InputError) as error:
         return Repairs(note=f"No repairs: {error}.")
     shown = (

@@ -214,7 +214,7 @@ def names(instruction: Instruction, reading: Spelling) -> list[str]:
     if "reportValue?" in reading.operands and not (len(operands) > 1 and isinstance(operands[1], Reg)):
         names_without = [name for name in reading.operands if name != "reportValue?"]
         return [name.removesuffix("?").strip("[]") for name in names_without][: len(operands)]
-    return [name.strip("[]") for name in reading.named(len(operands)) or ()]
+    return [name.strip("[]") for name in reading.operand_names(len(operands)) or ()]
 
 
 def _named(name: str, reading: Spelling, typed: RegisterClass) -> RegisterClass:

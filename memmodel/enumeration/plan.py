@@ -40,7 +40,7 @@ class PlannedCheck:
         """Compute what the check needs, and decide it."""
         for run in self.runs:
             run(values, shape)
-        return shape.passes(self.check.test, values[self.slot]) is not self.check.negated
+        return shape.passes(self.check.kind, values[self.slot]) is not self.check.negated
 
 
 @dataclass(slots=True)

@@ -430,9 +430,9 @@ class _Combination:
             return []
         if check.body.kind.value == "set":
             return [(event, event) for event in bits(body)]
-        if check.test == "irreflexive":
+        if check.kind == "irreflexive":
             body &= shape.diagonal
-        elif check.test == "acyclic":
+        elif check.kind == "acyclic":
             body &= shape.inverse(shape.closure(body))
         return [divmod(bit, shape.count) for bit in bits(body)]
 

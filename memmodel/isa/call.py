@@ -171,7 +171,7 @@ class Call:
 
     def operand(self, name: str) -> Operand | None:
         """The operand of that name, if it goes with the words of the instruction and is not left out."""
-        names = self.reading.named(len(self.operands)) or ()
+        names = self.reading.operand_names(len(self.operands)) or ()
         return self.operands[names.index(name)] if name in names else None
 
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
@@ -465,7 +465,7 @@ class Call:
 
     def refuse(self, message: str, slot: str, hint: str | None = None) -> NoReturn:
         """Raise InputError at the qualifier in that slot."""
-        raise InputError(message, part_span(self.instruction, self.reading.where.get(slot)), hint)
+        raise InputError(message, part_span(self.instruction, self.reading.positions.get(slot)), hint)
 
 
 def part_span(instruction: Instruction, part: int | None) -> Span | None:

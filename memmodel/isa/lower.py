@@ -39,13 +39,13 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Spelling:
     if isinstance(reading, Refusal):
         raise InputError(reading.message, part_span(instruction, reading.part), reading.hint)
     count = len(instruction.operands)
-    if reading.named(count) is None:
+    if reading.operand_names(count) is None:
         where = instruction.mnemonic_span if reading.row.cases else instruction.span or instruction.mnemonic_span
-        if "cache_policy" in reading.row.operands and "hint" not in reading.words and reading.named(count - 1):
+        if "cache_policy" in reading.row.operands and "hint" not in reading.words and reading.operand_names(count - 1):
             last = instruction.operands[-1].span
             raise InputError("a cache policy needs the qualifier .L2::cache_hint", last or where)
         plural = "operand is" if count == 1 else "operands are"
-        raise InputError(f"{reading.takes}; {count} {plural} given", where)
+        raise InputError(f"{reading.operand_phrase}; {count} {plural} given", where)
     return reading
 
 
@@ -117,7 +117,7 @@ def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str,
 def needs(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
     """What has each instruction of the test."""
     for instruction in all_instructions(test):
-        for since in read_instruction(instruction, test).needs(len(instruction.operands)).values():
+        for since in read_instruction(instruction, test).requirements(len(instruction.operands)).values():
             yield instruction, since
 
 

@@ -86,8 +86,8 @@ def lower_in_module(instruction: PtxInstruction, cluster_size: int = 1) -> tuple
         raise InputError(spelling.message, span, spelling.hint)
     row = spelling.row
     operands = row.module_operands(instruction.operands) if row.module_operands else instruction.operands
-    if spelling.named(len(operands)) is None:
-        raise InputError(f"{spelling.takes}; {len(instruction.operands)} are given", span)
+    if spelling.operand_names(len(operands)) is None:
+        raise InputError(f"{spelling.operand_phrase}; {len(instruction.operands)} are given", span)
     call = _call(spelling, instruction, operands, cluster_size)
     lower = row.lower_module or row.lower
     assert lower is not None, "a row lowers for litmus tests or for modules"
@@ -103,7 +103,7 @@ def uniform_values(instruction: PtxInstruction) -> tuple[tuple[str, Expr], ...]:
     call = _call(spelling, instruction, operands)
     return tuple(
         (name.strip("[]"), call.value(operand.base if isinstance(operand, Mem) else operand, ADDRESS))
-        for name, operand in zip(spelling.named(len(operands)) or (), operands, strict=False)
+        for name, operand in zip(spelling.operand_names(len(operands)) or (), operands, strict=False)
         if name in spelling.row.uniform and not isinstance(operand, Vector)
     )
 

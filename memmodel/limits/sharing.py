@@ -41,7 +41,7 @@ class SharedBudget:
             budget.effort - self._effort,
             usage.seconds_left(),
             min(usage.memory_left(), usage.most_memory),
-            budget.whole or budget,
+            budget.original or budget,
         )
         if left.effort <= 0 or usage.overworked():
             raise BudgetSpent(budget.out_of_effort)
@@ -70,7 +70,7 @@ def within_budget(budget: Budget) -> Iterator[None]:
     """
     with (
         sharing_budget(budget),
-        Limits(replace(budget, effort=sys.maxsize, whole=budget.whole or budget), EXPLAINING_SECONDS),
+        Limits(replace(budget, effort=sys.maxsize, original=budget.original or budget), EXPLAINING_SECONDS),
     ):
         yield
 
@@ -84,7 +84,7 @@ def available(budget: Budget) -> Budget:
         min(left.effort, budget.effort),
         min(left.seconds, budget.seconds),
         min(left.memory or MOST_MEMORY, budget.memory or default_memory()),
-        left.whole,
+        left.original,
     )
 
 

@@ -117,9 +117,9 @@ def _of_check(check: Check) -> Iterator[ModelEdit]:
         yield ModelEdit(check.name, EditKind.FLAG, f"without the flag `{check.name}`", check.span, target)
     else:
         yield ModelEdit(check.name, EditKind.AXIOM, f"without the axiom `{check.name}`", check.span, target)
-    if check.test in _WEAKER:
-        other = _WEAKER[check.test]
-        yield ModelEdit(check.name, EditKind.TEST, f"`{check.test}` -> `{other}`", check.span, target, to=other)
+    if check.kind in _WEAKER:
+        other = _WEAKER[check.kind]
+        yield ModelEdit(check.name, EditKind.TEST, f"`{check.kind}` -> `{other}`", check.span, target, to=other)
 
 
 def _in_body(model: Model, owner: Definition | Check, expr: Expr, before: int) -> Iterator[ModelEdit]:
@@ -219,7 +219,7 @@ def _checks(checks: Sequence[Check], edit: ModelEdit) -> Iterator[Check]:
         span = check.span
         if span is not None and (span.source.name, span.start, span.end, f"check {check.name}") == edit.target:
             if edit.to:
-                yield replace(check, test=edit.to)
+                yield replace(check, kind=edit.to)
         else:
             yield check
 

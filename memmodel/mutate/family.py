@@ -135,7 +135,7 @@ class EditFamily:
                 checks[name] = None, frozenset()
                 continue
             node = self.graph.node(check.body, defined)
-            if node != placed.node or check.test != placed.check.test:
+            if node != placed.node or check.kind != placed.check.kind:
                 needs = frozenset(name.ref for name in names_in(placed.check.body) if name.ref is not None)
                 checks[name] = PlacedCheck(check, node), needs & differing
         return ModelChanges(definitions, checks)

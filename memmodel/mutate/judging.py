@@ -74,7 +74,7 @@ class _LanesJudge:
                 gone.add(name)
             elif (
                 name in edit.checks
-                or placed.check.test != self._family.checks[name].check.test
+                or placed.check.kind != self._family.checks[name].check.kind
                 or not unequal.isdisjoint(needs)
             ):
                 mask = self._holding(placed)
@@ -84,7 +84,7 @@ class _LanesJudge:
 
     def _holding(self, placed: PlacedCheck) -> int:
         """The lanes in which a check holds; of a flag, those in which it is raised."""
-        fails = self._algebra.fails(placed.check.test, self._evaluator.value(placed.node)) if self._some else 0
+        fails = self._algebra.fails(placed.check.kind, self._evaluator.value(placed.node)) if self._some else 0
         return (fails if placed.check.negated else ~fails) & self._lanes.every
 
     def _consistent(self, holds: dict[str, int], gone: set[str]) -> Consistent:

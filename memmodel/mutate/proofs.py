@@ -150,7 +150,7 @@ class Bounds:
         checks = self._family.checks
         return all(
             placed is not None
-            and placed.check.test == checks[name].check.test
+            and placed.check.kind == checks[name].check.kind
             and agree(checks[name].node, placed.node)
             for name, (placed, _) in member.changes.checks.items()
         )

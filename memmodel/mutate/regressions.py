@@ -116,8 +116,8 @@ def rule_changes(first: Model, second: Model) -> list[RuleChange]:
         if before is None:
             kept = tuple(other for other in second.checks if other.name != check.name)
             changes.append(RuleChange(check.name, "is new", check.span, replace(second, checks=kept)))
-        elif (before.test, before.negated, before.flag, show(before.body)) != (
-            check.test,
+        elif (before.kind, before.negated, before.flag, show(before.body)) != (
+            check.kind,
             check.negated,
             check.flag,
             show(check.body),
@@ -140,7 +140,7 @@ def _of_definition(model: Model, number: int, old: Definition, new: Definition) 
 
 def _of_check(model: Model, old: Check, new: Check) -> Iterator[RuleChange]:
     for what, body in _bodies(model, len(model.definitions), old.body, new.body):
-        taken_back = replace(new, body=body, test=old.test, negated=old.negated, flag=old.flag)
+        taken_back = replace(new, body=body, kind=old.kind, negated=old.negated, flag=old.flag)
         checks = tuple(taken_back if check.name == new.name else check for check in model.checks)
         yield RuleChange(new.name, what, new.span, replace(model, checks=checks))
 

@@ -284,7 +284,7 @@ class _Run:
         self.unjudged |= {path for _, chunk in left for path in chunk.paths}
         self.unjudged |= set(self.state.large) if not any(chunk.large for _, chunk in left) else set()
         budget = self._judging.budget
-        return (budget.whole or budget).out_of_seconds
+        return (budget.original or budget).out_of_seconds
 
 
 # ---- the file that keeps what is done ------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class EditJudging:
 
     def left(self) -> Budget:
         """What is left for work in this process. Raises BudgetSpent if nothing is."""
-        whole = self.budget.whole or self.budget
+        whole = self.budget.original or self.budget
         seconds = min(self.until - monotonic(), NO_END)
         if seconds <= 0:
             raise BudgetSpent(whole.out_of_seconds)

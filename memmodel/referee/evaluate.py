@@ -124,10 +124,10 @@ class PlainEvaluator:
     def holds(self, check: Check) -> bool:
         """True if this execution is as the check says."""
         value = self.value(check.body)
-        if check.test == "empty":
+        if check.kind == "empty":
             true = not value if isinstance(value, int) else not any(value)
         else:
-            rows = closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
+            rows = closure(self._rows(value)) if check.kind == "acyclic" else self._rows(value)
             true = not any(rows[event] >> event & 1 for event in range(self.count))
         return true is not check.negated
 
@@ -141,9 +141,9 @@ class PlainEvaluator:
         value = self.value(check.body)
         if isinstance(value, int):
             return [(event, event) for event in bits(value)]
-        if check.test == "empty":
+        if check.kind == "empty":
             return pairs_of(value)
-        if check.test == "irreflexive":
+        if check.kind == "irreflexive":
             return [(a, b) for a, b in pairs_of(value) if a == b]
         reach = closure(value)
         return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]

@@ -72,7 +72,7 @@ class Judge:
     def statement(self, check: Check, *, with_pairs: bool) -> Statement:
         """The statement of a check; `with_pairs`: with a formula for each of its pairs."""
         root = self._roots[check.name]
-        if check.test == "empty" and with_pairs:
+        if check.kind == "empty" and with_pairs:
             pairs = {pair: self._pair(check, root, *pair) for pair in _pairs(self.cells.high, root)}
             pairs = {pair: formula for pair, formula in pairs.items() if formula != FALSE}
             known = all(self.cells.formula(root, *pair) is not None for pair in pairs)
@@ -92,10 +92,10 @@ class Judge:
 
     def _short(self, check: Check, root: int) -> int | None:
         """The formula of a check whose pairs are few and have formulas."""
-        if check.test == "acyclic":
+        if check.kind == "acyclic":
             return None
         pairs = _pairs(self.cells.high, root)
-        if check.test == "irreflexive":
+        if check.kind == "irreflexive":
             pairs = [(a, b) for a, b in pairs if a == b]
         if len(pairs) > PAIRS:
             return None
@@ -114,7 +114,7 @@ class Judge:
         if not statement.open or _is_bad(view, statement.check, statement.root) is bad:
             return True
         explainer = Explainer(self.cells, view)
-        if statement.check.test == "empty" and statement.pairs:
+        if statement.check.kind == "empty" and statement.pairs:
             self._pairs_are(explainer, statement, statement.pairs, bad=bad)
         elif bad:
             self.logic.require(-statement.bad, *(-formula for formula in self._why_good(explainer, statement)))
@@ -144,9 +144,9 @@ class Judge:
         high, root = self.cells.high, statement.root
         reasons: set[int] = set()
         pairs = _pairs(high, root)
-        if statement.check.test == "irreflexive":
+        if statement.check.kind == "irreflexive":
             pairs = [(a, b) for a, b in pairs if a == b]
-        elif statement.check.test == "acyclic":
+        elif statement.check.kind == "acyclic":
             reach = rows.closure(high.rows(root))
             pairs = [(a, b) for a, b in pairs if reach[b] >> a & 1 and not explainer.view.has(root, a, b)]
         for a, b in pairs:
@@ -156,9 +156,9 @@ class Judge:
     def _why_bad(self, explainer: Explainer, statement: Statement) -> Iterator[Reason]:
         """Reasons for which the body is bad: one for each thing that is wrong, each cycle that is short."""
         root, view = statement.root, explainer.view
-        if statement.check.test == "acyclic":
+        if statement.check.kind == "acyclic":
             yield from self._cycles(explainer, root)
-        elif statement.check.test == "irreflexive":
+        elif statement.check.kind == "irreflexive":
             yield from self._loops(explainer, root)
         else:
             for pair in _pairs(view, root):
@@ -262,4 +262,4 @@ def _pairs(view: View, root: int) -> list[Pair]:
 
 def _is_bad(view: View, check: Check, root: int) -> bool:
     """True if the body is not empty, not irreflexive, or not acyclic."""
-    return view.algebra.fails(check.test, view.value(root))
+    return view.algebra.fails(check.kind, view.value(root))

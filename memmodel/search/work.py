@@ -163,7 +163,7 @@ class Processes:
     def __init__(self, count: int, memory: int | None = None) -> None:
         self.count = count
         whole = memory or default_memory()
-        self._budget = replace(NO_END, memory=whole // (count + 1), whole=Budget(memory=whole))  # one share is our own
+        self._budget = replace(NO_END, memory=whole // (count + 1), original=Budget(memory=whole))  # one share is our own
         self._pool = self._fresh()
 
     def _fresh(self) -> ProcessPoolExecutor:
@@ -307,7 +307,7 @@ def run(
     kept, progress, started = SearchJournal(journal, task.key()), Progress(), monotonic()
     limits = replace(NO_END, seconds=NO_END.seconds if seconds is None else seconds, memory=memory)
     named = limits if whole is None else replace(limits, seconds=whole)
-    budget = replace(limits, memory=None if memory is None else memory // (where.count + 1), whole=named)
+    budget = replace(limits, memory=None if memory is None else memory // (where.count + 1), original=named)
     try:
         with Limits(budget):
             for size in range(first, task.most + 1):

@@ -316,6 +316,6 @@ def fence_orders(execution: Execution) -> Iterator[Execution]:
 def _subtracts(check: Check, name: str) -> bool:
     """True if the axiom has the form `empty X \\ order`."""
     body = check.body
-    if check.test != "empty" or check.negated or not isinstance(body, Binary) or body.op != "\\":
+    if check.kind != "empty" or check.negated or not isinstance(body, Binary) or body.op != "\\":
         return False
     return any(used.name == name and used.ref is None for used in names_in(body.right))

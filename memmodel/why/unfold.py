@@ -110,11 +110,11 @@ class Unfolding:
                 yield ()
             return
         rows = values.rows(body)
-        if check.test == "empty":
+        if check.kind == "empty":
             for a, row in enumerate(rows):
                 for b in bits(row):
                     yield self.merged(self.chain(body, a, b, values)) + self._against(body, a, b)
-        elif check.test == "irreflexive":
+        elif check.kind == "irreflexive":
             for a, row in enumerate(rows):
                 if row >> a & 1:
                     yield self.merged(self.chain(body, a, a, values))

@@ -93,7 +93,7 @@ class Values:
 
     def holds(self, check: Check) -> bool:
         """True if what the check says is true of this execution."""
-        return self._rows.fails(check.test, self.value(check.body)) is check.negated
+        return self._rows.fails(check.kind, self.value(check.body)) is check.negated
 
     def reported(self, check: Check) -> list[tuple[int, int]]:
         """The pairs that a flag speaks of if it is raised."""

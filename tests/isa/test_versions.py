@@ -67,7 +67,7 @@ def spelling(line: str) -> Spelling:
 
 def told(line: str) -> Fact:
     """What the table of instructions says of a line, as ptxas would."""
-    needs = spelling(line).needs(operands(line)).values()
+    needs = spelling(line).requirements(operands(line)).values()
     version = max([OLDEST, *(since.version for since in needs)], key=version_of)
     return Fact(version, frozenset(str(target) for target in TARGETS if all(since.has(target) for since in needs)))
 

@@ -96,7 +96,7 @@ def _written() -> str:
 def _checks(model: Model, graph: ExpressionGraph) -> Iterator[ReadingCheck]:
     defined = graph.define(model.definitions)
     for check in model.checks:
-        yield ReadingCheck(check.name, check.test, check.negated, check.flag, graph.node(check.body, defined))
+        yield ReadingCheck(check.name, check.kind, check.negated, check.flag, graph.node(check.body, defined))
 
 
 def _differences(

@@ -136,9 +136,9 @@ def reported(check: Check, value: Value) -> list[tuple[int, int]]:
     if isinstance(value, int):
         return [(event, event) for event in bits(value)]
     pairs = rows.pairs_of(value)
-    if check.test == "empty":
+    if check.kind == "empty":
         return pairs
-    if check.test == "irreflexive":
+    if check.kind == "irreflexive":
         return [(a, b) for a, b in pairs if a == b]
     reach = rows.closure(value)
     return [(a, b) for a, b in pairs if reach[b] >> a & 1]

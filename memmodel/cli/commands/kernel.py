@@ -213,9 +213,8 @@ def _check_launches(asked: KernelRequest, several: SeveralLaunches, out: KernelO
     texts = several.text, *(kernel_text(file, asked.after_dashes) for file in asked.files[1:])
     verdicts = judged_launches(
         texts, several.launches, several.name, compiler=asked.after_dashes, model=asked.whole_model,
-        readings=asked.readings,
-        schedules=asked.schedules, assume_pure=asked.assume_pure, unwritten=asked.unwritten, budget=asked.cost(),
-        baseline=asked.baseline,
+        readings=asked.readings, schedules=asked.schedules, assume_pure=asked.assume_pure, unwritten=asked.unwritten,
+        budget=asked.cost(), baseline=asked.baseline,
     )  # fmt: skip
     return out.several(verdicts, len(several.launches))
 

@@ -85,7 +85,7 @@ def mutate_model(
     from memmodel.workers import cores
 
     budget = parse_budget(None, timeout or NO_END, memory)
-    budget = replace(budget, whole=budget)
+    budget = replace(budget, original=budget)
     until = float("inf") if timeout is None else monotonic() + timeout
     allow_includes(include)
     tried = vocabulary([word.strip() for word in words.split(",") if word.strip()])

@@ -59,7 +59,7 @@ def multiply(call: Call) -> tuple[WarpOp, ...]:
         types |= {"c": types["a"], "a": "f16"}
     matrices = {"d": m * n, "a": m * k // (2 if call.head.startswith("mma.sp") else 1), "b": k * n, "c": m * n}
     result, *sources = call.operands
-    names = call.reading.named(len(call.operands)) or ()
+    names = call.reading.operand_names(len(call.operands)) or ()
     for name, operand in zip(names[1:], sources, strict=False):
         if name in matrices:
             element_type = _register(types[name])

@@ -24,7 +24,7 @@ class Spelling:
     row: Row
     head: str
     words: Mapping[str, str]
-    where: Mapping[str, int]
+    positions: Mapping[str, int]
     form: Syntax | None = None
 
     @property
@@ -34,7 +34,7 @@ class Spelling:
         cases, words = self.row.cases, {"head": self.head, **self.words}
         return tuple(name for name in names if name not in cases or covers(cases[name], words))
 
-    def named(self, count: int) -> tuple[str, ...] | None:
+    def operand_names(self, count: int) -> tuple[str, ...] | None:
         """The names of `count` operands, without `?`; None if the spelling cannot have that number.
 
         Of the optional operands, the last ones are left out first.
@@ -48,7 +48,7 @@ class Spelling:
         return tuple(name.removesuffix("?") for name in names)
 
     @property
-    def takes(self) -> str:
+    def operand_phrase(self) -> str:
         """A phrase for messages: the operands that this spelling takes. If one slot decides them, its word is named."""
         if not self.row.cases:
             return f"{self.head} takes {self.row.operand_text() if self.row.operands else 'no operands'}"
@@ -60,12 +60,12 @@ class Spelling:
             what = f"this {self.head}" if self.row.when or "hint" in self.words else self.head
         return f"{what} takes {listed(self.operands) or 'no operands'}"
 
-    def needs(self, operands: int) -> Mapping[str, Since]:
+    def requirements(self, operands: int) -> Mapping[str, Since]:
         """The versions and targets that this spelling with that many operands needs; a module needs all of them.
 
         Keys are the cases of the row; the empty case is the instruction itself.
         """
-        names = [name.strip("[]") for name in self.named(operands) or ()]
+        names = [name.strip("[]") for name in self.operand_names(operands) or ()]
         if self.row.columns:
             return {}
         words = {**dict.fromkeys(names, ""), "head": self.head, **self.words}
@@ -77,7 +77,7 @@ class Spelling:
         Each is the dotted part at fault (None: the whole mnemonic), a message, and True if the version is too old,
         False if the target lacks it.
         """
-        for case, since in self.needs(operands).items():
+        for case, since in self.requirements(operands).items():
             part, what = self._about(case)
             if level.version is not None and version_of(since.version) > version_of(level.version):
                 yield part, f"{what} needs PTX {since.version}", True
@@ -89,7 +89,7 @@ class Spelling:
         about = [term.slot for term in terms(case) if not term.negated]
         words = [f".{self.words[slot]}" for slot in about if slot in self.words]
         names = [f"the operand {slot}" for slot in about if slot not in self.words and slot != "head"]
-        parts = [self.where[slot] for slot in about if slot in self.where]
+        parts = [self.positions[slot] for slot in about if slot in self.positions]
         if not words and not names:
             return None, f"`{self.head}`"
         return (parts[-1] if parts else None), " with ".join(f"`{name}`" for name in (*words, *names))

@@ -200,7 +200,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         representative = judged_run(case, ready, choices.chosen)
         report.add(representative, choices.chosen)
         report.representative = representative
-        if report.enough:
+        if report.may_stop:
             return
 
         # Other sizes, grids and trip counts, are asked for when the verdict stands.
@@ -214,11 +214,11 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         others = OtherExecutions(case, waits, report)
         others.other_lane_elected(choices)
         others.clusters_cancelled(choices)
-        if choices.reasons and not report.enough:
+        if choices.reasons and not report.may_stop:
             choices = others.explored(choices, representative)
         elif not report.waits_are_sure:
             report.leave_open(["what ends a loop that polls is not known in every schedule"])
-        if verdict.open and not report.found:
+        if verdict.open and not report.has_new_finding:
             others.some_warps_late(choices)
     except Refused as error:
         report.leave_open([why_stopped(case, error)])

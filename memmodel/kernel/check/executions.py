@@ -144,7 +144,7 @@ class OtherExecutions:
         _note(other_reads, choices.base, representative, choices.chosen)
         known = set(first.choices)
         for number, schedule in enumerate(drawn(), 1):
-            if case.effort.spent or report.enough:
+            if case.effort.spent or report.may_stop:
                 all_ = False
                 break
             outcome = case.attempt(schedule)
@@ -165,7 +165,7 @@ class OtherExecutions:
                 all_ = False
             _note(other_reads, schedule, self.judge(outcome, choices.chosen), choices.chosen)
         report.verdict.exhaustive = all_ and report.waits_are_sure
-        if why and not report.verdict.exhaustive and not report.found:
+        if why and not report.verdict.exhaustive and not report.has_new_finding:
             report.verdict.notes.append(f"these are not all executions: {why}")
         self._with_other_reads(other_reads, choices.chosen)
         return choices
@@ -174,7 +174,7 @@ class OtherExecutions:
         """All executions, by what their deciding reads return; how many, or 0 and why these are not all."""
         first = choices.trace
         others = any(kind not in READ for kind, number in first.choices if number in choices.chosen)
-        while not (others or first.elected or first.cancels or self.report.enough):
+        while not (others or first.elected or first.cancels or self.report.may_stop):
             polls, loads = self.waits.polls, self.waits.loads
             search = ReadsFrom(self.case.entry, polls.leads_back, polls.initial_of, choices.chosen - loads, loads)
             choices, more, number = self._of_reads(search, choices)
@@ -190,7 +190,7 @@ class OtherExecutions:
         base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.leads_back, steps=steps)
         search.start()
         for script in search.next():
-            if self.report.enough:
+            if self.report.may_stop:
                 search.why_not = search.why_not or "a finding is enough"
             few = case.effort.events - before <= SMALL
             enough = number >= (MOST_EXECUTIONS if few else SOME_EXECUTIONS) and number >= wanted
@@ -262,7 +262,7 @@ class OtherExecutions:
             flags = execution_of(case.model, judge)
             if flags is not None:
                 self.report.add_findings(judge, judge.shown(flags))
-                return "" if self.report.found else "what is open in an execution that no schedule shows stays open"
+                return "" if self.report.has_new_finding else "what is open in an execution that no schedule shows stays open"
             judge = RunJudge(case.entry, run, chosen, symmetric=False, by_instruction=by_instruction)
             if impossible(case.model, judge, search.reads(run)):
                 return ""
@@ -275,7 +275,7 @@ class OtherExecutions:
         case, started, count = self.case, process_time(), 0
         by_instruction = case.options.by_instruction
         for schedule in islice(other_reads.next(), OTHERS):
-            if self.report.enough or case.effort.spent:
+            if self.report.may_stop or case.effort.spent:
                 break
             try:
                 trace = case.run(schedule)
@@ -302,7 +302,7 @@ class OtherExecutions:
         what is open stays open.
         """
         for schedule in self._uneven(choices):
-            if self.report.found or self.case.effort.spent:
+            if self.report.has_new_finding or self.case.effort.spent:
                 return
             ready = ready_run(self.case, self.case.run(schedule), self.waits, choices.chosen)
             self.case.effort.events += len(ready.run.execution.events)

@@ -118,16 +118,16 @@ class VerdictSoFar:
         """Judged runs about which no reading was asked yet."""
 
     @property
-    def found(self) -> bool:
+    def has_new_finding(self) -> bool:
         """True if there is a serious finding that was not known."""
         return any(finding.key not in self._case.options.known for finding in self.verdict.serious)
 
     @property
-    def enough(self) -> bool:
+    def may_stop(self) -> bool:
         """True if the search may stop: a new finding, or a repair that cured nothing."""
         options = self._case.options
         in_vain = options.mended and options.mended <= {finding.key for finding in self.verdict.serious}
-        return options.first and (self.found or bool(in_vain))
+        return options.first and (self.has_new_finding or bool(in_vain))
 
     def shown_by(self, trace: LaunchTrace) -> bool:
         """True if a run shows a serious finding by itself that was not known."""
@@ -223,7 +223,7 @@ class VerdictSoFar:
     def finish(self) -> None:
         """All passes are over: add what other readings say. Where only the first finding is looked for, they are asked
         if there is none."""
-        for judged, chosen in () if self.found or self.verdict.open else self._unread:
+        for judged, chosen in () if self.has_new_finding or self.verdict.open else self._unread:
             self._readings.look(judged.run, chosen, judged.judgement)
         self.verdict.readings[:0] = self._readings.differences(self.verdict.findings)
         options = self._case.options

@@ -71,7 +71,7 @@ class Flags:
         for at, check in enumerate(checks):
             self._evaluator.left = [*left[at:], *self._asked]
             value = self._evaluator.value(left[at])
-            if self._rows.fails(check.test, value) is check.negated:
+            if self._rows.fails(check.kind, value) is check.negated:
                 yield check.name, reported(check, value)
             del value
             self._evaluator.left = [*left[at + 1 :], *self._asked]
@@ -79,7 +79,7 @@ class Flags:
 
     def holds(self, check: Check) -> bool:
         """True if what the check says is true of this execution."""
-        return self._rows.fails(check.test, self._evaluator.value(self._node(check))) is check.negated
+        return self._rows.fails(check.kind, self._evaluator.value(self._node(check))) is check.negated
 
     def _node(self, check: Check) -> int:
         return self._graph.node(check.body, self._defined)

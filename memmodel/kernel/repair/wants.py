@@ -104,7 +104,7 @@ def _version(line: str, text: str) -> str:
     own = re.search(r"\.version\s+(\d+\.\d+)", text)
     if own is None or not isinstance(spelling, Spelling):
         return ""
-    newest = max((since.version for since in spelling.needs(0).values()), key=version_of)
+    newest = max((since.version for since in spelling.requirements(0).values()), key=version_of)
     return f" (PTX {newest})" if version_of(newest) > version_of(own[1]) else ""
 
 

@@ -112,11 +112,11 @@ class SweepRequest:
         seconds = self.until - monotonic()
         if seconds <= 0:
             raise BudgetSpent(self.budget.out_of_seconds)
-        return available(replace(self.budget, seconds=seconds, whole=self.budget.whole or self.budget))
+        return available(replace(self.budget, seconds=seconds, original=self.budget.original or self.budget))
 
     def sharing(self) -> AbstractContextManager[None]:
         """All verdicts of a process together keep the memory that was given, if any was."""
-        given = replace(self.budget, effort=sys.maxsize, whole=self.budget.whole or self.budget)
+        given = replace(self.budget, effort=sys.maxsize, original=self.budget.original or self.budget)
         return nullcontext() if self.budget.memory is None else sharing_budget(given)
 
     def question(self, sizes: Sizes) -> KernelQuestion:

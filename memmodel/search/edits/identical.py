@@ -44,7 +44,7 @@ def identical(models: tuple[Model, Model], flags: Collection[str]) -> bool:
             if check.flag and check.name not in flags:
                 continue
             again = counterparts.get(check.name)
-            if again is None or (check.test, check.negated, check.flag) != (again.test, again.negated, again.flag):
+            if again is None or (check.kind, check.negated, check.flag) != (again.kind, again.negated, again.flag):
                 return False
             if check.body.kind is not again.body.kind or forms(check.body) != its(again.body):
                 return False

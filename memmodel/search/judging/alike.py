@@ -39,7 +39,7 @@ def alike(
     matter = [{check.name: check for check in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
         mine, other = matter[0].get(name), matter[1].get(name)
-        if mine is None or other is None or (mine.test, mine.negated) != (other.test, other.negated):
+        if mine is None or other is None or (mine.kind, mine.negated) != (other.kind, other.negated):
             return False
         bodies = formulas.body(0, name), formulas.body(1, name)
         if mine.body.kind is not other.body.kind or not bounds.agree(*bodies):

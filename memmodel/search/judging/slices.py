@@ -155,7 +155,7 @@ class ModelSlices:
     def fails(self, number: int, name: str) -> WorldSet:
         """The worlds in which the body of a check is not as its test wants, negation aside."""
         node, check = self._checks[number, name]
-        return self._algebra.fails(check.test, self._evaluators[self._stages[node]].value(node))
+        return self._algebra.fails(check.kind, self._evaluators[self._stages[node]].value(node))
 
 
 def repeated(value: Any, lanes: int) -> Any:

@@ -84,7 +84,7 @@ class LayoutQuestion:
             defined = graph.define(model.definitions)
 
             def holds(check: Check, defined: list[int] = defined) -> int:
-                fails = self._algebra.fails(check.test, evaluator.value(graph.node(check.body, defined)))
+                fails = self._algebra.fails(check.kind, evaluator.value(graph.node(check.body, defined)))
                 return fails if check.negated else -fails
 
             self.allowed.append(self.logic.conj(holds(check) for check in model.axioms))

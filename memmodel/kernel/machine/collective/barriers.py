@@ -123,7 +123,7 @@ def _wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
             return False
         label = op.label
         if domain is Domain.WARP and meeting.missing.get(generation, 0) & warp.everyone:
-            label = replace(label, without=True)
+            label = replace(label, lane_exited=True)
         threads = [warp.threads[lane] for lane in lanes]
         for event in machine.each(threads, instruction.number, label, which, generation):
             event.barrier, event.generation = identity, generation

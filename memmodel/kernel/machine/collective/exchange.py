@@ -86,7 +86,7 @@ def lanes_meet(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: in
     barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask, 1))
     threads = [warp.threads[lane] for lane in lanes]
     for half in (Half.ARRIVE, Half.WAIT):
-        label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA, without=without and half is Half.WAIT)
+        label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA, lane_exited=without and half is Half.WAIT)
         for event in machine.each(threads, number, label, mask, generation):
             event.barrier, event.generation = barrier, generation
     meeting.counts = meeting.counts.next()
