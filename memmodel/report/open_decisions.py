@@ -184,4 +184,4 @@ class _UnderReadings:
         )
 
     def _holds(self, check: ReadingCheck) -> bool:
-        return self._rows.fails(check.test, self._evaluator.value(check.node)) is check.negated
+        return self._rows.fails(check.kind, self._evaluator.value(check.node)) is check.negated

@@ -163,7 +163,8 @@ class Processes:
     def __init__(self, count: int, memory: int | None = None) -> None:
         self.count = count
         whole = memory or default_memory()
-        self._budget = replace(NO_END, memory=whole // (count + 1), original=Budget(memory=whole))  # one share is our own
+        # This process takes one share of the memory, too.
+        self._budget = replace(NO_END, memory=whole // (count + 1), original=Budget(memory=whole))
         self._pool = self._fresh()
 
     def _fresh(self) -> ProcessPoolExecutor:

@@ -82,7 +82,7 @@ def test_rows(count: int, text: str, data: st.DataObject) -> None:
     ranks = draw_ranks(data, model, count)
     algebra, graph = PlainRows(execution, ranks), graph_of(model.definitions)
     evaluator = Evaluator(graph.graph, algebra)
-    fails = [algebra.fails(check.test, evaluator.value(graph.node(check.body))) for check in model.checks]
+    fails = [algebra.fails(check.kind, evaluator.value(graph.node(check.body))) for check in model.checks]
     assert ([evaluator.value(number) for number in graph.defined], fails) == expected(model, execution, ranks)
 
 
@@ -98,7 +98,7 @@ def test_large_rows(large: int, count: int, text: str, data: st.DataObject) -> N
         algebra = PlainRows(execution, {})
         evaluator = LargeEvaluator(graph.graph, algebra)
         evaluator.kept = frozenset(graph.defined)
-        fails = [algebra.fails(check.test, evaluator.value(graph.node(check.body))) for check in model.checks]
+        fails = [algebra.fails(check.kind, evaluator.value(graph.node(check.body))) for check in model.checks]
         assert ([evaluator.value(number) for number in graph.defined], fails) == expected(model, execution)
 
 
@@ -123,7 +123,7 @@ def test_packed_integers(count: int, text: str, data: st.DataObject) -> None:
     packed = [value if isinstance(value, int) else shape.pack(value) for value in values]
     assert [filled[slot] for slot in slots[: len(values)]] == packed
     for check, slot, is_bad in zip(model.checks, slots[len(values) :], bad, strict=True):
-        assert shape.passes(check.test, filled[slot]) is not is_bad
+        assert shape.passes(check.kind, filled[slot]) is not is_bad
 
 
 @examples(50)
@@ -212,7 +212,7 @@ def test_formulas(count: int, text: str, data: st.DataObject) -> None:
         chosen, known = {first: at < 2, second: at % 2 == 0}, dict[int, bool]()
         values, bad = expected(model, restricted(run, mask))
         for check, is_bad in zip(model.checks, bad, strict=True):
-            formula = algebra.fails(check.test, evaluator.value(graph.node(check.body)))
+            formula = algebra.fails(check.kind, evaluator.value(graph.node(check.body)))
             assert logic.value(formula, known, chosen.__getitem__) is is_bad
         for number, value in zip(graph.defined, values, strict=True):
             formulas = evaluator.value(number)

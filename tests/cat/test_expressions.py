@@ -69,7 +69,7 @@ def test_star_is_a_product_before_an_operand_and_a_closure_elsewhere() -> None:
     a, b, c = (definition.body for definition in model.definitions[-3:])
     assert isinstance(a, Binary) and a.op == "*" and a.kind is Kind.RELATION
     assert isinstance(b, Unary) and b.op == "*" and b == c
-    assert [(check.test, check.negated) for check in model.checks] == [("acyclic", False), ("empty", True)]
+    assert [(check.kind, check.negated) for check in model.checks] == [("acyclic", False), ("empty", True)]
 
 
 def test_a_name_means_what_it_meant_where_it_stands() -> None:

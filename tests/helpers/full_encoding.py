@@ -40,5 +40,5 @@ class ModelFormulas:
 
     def holds(self, check: Check) -> int:
         """The formula that says a check is satisfied."""
-        broken = self.algebra.fails(check.test, self._evaluator.value(self._graph.node(check.body)))
+        broken = self.algebra.fails(check.kind, self._evaluator.value(self._graph.node(check.body)))
         return broken if check.negated else -broken

@@ -85,7 +85,7 @@ def test_a_check_is_dropped_or_tests_otherwise() -> None:
     by_what = {edit.what: edited(subject, edit) for edit in edits_of(subject)}
     assert [check.name for check in by_what["without the axiom `Order`"].checks] == ["odd-fence"]
     assert [check.name for check in by_what["without the flag `odd-fence`"].checks] == ["Order"]
-    assert [check.test for check in by_what["`acyclic` -> `irreflexive`"].checks] == ["irreflexive", "empty"]
+    assert [check.kind for check in by_what["`acyclic` -> `irreflexive`"].checks] == ["irreflexive", "empty"]
 
 
 def test_a_function_is_edited_in_all_its_calls() -> None:

@@ -28,7 +28,7 @@ class ReadingCheck:
     """A check of a model. `node`: its body. The rest is as in `Check`."""
 
     name: str
-    test: str
+    kind: str
     negated: bool
     flag: bool
     node: int

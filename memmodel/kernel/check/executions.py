@@ -262,7 +262,11 @@ class OtherExecutions:
             flags = execution_of(case.model, judge)
             if flags is not None:
                 self.report.add_findings(judge, judge.shown(flags))
-                return "" if self.report.has_new_finding else "what is open in an execution that no schedule shows stays open"
+                return (
+                    ""
+                    if self.report.has_new_finding
+                    else "what is open in an execution that no schedule shows stays open"
+                )
             judge = RunJudge(case.entry, run, chosen, symmetric=False, by_instruction=by_instruction)
             if impossible(case.model, judge, search.reads(run)):
                 return ""
