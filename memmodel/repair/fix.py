@@ -328,7 +328,7 @@ def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:
 
 
 def first_question(name: str, text: str, options: Options) -> LoweredTest | None:
-    """The test with the first of its questions; None if the text is no test. Raises BudgetSpent if no budget is left."""
+    """The test with the first of its questions; None if the text is no test. Raises BudgetSpent."""
     available(options.budget)
     asked = parse(name, text)
     return None if asked is None else asked[0]

@@ -220,7 +220,7 @@ def _pieces(call: Call, operand: Operand) -> int:
 
 
 def endpoint(call: Call, operand: Operand) -> tuple[Variable, Operand]:
-    """The logical endpoint and the offset of a handle of a litmus test. Raises InputError if the operand is no handle."""
+    """The logical endpoint and the offset of a handle of a litmus test. Raises InputError for any other operand."""
     base, offset = parts_of(call, operand)
     if not isinstance(base, Sym):
         hint = "declare one, `e @ fabric aliases x;`, and write [e, 0]"

@@ -55,7 +55,7 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
 
 
 def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
-    """Lanes that arrive one by one are not modelled: a count is one of whole warps, and how lanes add up to it is open."""
+    """Lanes that arrive one by one are not modelled: counts are of whole warps, and how lanes add up is open."""
     if call.columns or call.module or threads is None or lane(call) is None:
         return ()
     return (Unmodelled("a barrier with a thread count, at which the lanes of one warp arrive one by one", Const(1)),)
