@@ -178,7 +178,7 @@ def test_what_is_undefined_or_assumed_is_a_flag() -> None:
     loaded = model(
         "undefined_unless empty rf as Dr\nundefined_unless ~empty co\nassert acyclic po as Order\nacyclic po"
     )
-    told = [(one.name, one.test, one.negated, one.flag) for one in loaded.checks[:3]]
+    told = [(one.name, one.kind, one.negated, one.flag) for one in loaded.checks[:3]]
     assert told == [
         ("undefined-Dr", "empty", True, True),
         ("undefined-co", "empty", False, True),
@@ -199,7 +199,7 @@ def test_options_of_herd_after_the_title_are_skipped() -> None:
 
 def test_a_check_behind_a_recursive_definition() -> None:
     loaded = model("let rec a = po | rf | (a ; a) when irreflexive a as Order\nacyclic rf")
-    assert [(one.name, one.test) for one in loaded.checks] == [("Order", "irreflexive"), ("rf", "acyclic")]
+    assert [(one.name, one.kind) for one in loaded.checks] == [("Order", "irreflexive"), ("rf", "acyclic")]
     assert happens("let rec a = po | rf | (a ; a) when irreflexive a as Order", "LB") is Observation.NEVER
 
 
