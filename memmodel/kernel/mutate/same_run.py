@@ -31,7 +31,7 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import Rows
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution, FixedPart
 from memmodel.isa.lowered import lowered
@@ -105,7 +105,7 @@ class SameRun:
         """True if something is new with these changes: a finding, or a condition that is open. Those of which the run
         is no execution, and which only take order away, are left out: what is wrong without them is wrong with them.
         """
-        asked = [it for it in changes if not self.only_orders(it) or self._execution((it,)) is not None]
+        asked = [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
         execution = self._execution(asked) if asked else None
         if execution is None:
             return False
@@ -125,6 +125,10 @@ class SameRun:
         flags = other.judgement.flags
         mine, others = ([(it.thread, it.at) for it in run.graph.origins] for run in (self._run, other.run))
         return None if flags is None or mine != others else other.run.first_shown(flags, self._raised, self._known)
+
+    def _has_execution(self, change: Mutation) -> bool:
+        """True if the run is an execution of the kernel with this change."""
+        return bool(self._new_labels(change)) if change.what != REMOVED else self._removed((change,)) is not None
 
     def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
         removed = self._removed([change for change in changes if change.what == REMOVED])
@@ -288,4 +292,9 @@ def _without(execution: Execution, removed: _Removed) -> Execution:
 
 
 def _rows_without(rows: Rows, gone: int) -> Rows:
-    return [0 if gone >> number & 1 else row & ~gone for number, row in enumerate(rows)]
+    if not any(rows):
+        return rows
+    left = [row & ~gone if row & gone else row for row in rows]
+    for number in bits(gone):
+        left[number] = 0
+    return left
