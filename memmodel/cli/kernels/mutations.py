@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def judge_mutants(asked: KernelRequest) -> Exit:
-    """Judge all mutants, and say what was asked. Exit code: that of the verdict on the kernel itself."""
+    """Judge all mutants, and say what was asked."""
     from memmodel.kernel.output.source_names import source_names
 
     quiet = "-" in (asked.json_out, asked.page)
@@ -36,7 +36,7 @@ def judge_mutants(asked: KernelRequest) -> Exit:
             show_table(data, source_names(table.base))
     if asked.json_out:
         write_json(asked.json_out, data)
-    return _code(table)
+    return exit_code(table)
 
 
 def _say_report(table: MutationTable, asked: KernelRequest, *, quiet: bool) -> dict[str, Any]:
@@ -78,9 +78,11 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
             )  # fmt: skip
 
 
-def _code(table: MutationTable) -> Exit:
+def exit_code(table: MutationTable) -> Exit:
+    """That of the verdict on the kernel; 3 for a clean one if the time ran out before all mutants were judged."""
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS}
-    return codes.get(table.base.word, Exit.UNDECIDED)
+    code = codes.get(table.base.word, Exit.UNDECIDED)
+    return Exit.UNDECIDED if code is Exit.AS_EXPECTED and table.partial else code
 
 
 def show_table(record: dict[str, Any], names: SourceNames) -> None:

@@ -61,6 +61,11 @@ class MutationTable:
         return sum(result.noticed in words for result in self.results)
 
     @property
+    def partial(self) -> bool:
+        """True if the time ran out before every mutant was judged, or before it was known what can go together."""
+        return self.count(Noticed.LATE) > 0 or self.minimum is None or self.minimum.late
+
+    @property
     def judged(self) -> int:
         return len(self.results) - self.count(Noticed.UNREACHED, Noticed.LATE)
 

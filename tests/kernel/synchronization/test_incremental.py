@@ -9,6 +9,8 @@ import pytest
 from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, launch, module
 
 from memmodel.cat.load import load_model
+from memmodel.cli.exits import Exit
+from memmodel.cli.kernels.mutations import exit_code
 from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
@@ -154,7 +156,10 @@ def test_where_the_time_runs_out_the_rest_is_not_judged(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("memmodel.kernel.mutate.incremental.judged_alone", spent)
     read = module(HALVES)
-    made = synchronization_report(mutation_table(read, entry(read), launch(), MODEL, together=True))
+    assert not mutation_table(read, entry(read), launch(), MODEL).partial
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    assert table.base.word == "clean" and table.partial and exit_code(table) == Exit.UNDECIDED
+    made = synchronization_report(table)
     needs = [(it.instruction.opcode, it.need) for it in made.synchronizations]
     assert needs == [
         ("bar.arrive", Necessity.LATE),
