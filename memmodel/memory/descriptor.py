@@ -12,9 +12,10 @@ SCALED = ("kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")
 """Kinds with scale factors."""
 
 _TYPES = 0x3F << 7
-_COLUMNS_AT, _COLUMNS = 17, 63
+COLUMNS_AT, COLUMNS_FIELD, COLUMNS_UNIT = 17, 63, 8
+"""Where N stands: the first bit, a mask, and what 1 stands for (three bits of N are left out)."""
 _ROWS_AT, _ROWS = 24, 31
-_BOTH = 1 << 2 | _TYPES | _COLUMNS << _COLUMNS_AT | _ROWS << _ROWS_AT
+_BOTH = 1 << 2 | _TYPES | COLUMNS_FIELD << COLUMNS_AT | _ROWS << _ROWS_AT
 _RESULT = 3 << 4
 _DEPTH = 1 << 31
 
@@ -25,15 +26,16 @@ def shape_mask(*, scaled: bool) -> int:
 
 
 def columns_of(value: int) -> int:
-    """N: three bits of it are left out."""
-    return (value >> _COLUMNS_AT & _COLUMNS) << 3
+    """N."""
+    return (value >> COLUMNS_AT & COLUMNS_FIELD) * COLUMNS_UNIT
 
 
 def rows_of(value: int, *, scaled: bool) -> int:
-    """M: four bits of it are left out, seven of the kinds with scale factors."""
-    return (value >> 27 & 3) << 7 if scaled else (value >> _ROWS_AT & _ROWS) << 4
+    """M."""
+    at, field, unit = rows_place(scaled=scaled)
+    return (value >> at & field) * unit
 
 
-def rows_field(rows: int) -> int:
-    """The bits that say so many rows, of the kinds without scale factors; all of the field if there are very many."""
-    return (rows >> 4 & _ROWS) << _ROWS_AT
+def rows_place(*, scaled: bool) -> tuple[int, int, int]:
+    """Where M stands: the first bit, a mask, and what 1 stands for (four bits of M are left out, of scaled kinds 7)."""
+    return (27, 3, 128) if scaled else (_ROWS_AT, _ROWS, 16)

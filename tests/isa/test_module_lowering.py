@@ -108,6 +108,14 @@ def lane(register: str) -> Apply:
     return Apply("shr", (tensor(Get(register)), Const(16)), U32)
 
 
+def of_shape(name: str, first: int, field: int, allowed: int) -> UndefinedIf:
+    """`name`: what is said of the shape. `allowed`: a bit for each number that the field may hold."""
+    number = Apply("and", (Apply("shr", (Get("1"), Const(first)), U32), Const(field)), U32)
+    last = first + field.bit_length() - 1
+    rule = f"{name} (bits {first} to {last} of the instruction descriptor)"
+    return UndefinedIf(rule, u64("eq", u64("and", u64("shr", Const(allowed), number), Const(1)), Const(0)))
+
+
 def in_lane_0(head: str) -> UndefinedIf:
     rule = f"the accumulator of {head} begins in lane 0, or in 16 where its layout uses half of the lanes"
     return UndefinedIf(rule, Apply("ne", (lane("0"), Const(0)), U32))
@@ -331,6 +339,9 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         )
     ],
     "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X [%r0], %d0, %d1, %r1, [%r2], [%r3], %p0;": [
+        # M is 128 or 256, N a multiple of 16 up to 256.
+        of_shape("tcgen05.mma.kind::mxf4 of 2 CTAs has no such M", 27, 3, 0b110),
+        of_shape("tcgen05.mma.kind::mxf4 of 2 CTAs has no such N", 17, 63, 0x155555554),
         in_lane_0("tcgen05.mma"),
         MultiplyInTensorMemory(
             group=2, form="kind::mxf4", elements=TensorElements(4, True, True), sparse=False, stationary=False,
@@ -340,6 +351,9 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         )
     ],
     "tcgen05.mma.ws.sp.cta_group::1.kind::f16.collector::b1::lastuse [%r0], [%r4], %d1, [%r2], %r1, %p0;": [
+        # M is 32, 64 or 128, N 64 or 128.
+        of_shape("tcgen05.mma.ws.sp.kind::f16 of 1 CTA has no such M", 24, 31, 0b100010100),
+        of_shape("tcgen05.mma.ws.sp.kind::f16 of 1 CTA has no such N", 17, 63, 1 << 8 | 1 << 16),
         in_lane_0("tcgen05.mma.ws.sp"),
         UndefinedIf(
             "matrix A and accumulator of tcgen05.mma.ws.sp begin in the same lane",

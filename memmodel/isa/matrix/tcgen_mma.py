@@ -13,6 +13,7 @@ from functools import partial
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
+from memmodel.isa.matrix.tcgen_shapes import lane_checks, shape_checks
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
 from memmodel.isa.refused import refusing
@@ -30,7 +31,6 @@ from memmodel.isa.tensor_memory import (
     is_tensor_operand,
     issue,
     label,
-    lane_of,
     matrix_a,
     peer,
     shared_operand,
@@ -39,9 +39,9 @@ from memmodel.isa.tensor_memory import (
     tracked,
 )
 from memmodel.litmus.constants import instructions, targets
-from memmodel.memory.descriptor import SCALED, rows_field, shape_mask
+from memmodel.memory.descriptor import SCALED, shape_mask
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, UndefinedIf
+from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
 from memmodel.program.warp_ops import CollectorUse, MultiplyInTensorMemory, TensorElements, WarpOp
 from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
@@ -145,17 +145,22 @@ def mma_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     operands, kind = _operands(call), call.word("kind") or ""
     if operands.last is not None and _stationary(call):
         descriptor(call, operands.last)
+    left = tensor(call, operands.left) if operands.left_in_tensor else descriptor(call, operands.left)
+    in_tensor = {"matrix A": left if operands.left_in_tensor else None, "metadata": operands.metadata}
+    others = {what: address for what, address in in_tensor.items() if address is not None}
+    shape, stationary, sparse = call.integer(operands.shape), _stationary(call), _sparse(call)
     return (
-        *_first_lanes(call, operands),
+        *shape_checks(call, shape, stationary=stationary, sparse=sparse),
+        *lane_checks(call, shape, operands.accumulator, others, stationary=stationary, sparse=sparse),
         MultiplyInTensorMemory(
             group=group(call) or 1,
             form=_form(call),
             elements=TensorElements(BITS.get(kind, 8), kind in SCALED, kind in FOUR_BITS),
-            sparse=_sparse(call),
-            stationary=_stationary(call),
-            shape=call.integer(operands.shape),
+            sparse=sparse,
+            stationary=stationary,
+            shape=shape,
             accumulator=operands.accumulator,
-            left=tensor(call, operands.left) if operands.left_in_tensor else descriptor(call, operands.left),
+            left=left,
             left_in_tensor=operands.left_in_tensor,
             right=operands.right,
             adds=call.predicate(operands.adds),
@@ -165,27 +170,6 @@ def mma_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
             collector=_collector_use(call),
         ),
     )
-
-
-def _first_lanes(call: Call, operands: MmaOperands) -> tuple[Op, ...]:
-    """The steps that find operands that begin in a lane which the layout does not have ("Data Path Layout
-    Organization"): lane 0, and lane 16 too where the layout uses half of the lanes. All operands have the same.
-    """
-    first = lane_of(operands.accumulator)
-    wrong: Expr = Apply("ne", (first, Const(0)), U32)
-    halves = group(call) == 1 or _sparse(call)
-    if halves and not _stationary(call) and call.word("kind") not in SCALED:
-        rows = Apply("and", (call.integer(operands.shape), Const(rows_field(0xFFF))), U32)
-        half = Apply("eq", (rows, Const(rows_field(64 if group(call) == 1 else 128))), U32)
-        wrong = Apply("ne", (first, Apply("and", (first, Apply("selp", (Const(16), Const(0), half), U32)), U32)), U32)
-    rule = f"the accumulator of {call.head} begins in lane 0, or in 16 where its layout uses half of the lanes"
-    steps = [UndefinedIf(rule, wrong)]
-    left = (tensor(call, operands.left),) if operands.left_in_tensor else ()
-    for what, address in (*zip(("matrix A",), left, strict=False), ("metadata", operands.metadata)):
-        if address is not None:
-            same = f"{what} and accumulator of {call.head} begin in the same lane"
-            steps.append(UndefinedIf(same, Apply("ne", (lane_of(address), first), U32)))
-    return tuple(steps)
 
 
 def _collector_use(call: Call) -> CollectorUse:

@@ -277,8 +277,9 @@ class Warp:
 
     `limit`: how many registers each of its threads owns; `limit_known`: the text says so. `slow`: it only goes on when
     no other warp changes anything. `bits`: by register and lane, the known bits of a value that is not known as a
-    whole. `names`: by register and lane, the term of a value, in a run that has terms. `tracks`: the asynchronous
-    instructions that commits, waits and signals find by a name."""
+    whole. `names`: by register and lane, the term of a value, in a run that has terms. `exchanges`: by mask and words
+    of the instruction, the lanes that wait for others of the mask. `tracks`: the asynchronous instructions that
+    commits, waits and signals find by a name."""
 
     cta: Cta
     number: int
@@ -290,6 +291,7 @@ class Warp:
     limit_known: bool = False
     slow: bool = False
     syncs: dict[int, BarrierState] = field(default_factory=dict)
+    exchanges: dict[tuple[int, frozenset[str]], list[LaneGroup]] = field(default_factory=dict)
     tracks: defaultdict[Track, IssueGroups] = field(default_factory=lambda: defaultdict(IssueGroups))
     registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
     arrived: list[int] = field(default_factory=lambda: [-1] * LANES)

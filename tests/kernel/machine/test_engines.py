@@ -408,11 +408,13 @@ def test_collector_buffers(uses: tuple[str, ...], word: str) -> None:
     shared = ISSUED.replace("%p0", "%p7")
     others = {
         "other": shared,
-        "other b0": shared.replace("mma.", "mma.ws.").replace("f16", "f16.collector::b0::discard"),
+        "other b0": shared.replace("mma.", "mma.ws.")
+        .replace("f16", "f16.collector::b0::discard")
+        .replace("%r24", "%r25"),
     }
     made = [others.get(use) or ISSUED.replace("f16", f"f16.collector::a::{use}") for use in uses]
-    body = TENSOR.replace(ISSUED, "setp.eq.u32 %p7, %r0, 1;\n" + "\n".join(made))
-    verdict = verdict_of(body)
+    body = TENSOR.replace(ISSUED, "setp.eq.u32 %p7, %r0, 1;\nmov.b32 %r25, 0x08100010;\n" + "\n".join(made))
+    verdict = verdict_of(body.replace("%r22], 32;", "%r22], 64;").replace("%r23, 32;", "%r23, 64;"))
     assert (word == "findings") == ("undefined-instruction" in rules(verdict))
     assert (word == "undecided") == any("collector buffer" in one for one in verdict.open)
 
@@ -533,6 +535,35 @@ def test_the_lane_of_an_address(operation: str, shape: int, lane: int, rule: str
     assert body.count(operation) == 1
     found = rules(verdict_of(body))
     assert rule in found if rule else not any(name.startswith("undefined") for name in found)
+
+
+PRODUCTS = "{} [%r23], %d10, %d10, %r24, %p5"
+FLOATS, INTEGERS, STATIONARY = (
+    f"mma.cta_group::1.kind::{kind}" if kind != "ws" else "mma.ws.cta_group::1.kind::f16"
+    for kind in ("f16", "i8", "ws")
+)
+
+
+@pytest.mark.parametrize(("head", "rows", "columns", "exists"), [
+    (FLOATS, 64, 8, True), (FLOATS, 128, 24, True), (FLOATS, 32, 8, False), (FLOATS, 256, 16, False),
+    (FLOATS, 112, 8, False), (INTEGERS, 64, 24, True), (INTEGERS, 64, 40, False), (STATIONARY, 32, 64, True),
+    (STATIONARY, 32, 8, False), (STATIONARY, 128, 96, False),
+])  # fmt: skip
+def test_the_shape_that_an_instruction_descriptor_names(head: str, rows: int, columns: int, exists: bool) -> None:
+    """ "Various combinations of .kind and shapes", in "Matrix Shape"; M and N as "Instruction descriptor" has them."""
+    shape = rows >> 4 << 24 | columns >> 3 << 17 | 1 << 4
+    body = TENSOR.replace(ISSUED, f"@%p0 tcgen05.{PRODUCTS.format(head)};").replace("0x08020010", f"{shape}")
+    body = body.replace("%r22], 32;", "%r22], 128;").replace("%r23, 32;", "%r23, 128;")
+    found = verdict_of(body).findings
+    assert any("has no such" in finding.message for finding in found) is not exists
+
+
+@pytest.mark.parametrize(("shape", "allowed"), [(0x08020010, True), (HALF, False)])
+def test_matrix_a_is_shifted_with_128_rows_or_more(shape: int, allowed: bool) -> None:
+    """ "Qualifier .ashift is only allowed with M = 128 or M = 256"."""
+    shifted = FROM_TENSOR.replace("f16", "f16.ashift").replace("[%r25]", "[%r23]")
+    body = TENSOR.replace(ISSUED, f"@%p0 tcgen05.{shifted};").replace("0x08020010", f"{shape}")
+    assert any("has no such M" in finding.message for finding in verdict_of(body).findings) is not allowed
 
 
 PAIR_SCALED = (

@@ -153,3 +153,18 @@ def test_a_value_of_a_lane_that_takes_no_part_is_not_known() -> None:
 def test_what_the_table_refuses(line: str, why: str) -> None:
     verdict = judged(line, threads=32)
     assert verdict.word == "undecided" and why in verdict.open[0], verdict.open
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ("shfl.sync.idx.b32 %r11, %r1, 0, 31, -1;", "undecided"),
+        ("shfl.sync.bfly.b32 %r11, %r0, 0, 31, -1;", "findings"),
+    ],
+)
+def test_lanes_of_one_mask_may_meet_at_several_instructions(other: str, word: str) -> None:
+    """ "with the same qualifiers and same membermask value": with others they wait for ever."""
+    halves = "setp.lt.u32 %p3, %r0, 16;\n@%p3 bra A;\n{}\nbar.warp.sync 0xffff0000;\nbra B;\nA:\n{}\nB:\n"
+    verdict = judged(halves.format(other, "shfl.sync.idx.b32 %r10, %r0, 0, 31, -1;"), threads=32)
+    assert verdict.word == word, verdict.open
+    assert word == "findings" or "at several places of the text" in verdict.open[0]

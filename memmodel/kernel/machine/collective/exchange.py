@@ -17,6 +17,7 @@ from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.trace.launch import ChoiceKind
+from memmodel.kernel.trace.problems import Refused
 from memmodel.program.arith import operation
 from memmodel.program.warp_ops import SHUFFLES, ActiveLanes, AmongLanes, Exchange
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -55,13 +56,30 @@ def _masked(instruction: PtxInstruction, masks: Get, learn: Learn, *, elects: bo
         live, gone = warp.live, warp.everyone & ~warp.live
         for mask, members in teams.items():
             if mask & live & ~sum(1 << lane for lane in members):
-                return False
+                return _wait_for_others(warp, group, mask, instruction)
         for mask, members in teams.items():
             learn(machine, warp, members)
             lanes_meet(machine, warp, members, mask, instruction.number, without=elects and bool(mask & gone))
         return True
 
     return run
+
+
+def _wait_for_others(warp: Warp, group: LaneGroup, mask: int, instruction: PtxInstruction) -> bool:
+    """False: the lanes wait. Raises Refused if all others of the mask wait at instructions like this one: they meet
+    then ("have executed shfl.sync with the same qualifiers and same membermask value"), and what one of them learns
+    comes from registers that its own instruction does not name.
+    """
+    like = (mask, frozenset(instruction.opcode.split(".")))
+    waiting = warp.exchanges.setdefault(like, [])
+    waiting[:] = [other for other in waiting if other is not group and any(other is present for present in warp.groups)]
+    there = waiting.copy()
+    waiting.append(group)
+    lanes = sum(1 << lane for other in waiting for lane in other.lanes)
+    if there and not mask & warp.live & ~lanes:
+        what = "lanes of one mask execute instructions alike at several places of the text"
+        raise Refused(f"{instruction.opcode}: {what}, which is not modelled", instruction.span)
+    return False
 
 
 def _active(instruction: PtxInstruction, learn: Learn) -> Blocking:
