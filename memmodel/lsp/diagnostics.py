@@ -261,7 +261,7 @@ def _because(story: Story) -> list[str]:
     lines = []
     for obstacle in story.obstacles:
         lines.append(f"because {obstacle.reason.value}: {obstacle.text}")
-        lines += [f"would do: {obstacle.repair}"] if obstacle.repair else []
+        lines += [f"{obstacle.would_do}: {obstacle.repair}"] if obstacle.repair else []
     return lines
 
 

@@ -131,7 +131,7 @@ def would_do(known: Sequence[TextCounterexample]) -> Iterator[str]:
                 yield f"{waiting.thread} waits for {what}, and would go on with {waiting.goes_on}"
             continue
         for obstacle in _obstacles(counterexample):
-            yield f"{obstacle.text}" + (f" (would do: {obstacle.repair})" if obstacle.repair else "")
+            yield f"{obstacle.text}" + (f" ({obstacle.would_do}: {obstacle.repair})" if obstacle.repair else "")
 
 
 def alone(known: Sequence[TextCounterexample]) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ def _note(explanation: Explanation) -> list[str]:
 def _story(story: Story, before: tuple[Story, ...], style: Style) -> list[str]:
     what = "the outcome can be seen" if story.about == "outcome" else story.about.replace("-", " ")
     lines = [f"  {style(what, 'warning')}"]
-    if story.first is not None and story.second is not None:
+    if story.first is not None and story.second not in (None, story.first):
         lines[0] += ": between" if story.about != "outcome" else ": nothing orders"
         lines += [f"    {story.first}", f"    {story.second}"]
     elif story.first is not None:
@@ -168,7 +168,7 @@ def _obstacles(obstacles: tuple[Obstacle, ...], style: Style) -> list[str]:
             continue
         lines += _wrapped(f"    because {style(obstacle.reason.value, 'bad')}: ", obstacle.text)
         if obstacle.repair:
-            lines += _wrapped("      would do: ", obstacle.repair)
+            lines += _wrapped(f"      {obstacle.would_do}: ", obstacle.repair)
     return lines
 
 

@@ -13,6 +13,7 @@ from itertools import product
 
 from memmodel.base.labels import (
     Access,
+    Across,
     Action,
     Barrier,
     Domain,
@@ -44,6 +45,11 @@ FENCES = (Fence, ProxyFence, Mark, GroupWait)
 
 FEW = 40
 """With no more events than this, a fence.sc is tried before writes as well."""
+
+
+def is_submit(label: Label) -> bool:
+    """True of fabric.submit. A wait before it does not cover what it submits."""
+    return isinstance(label, Mark) and label.what in (Marker.SUBMIT, Marker.SUBMIT_FETCHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,7 @@ class Changes:
         for beside, after in self._places():
             for proxy in sorted(proxies, key=lambda item: item.value):
                 for fence in self._proxy_fences(proxy, beside, after):
-                    words = f"fence.proxy.{proxy.value}"
+                    words = f"fence.proxy.{proxy.value if fence.across is None else f'{fence.across.value}.alias'}"
                     yield self._insert(Reason.NO_PROXY_FENCE, beside, fence, words, after=after)
             if len({cell for cell, _ in names}) < len(names):
                 fence = ProxyFence(None)
@@ -223,6 +229,10 @@ class Changes:
 
     def _proxy_fences(self, proxy: Proxy, beside: int, after: bool) -> Iterator[ProxyFence]:
         """The fence of a proxy at a place; of two halves both where all is done by one thread."""
+        if proxy is Proxy.FABRIC:
+            for across, half in product(Across, (Sem.RELEASE, Sem.ACQUIRE)):
+                yield ProxyFence(proxy, half, Scope.SYS, across=across)
+            return
         if proxy is not Proxy.TENSORMAP:
             yield ProxyFence(proxy)
             return
@@ -299,10 +309,12 @@ class Changes:
         ]
 
     def _last_of(self, kinds: tuple[type[Label], ...], event: int, *, back: bool = False) -> int:
-        """The event, or the last of these kinds of events that follow it at once, or (`back`) stand in front of it."""
+        """The event, or the last of these kinds of events that follow it at once, or (`back`) stand in front of it, but
+        for those that submit operations."""
         others = [n for n, row in enumerate(self.po) if row >> event & 1] if back else bits(self.po[event])
         for number in sorted(others, key=lambda n: self.events[n].point.order or 0, reverse=back):
-            if not isinstance(self.events[number].label, kinds):
+            label = self.events[number].label
+            if not isinstance(label, kinds) or is_submit(label):
                 break
             event = number
         return event

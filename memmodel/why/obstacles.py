@@ -12,7 +12,7 @@ from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart, hand_over, synchronizes
-from memmodel.why.changes import Change
+from memmodel.why.changes import Change, is_submit
 from memmodel.why.flow import Flow
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -252,6 +252,10 @@ class Sentences:
         ]
         if not waits:
             return ""
+        submits = [n for n in bits(self.po[waits[0]]) if is_submit(self.execution.events[n].label)]
+        if submits:
+            after = self.ref(submits[0])
+            return f"; {self._line(waits[0])} waits for submitted operations only, and stands before {after}"
         of_reads = any(row >> waits[0] & 1 for row in completes)
         why = "covers reads of sources only" if of_reads else "covers none of its groups"
         return f"; {self._line(waits[0])} {why}"
@@ -314,6 +318,7 @@ class Sentences:
             if isinstance(event.label, ProxyFence)
             and event.label.proxy is proxy
             and event.label.half is inserted.label.half
+            and event.label.across is inserted.label.across
         ]
         for number in others:
             place = self.execution.events[number].point.place

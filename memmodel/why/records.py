@@ -11,6 +11,8 @@ from enum import Enum
 from memmodel.answer import Observation, Witness
 from memmodel.source import Span
 
+WOULD_DO = "would do"
+
 
 class Reason(Enum):
     """What stops the order from the first access towards the second: a closed list, in the words of reports."""
@@ -43,6 +45,7 @@ class Reason(Enum):
     NO_COLUMNS = "tensor memory that is not free"
     NEVER_WRITTEN = "a value that nobody writes"
     DEADLOCK = "each waits for the other"
+    BEHIND = "a thread that waits for ever comes first"
     GONE = "an object or CTA that may be gone"
     RULE = "a rule that one thread breaks alone"
     NOTHING_MISSING = "nothing is missing: no order could forbid it"
@@ -106,12 +109,18 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What stops the order. `text`: in a sentence. `repair`: what would let it go on."""
+    """What stops the order. `text`: in a sentence. `repair`: what would let it go on. `shared`: there are others."""
 
     reason: Reason
     text: str
     repair: str
     events: tuple[At, ...] = ()
+    shared: bool = False
+
+    @property
+    def would_do(self) -> str:
+        """The words before the repair: where several obstacles stop the order, one of their repairs is not enough."""
+        return f"{WOULD_DO} together with the others" if self.shared else WOULD_DO
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ In: a model, a witness, perhaps a finding of it. Out: `Story`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 
 from memmodel.answer import Finding, Witness
@@ -81,7 +82,8 @@ def _story(
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
     changes = sorted(diagnosis.changes, key=attrgetter("at"))
     strong = diagnosing.strong() if meant and changes[-1].reason is Reason.NO_SYNCHRONIZATION else None
-    obstacles = tuple(dict.fromkeys(sentences.obstacle(change, strong) for change in changes))
+    each = tuple(dict.fromkeys(sentences.obstacle(change, strong) for change in changes))
+    obstacles = tuple(replace(obstacle, shared=len(each) > 1) for obstacle in each)
     values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
     steps = Path(witness, diagnosis.changes, values, sentences.sides).steps(_order(diagnosis.chain))
     return Story(about, first, second, _gone(about, obstacles), steps, diagnosis.axiom, rule, witness)
@@ -102,9 +104,7 @@ def _gone(about: str, obstacles: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:
     if about not in ("undefined-after-exit", "undefined-mbarrier-inval", "undefined-tensor-memory"):
         return obstacles
     return tuple(
-        Obstacle(Reason.GONE, obstacle.text, obstacle.repair, obstacle.events)
-        if obstacle.reason is Reason.NO_SYNCHRONIZATION
-        else obstacle
+        replace(obstacle, reason=Reason.GONE) if obstacle.reason is Reason.NO_SYNCHRONIZATION else obstacle
         for obstacle in obstacles
     )
 

@@ -6,14 +6,17 @@ In: the witness of a hang. Out: `HangTold`. Counting is exact, so the reasons ar
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from memmodel.answer import Witness
-from memmodel.base.labels import Access, Domain
+from memmodel.base.labels import Access, Action, Domain
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Thread
+from memmodel.memory.bytes import Cell, Instance
 from memmodel.program.spelling import spell_cell
 from memmodel.why.records import HangTold, Reason, Waiting
 from memmodel.why.story import execution_of
@@ -26,16 +29,40 @@ def stuck(witness: Witness) -> HangTold:
         return HangTold(tuple(Waiting("", text, Reason.COUNT, "") for text in witness.waits), witness)
     frame = execution.frame
     stopped = [n for n, trace in enumerate(frame.traces) if trace.ending.end is End.WAITS]
+    causes = {thread: _cause(execution, thread, stopped) for thread in stopped}
     waiting = []
     for thread, text in zip(stopped, witness.waits, strict=True):
-        reason, goes_on = _reason(execution, thread, stopped)
+        cause = causes[thread]
+        mutual = not cause.others or thread in _waited_for(thread, causes)
         step = frame.lowered.programs[thread].steps[frame.traces[thread].ending.step]
         name = frame.lowered.test.threads[thread].name
-        waiting.append(Waiting(name, text, reason, goes_on, step.instruction.span))
+        reason = cause.reason if mutual else Reason.BEHIND
+        waiting.append(Waiting(name, text, reason, cause.goes_on, step.instruction.span))
     return HangTold(tuple(waiting), witness)
 
 
-def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """Why a thread waits. `others`: the waiting threads that would let it go on."""
+
+    reason: Reason
+    goes_on: str
+    others: tuple[int, ...] = ()
+
+
+def _waited_for(thread: int, causes: Mapping[int, _Cause]) -> set[int]:
+    """The threads for which a thread waits, and for which these wait, and so on."""
+    reached: set[int] = set()
+    left = [*causes[thread].others]
+    while left:
+        other = left.pop()
+        if other not in reached:
+            reached.add(other)
+            left += causes[other].others
+    return reached
+
+
+def _cause(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
     frame = execution.frame
     ending = frame.traces[thread].ending
     records = frame.traces[thread].records
@@ -46,24 +73,25 @@ def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reas
             return _at_object(execution, record, thread, stopped)
     for record in records[ending.first :]:
         if isinstance(record.label, Access):
-            others = _later(execution, stopped, thread, _named(execution, thread, record))
-            if others:
-                return Reason.DEADLOCK, f"{others} before its own wait"
-            return Reason.NEVER_WRITTEN, "a write of the value that it waits for"
-    return Reason.COUNT, ""
+            place = _read(execution, thread, record)
+            later = None if place is None else _later(execution, stopped, thread, place.instance)
+            if later is not None:
+                return _Cause(Reason.DEADLOCK, f"{later[1]} before its own wait", (later[0],))
+            return _Cause(Reason.NEVER_WRITTEN, "a write of the value that it waits for")
+    return _Cause(Reason.COUNT, "")
 
 
-def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
-    waiting = [blocked for blocked in stopped if blocked != thread]
+def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
+    waiting = tuple(blocked for blocked in stopped if blocked != thread)
     names = [execution.frame.lowered.test.threads[blocked].name for blocked in waiting]
     records = execution.frame.traces[thread].records
     last = records[-1] if records else None
     if isinstance(last, BarrierRecord) and last.barrier.domain is Domain.COLUMNS:
-        return Reason.NO_COLUMNS, "a dealloc before it, or fewer columns"
+        return _Cause(Reason.NO_COLUMNS, "a dealloc before it, or fewer columns")
     own = {_barriers(execution, blocked) for blocked in (thread, *waiting)}
     if waiting and len(own) > 1:
-        return Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself"
-    return Reason.COUNT, "the missing arrivals, or a smaller count"
+        return _Cause(Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself", waiting)
+    return _Cause(Reason.COUNT, "the missing arrivals, or a smaller count")
 
 
 def _barriers(execution: Execution, thread: int) -> object:
@@ -73,57 +101,74 @@ def _barriers(execution: Execution, thread: int) -> object:
     return last.barrier if isinstance(last, BarrierRecord) else thread
 
 
-def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: list[int]) -> tuple[Reason, str]:
+def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: list[int]) -> _Cause:
     frame = execution.frame
     name = spell_cell(frame.lowered.space, test.object)
     uses = next(object_uses for object_uses in Assembly(frame).objects if object_uses.cell == test.object)
     walk = uses.chosen(execution.relation("mbar"))
     last = walk.counts[-1]
     if not last.live:
-        return Reason.GONE, f"mbarrier.init of {name} before the wait"
+        return _Cause(Reason.GONE, f"mbarrier.init of {name} before the wait")
     if last.pending == 0 and last.tx != 0:
         more = "more bytes" if last.tx > 0 else "fewer bytes"
-        return Reason.BYTES, f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
-    others = _later(execution, stopped, thread, test.object.instance.name)
-    if others:
+        text = f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
+        return _Cause(Reason.BYTES, text)
+    later = _later(execution, stopped, thread, test.object.instance)
+    if later is not None:
         fresh = (
             f", or parity 1 at this wait: on a fresh {name} that is over" if not last.over and not test.parity else ""
         )
-        return Reason.DEADLOCK, f"{others} before its own wait{fresh}"
+        return _Cause(Reason.DEADLOCK, f"{later[1]} before its own wait{fresh}", (later[0],))
     begun = any(
-        walk.counted(n) and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
+        walk.counted(n)
+        and walk.order[n].record.action is Action.ARRIVE
+        and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
         for n in range(len(walk.order))
     )
     if not begun and last.over > 0 and test.parity is not None:
-        return Reason.PARITY, f"parity {1 - test.parity}: the phase before is over and nobody arrives in this one"
+        text = f"parity {1 - test.parity}: the phase before is over and nobody arrives in this one"
+        return _Cause(Reason.PARITY, text)
     if not begun:
-        return Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for"
-    return Reason.COUNT, f"{last.pending} more arrivals on {name}, or a count that is smaller by {last.pending}"
+        return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for")
+    text = f"{last.pending} more arrivals on {name}, or a count that is smaller by {last.pending}"
+    return _Cause(Reason.COUNT, text)
 
 
-def _named(execution: Execution, thread: int, record: Record) -> str:
-    """The variable that a record reads."""
+def _read(execution: Execution, thread: int, record: Record) -> Cell | None:
+    """What a record reads."""
     event = execution.frame.of_record[thread, execution.frame.traces[thread].records.index(record)][0]
-    cell = execution.events[event].point.cell
-    return cell.instance.name if cell is not None else ""
+    return execution.events[event].point.cell
 
 
-def _later(execution: Execution, stopped: list[int], thread: int, name: str) -> str:
-    """What other waiting threads would do to a variable, had they gone on."""
+def _later(execution: Execution, stopped: list[int], thread: int, instance: Instance) -> tuple[int, str] | None:
+    """A waiting thread that would do something to a variable, had it gone on, and what; None if there is none."""
     frame = execution.frame
     for other in stopped:
-        if other == thread or not name:
+        if other == thread:
             continue
         steps = frame.lowered.programs[other].steps
         at = frame.traces[other].ending.step + 1
-        places = _pointing(frame.lowered.test.threads[other], name)
+        program = frame.lowered.test.threads[other]
+        places = _pointing(program, instance.name)
+        if instance.owner is not None and instance.owner != program.place.cta_id:
+            places &= _mapped(program)  # its name is that of the variable of its own CTA
         for step in (*steps[at:], *steps[:at]):
             span = step.instruction.span
             head = step.instruction.mnemonic
             waits = "wait" in head or head.startswith(("ld", "bra"))
             if span is not None and not waits and places & set(re.findall(r"\[\s*([%\w.$]+)", span.text)):
-                return f"{frame.lowered.test.threads[other].name}, line {span.line}: {head}"
-    return ""
+                return other, f"{program.name}, line {span.line}: {head}"
+    return None
+
+
+def _mapped(thread: Thread) -> frozenset[str]:
+    """The registers of a thread that may hold an address in another CTA."""
+    mapped = {
+        words[0]
+        for item in instructions(thread)
+        if item.mnemonic.startswith("mapa") and (words := re.findall(r"[%\w.$]+", item.span.text[len(item.mnemonic) :]))
+    }
+    return frozenset(name for register in mapped for name in _pointing(thread, register))
 
 
 def _pointing(thread: Thread, name: str) -> frozenset[str]:

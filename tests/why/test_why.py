@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from helpers.places import ROOT
@@ -156,6 +157,7 @@ def test_the_reason_that_is_named_first(name: str) -> None:
 REST = {
     "control/spin+never-set": Reason.NEVER_WRITTEN,
     "control/spin+crossed": Reason.DEADLOCK,
+    "bytes/B3-bytes": Reason.BEHIND,
     "async/undefined/peer-may-have-exited": Reason.GONE,
     "async/undefined/barrier-two-counts": Reason.RULE,
     "async/barriers/arrive-then-own-sync": Reason.NOTHING_MISSING,
@@ -271,6 +273,12 @@ SAID = {
     ),
     "control/bar+after-arrive": ("line 9) stands before b (P0, line 10); a (P0, line 9) after b; for the same reason",),
     "async/instructions/ldmatrix-race": ("beside it, in; no synchronization; a release after", "strong accesses"),
+    "shapes/RWC+sc.gpu+weak@two-ctas": (
+        "is weak; would do together with the others: a strong; is weak; would do together with the others: a strong",
+    ),
+    "async/fabric/put-source-no-wait": ("before i (P0, line 14)", "over at h"),
+    "async/fabric/put-source-wait-before-submit": ("waits for submitted operations only, and stands before h",),
+    "bytes/B8-undefined": ("undefined address: c: st.global.u32",),
     "isa/SB+acq_rel": ("b: fence.acq_rel.sys (P0, line 11) is no fence.sc; .sc at b; come first in Fence-SC",),
 }
 """Parts of an explanation in their order, and what it does not say: sentences that misled."""
@@ -286,6 +294,23 @@ def test_an_explanation_does_not_mislead(name: str) -> None:
         place = text.find(part, place)
         assert place >= 0, part
     assert not any(part in text for part in unwanted)
+
+
+DROPPED = {
+    "async/fabric/put-mask": (18, "without fence.proxy.generic::fabric.alias (release half); Causality forbids"),
+    "async/honest/H16": (32, "a thread that waits for ever comes first; with an arrive on bar@cta1: nobody arrives"),
+}
+"""Tests without a line, and what the explanation says then."""
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_the_line_that_is_not_there_is_what_is_missing(name: str, tmp_path: Path) -> None:
+    line, wanted = DROPPED[name]
+    lines = (LITMUS / f"{name}.litmus").read_text().split("\n")
+    lines[line - 1] = ""
+    (tmp_path / "t.litmus").write_text("\n".join(lines))
+    text = " ".join(" ".join(lines_of(api.explain(tmp_path / "t.litmus"))).split())
+    assert all(part in text for part in wanted.split("; ")), text
 
 
 @pytest.mark.parametrize(("misplaced", "where"), [("release", "stands before b"), ("acquire", "stands after c")])

@@ -177,7 +177,11 @@ def _sheet(sheet: Sheet) -> str:
 
 def _because(because: Because) -> str:
     text = f": {shown(because.text)}" if because.text else ""
-    repair = f'<br><span class="hint">Would do: {shown(because.repair)}</span>' if because.repair else ""
+    repair = (
+        f'<br><span class="hint">{shown(because.would_do.capitalize())}: {shown(because.repair)}</span>'
+        if because.repair
+        else ""
+    )
     return f"<li><strong>{shown(because.reason)}</strong>{text}{repair}</li>"
 
 

@@ -20,7 +20,7 @@ from memmodel.report.report import Report
 from memmodel.report.text import explain
 from memmodel.report.why_text import lines_of
 from memmodel.why.explanation import explanation
-from memmodel.why.records import At, Dependence, Explanation, PathStep, Reason
+from memmodel.why.records import WOULD_DO, At, Dependence, Explanation, PathStep, Reason
 
 STYLE_MARK = "\x02"
 """Stands around a styled part of the text: mark, role, mark, text, mark."""
@@ -62,11 +62,13 @@ class Repairs:
 
 @dataclass(frozen=True, slots=True)
 class Because:
-    """A reason in a few words, in a sentence, and what would do instead; either may be empty."""
+    """A reason in a few words, in a sentence, and what would do instead; either may be empty. `would_do`: the words
+    before that."""
 
     reason: str
     text: str = ""
     repair: str = ""
+    would_do: str = WOULD_DO
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def _because(explained: Explanation) -> tuple[Because, ...]:
         Because(f"forbidden by {contradiction.axiom}", contradiction.rule) for contradiction in explained.contradictions
     ]
     reasons += [
-        Because(obstacle.reason.value, obstacle.text, obstacle.repair)
+        Because(obstacle.reason.value, obstacle.text, obstacle.repair, obstacle.would_do)
         for story in explained.stories
         for obstacle in story.obstacles
     ]
