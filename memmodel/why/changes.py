@@ -52,6 +52,10 @@ def is_submit(label: Label) -> bool:
     return isinstance(label, Mark) and label.what in (Marker.SUBMIT, Marker.SUBMIT_FETCHING)
 
 
+FIRST = 8
+"""Pairs between which a third thread is looked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One change. `at`: the event that is changed or beside which something is added; `other`: what it has to reach.
@@ -454,20 +458,36 @@ class Changes:
                 continue
             if self.flow.surely_leads(b, a):
                 continue  # the order that there is goes the other way
-            arrive = Inserted(self._last_of(FENCES, start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
-            wait = Inserted(self._last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
-            edges = [("syncbar", self.count, self.count + 1)]
-            if start != a:
-                edges += [("compl", a, self.count)]
-            yield Change(
-                Reason.NO_SYNCHRONIZATION,
-                Alteration((), (arrive, wait), tuple(edges)),
-                a,
-                b,
-                "",
-                3,
-                10.0 + number / 100,
-            )
+            yield self._meeting(a, b, 10.0 + number / 100)
+            if number < FIRST:
+                yield from self._passed_on(a, b, 9.0 + number / 100)
+
+    def _meeting(self, a: int, b: int, cost: float) -> Change:
+        """A hand-over from one event to another one."""
+        start, end = self.flow.at(a), self.flow.at(b)
+        arrive = Inserted(self._last_of(FENCES, start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
+        wait = Inserted(self._last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
+        edges = [("syncbar", self.count, self.count + 1)]
+        if start != a:
+            edges += [("compl", a, self.count)]
+        return Change(Reason.NO_SYNCHRONIZATION, Alteration((), (arrive, wait), tuple(edges)), a, b, "", 3, cost)
+
+    def _passed_on(self, a: int, b: int, cost: float) -> Iterator[Change]:
+        """Hand-overs inside the CTA of the second access, where the first comes from another CTA: from the last event
+        of each thread there that the first access leads to."""
+        threads: dict[int, list[int]] = {}
+        for number, event in enumerate(self.events):
+            if event.point.thread is not None and event.point.order is not None and self.flow.leads(a, number):
+                threads.setdefault(event.point.thread, []).append(number)
+        for thread, reached in threads.items():
+            last = max(reached, key=lambda number: self.events[number].point.order or 0)
+            elsewhere = thread not in (self.flow.thread(self.flow.at(a)), self.flow.thread(self.flow.at(b)))
+            if elsewhere and self._one_cta(last, b) and not self._one_cta(a, b):
+                yield self._meeting(last, b, cost)
+
+    def _one_cta(self, a: int, b: int) -> bool:
+        first, second = (self.events[self.flow.at(event)].point.place for event in (a, b))
+        return first is not None and second is not None and first.cta_id == second.cta_id
 
     def _overtaken(self) -> list[tuple[int, int]]:
         """Writes and the reads that read something older."""

@@ -179,10 +179,18 @@ class Sentences:
         """What would be such a hand-over."""
         first, second = self.sides(change)
         release = "a release after the first" if first.text == "a release" else first.text
+        if first.missing and first.text == "a release" and second.missing and self._one_cta(change):
+            return f"a barrier between the two, or {release}, {second.text}"
         if second.missing:
             return f"{release}, {second.text}" if first.missing else second.text
         release = release if first.missing else f"{first.label} ({first.where})"
         return f"{release}, observed by {second.label} ({second.where})"
+
+    def _one_cta(self, change: Change) -> bool:
+        """True if both sides of a hand-over are threads of one CTA."""
+        events = [self.flow.at(event) for event in (change.at, change.other) if event is not None]
+        places = [self.execution.events[event].point.place for event in events]
+        return all(place is not None and places[0] is not None and place.cta_id == places[0].cta_id for place in places)
 
     def _changes_memory(self, event: int | None) -> bool:
         """True of an atomic operation that leaves something else each time that it is repeated."""

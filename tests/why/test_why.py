@@ -279,6 +279,10 @@ SAID = {
     "async/fabric/put-source-no-wait": ("before i (P0, line 14)", "over at h"),
     "async/fabric/put-source-wait-before-submit": ("waits for submitted operations only, and stands before h",),
     "bytes/B8-undefined": ("undefined address: c: st.global.u32",),
+    "generic/G18-no-last-barrier": (
+        "nothing orders i: fence.acquire.gpu (C0, line 23) before j; would do: a barrier between the two, or a "
+        "release; d is read by h; i: fence.acquire.gpu (C0, line 23) + missing",
+    ),
     "isa/SB+acq_rel": ("b: fence.acq_rel.sys (P0, line 11) is no fence.sc; .sc at b; come first in Fence-SC",),
 }
 """Parts of an explanation in their order, and what it does not say: sentences that misled."""
