@@ -81,6 +81,9 @@ ARGUED = {
     "memmodel/concrete/execution.py: 0 if event.point.cell is None else event.point.cell.size -> "
     "(event.point.cell.size)": "each event of an access has a cell",
     "memmodel/concrete/issuing.py: data & (1 << where.size * 8) - 1 -> (data)": "what is beyond the bytes is lost",
+    "memmodel/encode/barriers.py: event.thread == thread and self.graph.events[uid].thread != thread -> "
+    "((event.thread == thread))": "a thread whose exit completes a generation arrives in none from there on, and waits "
+    "for none",
     "memmodel/encode/communication.py: sum(map(len, before.values())) > EDGES -> "
     "(sum(map(len, before.values())) <= EDGES)": "an order is transitive at once or where a candidate shows that it is "
     "not: the answers are the same",
@@ -91,6 +94,8 @@ ARGUED = {
     "finds beyond is in no answer",
     "memmodel/enumeration/coherence.py: not later -> bool(later)": "whether a whole order is judged here or by the "
     "search: the same ones are left",
+    "memmodel/enumeration/problem.py: Sem.WEAK in (first.sem, second.sem) or first.scope is None or second.scope is "
+    "None -> ((Sem.WEAK in (first.sem, second.sem)) or (first.scope is None))": "what is not weak has a scope",
     "memmodel/enumeration/orders.py: down | up -> (up)": "which orders are tried first",
     "memmodel/enumeration/problem.py: frozenset() if grounded else constants(lowered) | asked_constants(lowered) -> "
     "(constants(lowered) | asked_constants(lowered))": "no values are put in where they are grounded",
@@ -99,6 +104,8 @@ ARGUED = {
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
     "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
     "write has: none of them is read",
+    "memmodel/events/values.py: all(arg.bits is None for arg in args) -> any(arg.bits is None for arg in args)": "how "
+    "many combinations are tried before bits are computed",
     "memmodel/events/values.py: numbers if len(numbers) <= LISTED else {} -> (numbers)": "how many numbers are listed",
     "memmodel/events/walk.py: assigned(op) if current.guard else () -> (assigned(op))": "nothing is added then, "
     "and a register that nothing assigned is zero",

@@ -1,0 +1,20 @@
+"""The engines agree on programs that were chosen because together they make conditions matter.
+
+Seven are written by hand, each for a change of a condition that no other test noticed. The others are those of some
+thousands of random ones that `benchmarks.chosen` takes: they reach the most conditions of the engines, in either way.
+"""
+
+from __future__ import annotations
+
+import pytest
+from helpers.agreement import agree
+from helpers.places import ROOT
+
+from memmodel.cat import load_model
+
+PROGRAMS = (ROOT / "tests" / "data" / "chosen_programs.txt").read_text(encoding="utf-8").split("// ----\n")
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_engines_agree_on_a_chosen_program(number: int) -> None:
+    agree(PROGRAMS[number], load_model("ptx-9.4"))
