@@ -297,6 +297,14 @@ def test_an_exclusive_allocation_of_a_pair_belongs_to_both_ctas(other: str, foun
     assert rules(verdict_of(body, ctas=2, cluster=2)) == found
 
 
+@pytest.mark.parametrize(("place", "found"), [("%r22+8", set()), ("%r22+6", {"undefined-address"})])
+def test_the_address_of_an_allocation_goes_to_four_aligned_bytes(place: str, found: set[str]) -> None:
+    """ "Addresses as Operands": an address is a multiple of the size of the access."""
+    body = allocated(ALLOC.format(32).replace("%r22", place), DEALLOC.format(32))
+    wrong = rules(verdict_of(body.replace("ld.shared.b32 %r23, [%r22]", f"ld.shared.b32 %r23, [{place}]")))
+    assert wrong & {"undefined-address"} == found
+
+
 def test_more_columns_than_are_modelled() -> None:
     verdict = verdict_of(allocated(".exclusive" + ALLOC.format(576), ".exclusive" + DEALLOC.format(576)))
     assert verdict.word == "undecided" and "tensor memory has 512 columns here" in verdict.open[0]

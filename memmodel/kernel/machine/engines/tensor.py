@@ -13,6 +13,7 @@ from memmodel.base.labels import Allocates
 from memmodel.isa.matrix.tensor_columns import GROWS
 from memmodel.kernel.machine.collective.exchange import lanes_meet
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
+from memmodel.kernel.machine.regions.locate import aligned
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -103,6 +104,7 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
             raise Refused(GROWS, instruction.span)
         memory.last = columns
         block, at = pointer.find(machine, warp, lanes[0], size, instruction)
+        aligned(block, at, size)
         thread = warp.threads[lanes[0]]
         event = machine.event(thread, instruction.number, label, columns)
         for cta in pair_of(machine, warp, label.group or 1):
