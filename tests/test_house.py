@@ -22,10 +22,10 @@ ROOMS = (
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "collecting", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "compare", "search", "mutate",
-    "repair", "kernel.launch", "kernel.arguments", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",
-    "kernel.executions", "kernel.all_sizes", "kernel.question", "kernel.export", "kernel.check", "kernel.sequence",
-    "kernel.repair", "kernel.mutate", "kernel.output", "kernel.synchronization", "kernel.sweep", "triton", "testing",
-    "record", "lsp", "cli", "pytest_plugin",
+    "repair", "kernel.launch", "kernel.arguments", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.conflicts",
+    "kernel.order", "kernel.executions", "kernel.all_sizes", "kernel.question", "kernel.export", "kernel.check",
+    "kernel.sequence", "kernel.repair", "kernel.mutate", "kernel.output", "kernel.synchronization", "kernel.sweep",
+    "triton", "testing", "record", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is
 `base.words`, from which every room imports."""

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Access, is_atomic
 from memmodel.isa.lowered import lowered
+from memmodel.kernel.conflicts.uses import aliased
 from memmodel.kernel.executions.polls import PolledWrite, Polls
 from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.order.last_writes import CausalOrder, commuting, is_integer
-from memmodel.kernel.order.uses import aliased
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace

@@ -31,9 +31,9 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.base.points import BarrierId
+from memmodel.kernel.conflicts.uses import Use
 from memmodel.kernel.order.graph import ends_of
 from memmodel.kernel.order.judging import RunJudge
-from memmodel.kernel.order.uses import Use
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent

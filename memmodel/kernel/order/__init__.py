@@ -1,1 +1,1 @@
-"""The order of a run under a model, its conflicts, and what is wrong with it."""
+"""The order of a run under a model, and what is wrong with it."""

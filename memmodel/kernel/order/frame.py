@@ -25,7 +25,7 @@ from memmodel.base.points import Point
 from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, Holds
 from memmodel.base.rows import Rows, bits
 from memmodel.concrete.execution import ConcreteEvent, FixedPart
-from memmodel.kernel.order.uses import aliased, outlives
+from memmodel.kernel.conflicts.uses import aliased, outlives
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.threads import TraceThread

@@ -30,10 +30,10 @@ from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
 from memmodel.base.rows import Rows, ordered, rows_of
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution
-from memmodel.kernel.order.conflicts import OBJECT_BYTES, Conflicts
+from memmodel.kernel.conflicts.conflicts import OBJECT_BYTES, Conflicts
+from memmodel.kernel.conflicts.roles import Roles
+from memmodel.kernel.conflicts.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
 from memmodel.kernel.order.frame import KernelFrame, covered, ends
-from memmodel.kernel.order.roles import Roles
-from memmodel.kernel.order.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace

@@ -18,17 +18,17 @@ from memmodel.base.rows import bits
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
+from memmodel.kernel.conflicts.conflicts import Conflicts
+from memmodel.kernel.conflicts.roles import Roles
+from memmodel.kernel.conflicts.uses import bounded, is_generic
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.order.conditions import counted, sentence, strong_sizes
-from memmodel.kernel.order.conflicts import Conflicts
 from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered, with_fences
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph, ends_of
 from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
-from memmodel.kernel.order.roles import Roles
-from memmodel.kernel.order.uses import bounded, is_generic
 from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingKey, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent

@@ -15,14 +15,14 @@ from memmodel.cli.app import app
 from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.check.inputs import entry_of, reading_models
+from memmodel.kernel.conflicts.conflicts import Conflicts
+from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.order.conflicts import Conflicts
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.readings import OtherReadings
-from memmodel.kernel.order.roles import Roles
 from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines

@@ -5,7 +5,7 @@ In: nothing, or a LaunchTrace. Out: `Use`, `ConflictPair`, `SharedPlace`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,8 +20,8 @@ from memmodel.memory.bytes import CtaId
 from memmodel.ptx.vocabulary import Proxy, Sem, Space
 
 MAX_EVENTS = 36_000
-Key = tuple[tuple[int, int, int], int, int, int | None, bool, int]
-"""A class of accesses: classes of the thread, epoch, number of the label, size of the elements, strong or not."""
+Name = tuple[int, int, int, int, int, int, int]
+"""An access within its thread."""
 
 
 def bounded(events: int) -> None:
@@ -52,13 +52,7 @@ class Use(NamedTuple):
 
     def stored(self, first: int, size: int) -> int | None:
         """The bytes that a weak store leaves there, if they are known, and the same each time that it is executed."""
-        end, values = first + size, set[int]()
-        for part in self.parts:
-            if part.first < end and first < part.first + part.size:
-                if part.value is None or not part.first <= first <= end <= part.first + part.size:
-                    return None
-                values.add(part.value >> 8 * (first - part.first) & (1 << 8 * size) - 1)
-        return values.pop() if len(values) == 1 else None
+        return stored_by(self.parts, first, size)
 
     @property
     def writes(self) -> bool:
@@ -77,6 +71,18 @@ class Use(NamedTuple):
         operation that no thread observes.
         """
         return self.event is not None or (is_generic(self.label) and self.issue is None)
+
+
+def stored_by(parts: Sequence[WeakAccess], first: int, size: int) -> int | None:
+    """The bytes that the parts of a weak store leave there, if they are known and the same each time."""
+    end, values = first + size, set[int]()
+    for part in parts:
+        begin = part.first
+        if begin < end and first < begin + part.size:
+            if part.value is None or not begin <= first <= end <= begin + part.size:
+                return None
+            values.add(part.value >> 8 * (first - begin) & (1 << 8 * size) - 1)
+    return values.pop() if len(values) == 1 else None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.order.conflicts import Conflicts
+from memmodel.kernel.conflicts.conflicts import Conflicts
 
 STORES = {
     "the same value": "st.shared.u32 [s], 7;",

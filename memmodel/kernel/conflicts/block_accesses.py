@@ -1,0 +1,320 @@
+"""What a run accesses in one block of memory, as columns.
+
+In: LaunchTrace, Roles. Out: `BlockAccesses` for each block in which something can be found. An access has one or more
+pieces, each of bytes that lie together. A large launch has hundreds of thousands of them, so what only a few are asked
+for is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from operator import itemgetter
+
+from memmodel.base.labels import Label, Side, side_of
+from memmodel.kernel.conflicts.roles import Labels, Roles
+from memmodel.kernel.conflicts.uses import Name, Use, outlives, stored_by
+from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.memory.bytes import CtaId
+from memmodel.ptx.vocabulary import Space
+
+UseClass = int
+"""The class of an access, and whether it goes to another CTA: two times the number of the class, and one more if so."""
+
+Kind = tuple[int, int | None, int | None, int]
+"""What an access is, besides its thread and epoch: number of its label, size of its elements, issue, part."""
+
+
+class AccessClasses:
+    """Numbers for what accesses are, the same for all blocks of a run. `by_instruction`: accesses of different
+    instructions are different classes.
+    """
+
+    def __init__(self, run: LaunchTrace, roles: Roles, *, by_instruction: bool) -> None:
+        self.run, self.by_instruction = run, by_instruction
+        self.label = Labels().number
+        self.cta_ids = [thread.place.cta_id for thread in run.threads]
+        self._who = roles.who
+        self._keys: dict[Hashable, int] = {}
+        self._idents: dict[Hashable, int] = {}
+
+    def key(self, use: Use) -> int:
+        """The number of the class of an access."""
+        return self.number(use.thread, use.epoch, self.label(use.label), use.scalar, use.event is not None, use.at)
+
+    def number(self, thread: int, epoch: int, label: int, scalar: int | None, strong: bool, at: int) -> int:
+        """The same, of what a class consists of."""
+        key = self._who[thread], epoch, label, scalar, strong, at * self.by_instruction
+        return self._keys.setdefault(key, len(self._keys))
+
+    def of(self, block: Block, use: Use) -> UseClass:
+        """The class of an access to a block."""
+        return 2 * self.key(use) + self.away(block, use.thread)
+
+    def away(self, block: Block, thread: int) -> bool:
+        """True if the memory belongs to another CTA than the thread's."""
+        owner = block.instance.owner
+        return owner is not None and owner != self.cta_ids[thread]
+
+    def ident(self, use: Use) -> int:
+        """A number for all pieces of an access, whatever their bytes."""
+        label, strong, asynchronous = self.label(use.label), use.event is not None, use.issue is not None
+        access = use.thread, use.epoch, label, use.scalar, use.part, strong, asynchronous, use.at * self.by_instruction
+        return self._idents.setdefault(access, len(self._idents))
+
+    def name(self, use: Use) -> Name:
+        """An access within its thread, as numbers."""
+        asynchronous, strong = int(use.issue is not None), int(use.event is not None)
+        at = use.at * self.by_instruction
+        return use.epoch, self.label(use.label), use.scalar or 0, use.part, asynchronous, strong, at
+
+
+class BlockAccesses:
+    """The accesses to a block. The columns of pieces are `first`, `end` and `access`; the others are of accesses."""
+
+    def __init__(self, block: Block, classes: AccessClasses) -> None:
+        self.block, self._classes = block, classes
+        self.first: list[int] = []
+        self.end: list[int] = []
+        self.access: list[int] = []
+        self._parts: list[Sequence[WeakAccess]] = []
+        self.thread: list[int] = []
+        self.at: list[int] = []
+        self.key: list[int] = []
+        self.use_class: list[UseClass] = []
+        self.writes: list[bool] = []
+        self.alone: list[bool] = []
+        self.together: list[bool] = []
+        """True for an access that lanes make together."""
+        self._strong: dict[int, Use] = {}
+        self._names: dict[int, Name] = {}
+
+    def __len__(self) -> int:
+        """The number of pieces."""
+        return len(self.first)
+
+    def add(self, single: Sequence[WeakAccess], lanes: Sequence[LaneAccesses]) -> None:
+        """Add weak accesses; those of one thread, epoch and kind are one access, and its bytes that touch one piece."""
+        kinds, merged = dict[Kind, int](), dict[tuple[int, int, int], list[WeakAccess]]()
+        number = self._classes.label
+        for access in single:
+            issue = None if access.issue is None else access.issue.order
+            kind = kinds.setdefault((number(access.label), access.scalar, issue, access.part), len(kinds))
+            merged.setdefault((access.thread, access.epoch, kind), []).append(access)
+        for lane_accesses in lanes:
+            kind = kinds.setdefault((number(lane_accesses.label), lane_accesses.scalar, None, 0), len(kinds))
+            for access in lane_accesses.each():
+                merged.setdefault((access.thread, access.epoch, kind), []).append(access)
+        what, flags = list(kinds), dict[int, tuple[bool, bool, bool]]()
+        for (thread, epoch, kind), members in merged.items():
+            if len(members) > 1:
+                members.sort(key=_FIRST_BYTE)
+            at = -1
+            for piece in _pieces(members) if len(members) > 1 else (members,):
+                if piece[0].at != at:
+                    at = piece[0].at
+                    if kind not in flags:
+                        use = _use(piece)
+                        flags[kind] = use.writes, use.alone, bool(use.others)
+                    label, scalar, _, _ = what[kind]
+                    key = self._classes.number(thread, epoch, label, scalar, False, at)
+                    self._add_access(thread, at, key, *flags[kind])
+                self._add_piece(piece[0].first, _end(piece), piece)
+
+    def add_strong(self, event: TraceEvent) -> None:
+        """Add a strong access."""
+        whole = event.issue or event
+        part = whole.signals.index(event) if event.issue is not None else 0
+        assert whole.order is not None
+        use = Use(
+            event.thread, whole.order, event.label, event.size, event.at, event.first, event.size, None, event,
+            part=part,
+        )  # fmt: skip
+        self._strong[len(self.thread)] = use
+        self._add_access(event.thread, event.at, self._classes.key(use), use.writes, use.alone, False)
+        self._add_piece(use.first, use.first + use.size, ())
+
+    def _add_access(self, thread: int, at: int, key: int, writes: bool, alone: bool, together: bool) -> None:
+        self.thread.append(thread)
+        self.at.append(at)
+        self.key.append(key)
+        self.use_class.append(2 * key + self._classes.away(self.block, thread))
+        self.writes.append(writes)
+        self.alone.append(alone)
+        self.together.append(together)
+
+    def _add_piece(self, first: int, end: int, parts: Sequence[WeakAccess]) -> None:
+        """A piece of the last access that was added."""
+        self.first.append(first)
+        self.end.append(end)
+        self.access.append(len(self.thread) - 1)
+        self._parts.append(parts)
+
+    def use(self, piece: int) -> Use:
+        """A piece of an access."""
+        parts = self._parts[piece]
+        return _use(parts) if parts else self._strong[self.access[piece]]
+
+    def stored(self, piece: int, first: int, size: int) -> int | None:
+        """The bytes that a weak store leaves there; see `Use.stored`."""
+        return stored_by(self._parts[piece], first, size)
+
+    def idents(self) -> list[int]:
+        """For each piece the number of its access, whatever the bytes."""
+        idents = dict[int, int]()
+        for piece, access in enumerate(self.access):
+            if access not in idents:
+                idents[access] = self._classes.ident(self.use(piece))
+        return [idents[access] for access in self.access]
+
+    def name(self, piece: int) -> Name:
+        """An access within its thread, as numbers."""
+        access = self.access[piece]
+        known = self._names.get(access)
+        if known is None:
+            known = self._names[access] = self._classes.name(self.use(piece))
+        return known
+
+
+def accesses_by_block(run: LaunchTrace, roles: Roles, classes: AccessClasses) -> Iterator[tuple[Block, BlockAccesses]]:
+    """The accesses to each block in which something can be found.
+
+    Memory of a CTA in which equal threads do the same as in an equal CTA before is left out.
+    """
+    strong = dict[Block, list[TraceEvent]]()
+    for event in (event for thread in run.threads for event in thread.strong()):
+        if event.block is not None:
+            strong.setdefault(event.block, []).append(event)
+    judged = dict.fromkeys(access.block for access in run.single if side_of(access.label) is Side.WRITE)
+    judged |= dict.fromkeys(strong)
+    judged |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
+    # Where nothing is written there is no race, and still some reads are judged.
+    judged |= dict.fromkeys(block for block, _ in run.objects)
+    for access in run.single:
+        if access.block not in judged and counts_alone(classes, access.block, access.thread, access.label):
+            judged[access.block] = None
+    for row in run.lanes:
+        alone = row.block not in judged and may_count_alone(row.block)
+        if alone and any(counts_alone(classes, row.block, thread, row.label) for thread in row.threads):
+            judged[row.block] = None
+    by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in judged}
+    for access in run.single:
+        if access.block in by_block:
+            by_block[access.block][0].append(access)
+    for row in run.lanes:
+        if row.block in by_block:
+            by_block[row.block][1].append(row)
+    alike = AlikeMemory(run, roles)
+    known: set[object] = set()
+    for block, (single, lanes) in by_block.items():
+        name = None if block in strong else alike.name(block, single, lanes)
+        if name is not None and name in known:
+            continue
+        known.add(name)
+        accesses = BlockAccesses(block, classes)
+        accesses.add(single, lanes)
+        for event in strong.get(block, ()):
+            accesses.add_strong(event)
+        yield block, accesses
+
+
+def may_count_alone(block: Block) -> bool:
+    """True if an access to a block may be judged although nothing else touches its bytes."""
+    return block.instance.owner is not None or block.instance.space is Space.TENSOR
+
+
+def counts_alone(classes: AccessClasses, block: Block, thread: int, label: Label) -> bool:
+    """True if an access is judged although nothing else touches its bytes: one to tensor memory or to memory of another
+    CTA, or one that may outlive its CTA.
+    """
+    if not may_count_alone(block):
+        return False
+    return block.instance.space is Space.TENSOR or classes.away(block, thread) or outlives(label)
+
+
+class Holders:
+    """The first threads of CTAs."""
+
+    def __init__(self, run: LaunchTrace) -> None:
+        self._first = {thread.place.cta_id: thread.number for thread in reversed(run.threads)}
+
+    def of(self, owner: CtaId) -> int:
+        """The first thread of the CTA that owns some memory."""
+        return self._first[owner]
+
+
+class AlikeMemory:
+    """Names for what is done in the memory of CTAs."""
+
+    def __init__(self, run: LaunchTrace, roles: Roles) -> None:
+        self._run, self._roles, self._holder = run, roles, Holders(run).of
+
+    def name(self, block: Block, single: list[WeakAccess], lanes: list[LaneAccesses]) -> object:
+        """A name for what is done in the memory of a CTA, equal for CTAs that do the same; None for other memory."""
+        owner, threads = block.instance.owner, self._run.threads
+        if owner is None:
+            return None
+        rank = threads[self._holder(owner)].place.rank
+        names: dict[int, object] = {}
+
+        def where(number: int) -> object:
+            """A thread by the rank of its CTA, seen from the memory, its number there and its classes."""
+            if number not in names:
+                place = threads[number].place
+                who = self._roles.who[number]
+                names[number] = place.rank - rank, number - self._holder(place.cta_id), who[1:]
+            return names[number]
+
+        alone = tuple(
+            (
+                access.first,
+                access.size,
+                where(access.thread),
+                access.epoch,
+                access.label,
+                access.scalar,
+                access.value,
+                access.part,
+            )
+            for access in single
+        )
+        together = tuple(
+            (
+                access.size, access.at, tuple(access.firsts), tuple(map(where, access.threads)), tuple(access.epochs),
+                None if access.values is None else tuple(access.values),
+            )
+            for access in lanes
+        )  # fmt: skip
+        return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
+
+
+_FIRST_BYTE = itemgetter(WeakAccess._fields.index("first"))
+
+
+def _pieces(members: Sequence[WeakAccess]) -> Iterator[Sequence[WeakAccess]]:
+    """Accesses in the order of their bytes, those that touch together; the instruction of each piece is kept."""
+    begin, at, end = 0, members[0].at, members[0].first + members[0].size
+    for number, access in enumerate(members):
+        first = access.first
+        if first <= end and access.at == at:
+            end = max(end, first + access.size)
+            continue
+        yield members[begin:number]
+        begin, at, end = number, access.at, first + access.size
+    yield members[begin:]
+
+
+def _end(piece: Sequence[WeakAccess]) -> int:
+    if len(piece) == 1:
+        return piece[0].first + piece[0].size
+    return max([part.first + part.size for part in piece])
+
+
+def _use(parts: Sequence[WeakAccess]) -> Use:
+    first = parts[0]
+    return Use(
+        first.thread, first.epoch, first.label, first.scalar, first.at, first.first, _end(parts) - first.first,
+        first.issue, None, tuple(parts), first.part, first.others,
+    )  # fmt: skip
