@@ -39,7 +39,7 @@ from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.surroundings import Surroundings
-from memmodel.kernel.machine.values.expressions import assigning, rows_of
+from memmodel.kernel.machine.values.expressions import assigning, remembering, rows_of
 from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.blocks import Block
@@ -221,7 +221,7 @@ class Interpreter:
         """An instruction that computes is taken to be given operands that it is defined for, where they are unknown:
         its result is unknown then, too.
         """
-        holds = self.value(op.when)
+        holds = remembering(op.when, self._leaf)
 
         def check(warp: Warp, lanes: Lanes) -> None:
             values = holds(warp)
@@ -308,7 +308,7 @@ class Interpreter:
 
     def _undefined_if(self, op: UndefinedIf, *, known: bool = False) -> Blocking:
         """The instruction is undefined where a value is not 0. `known`: what is not known is refused later."""
-        holds, instruction = self.value(op.when), self.instruction
+        holds, instruction = remembering(op.when, self._leaf), self.instruction
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             values = holds(warp)
@@ -322,7 +322,7 @@ class Interpreter:
         return run
 
     def _unmodelled(self, op: Unmodelled) -> Blocking:
-        holds, instruction = self.value(op.when), self.instruction
+        holds, instruction = remembering(op.when, self._leaf), self.instruction
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             values = holds(warp)

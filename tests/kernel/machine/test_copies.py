@@ -237,6 +237,18 @@ def copied(
     return verdict.word, {one.rule for one in verdict.findings}
 
 
+def test_lanes_that_copy_one_box_look_it_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, outside = [], Tile.outside
+    monkeypatch.setattr(Tile, "outside", lambda *where: asked.append(where) or outside(*where))
+    store = "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%d1, {{0, {}, 0, 0}}], [%r2+512];"
+    place = {"mode": "", "offsets": "", "start": "{0, 0, 0, 0}", "im2col": None, "box": [8, 1, 1, 1]}
+    copied(store.format("1"), **place)  # type: ignore[arg-type]
+    once = len(asked)
+    assert 0 < once <= 4, "of the load and of the store, in two runs"
+    copied(store.format("%r0"), **place)  # type: ignore[arg-type]
+    assert len(asked) >= once + 32, "each lane has a box of its own"
+
+
 def test_a_copy_with_im2col() -> None:
     """It reads bytes 16 to 63, and writes 128 bytes; the transaction has all of them."""
     assert copied() == ("clean", set())

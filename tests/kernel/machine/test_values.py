@@ -12,10 +12,11 @@ from helpers.kernel.terms import disagreements
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, uniform
-from memmodel.kernel.machine.values.expressions import rowwise
+from memmodel.kernel.machine.values.expressions import remembering, rowwise
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.terms import Terms
 from memmodel.program.arith import is_comparison, operation
+from memmodel.program.expressions import Apply, Get
 from memmodel.ptx.vocabulary import DataType
 
 OWN = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.b32 %r9, [%d2];\n"
@@ -478,3 +479,15 @@ def test_a_function_of_rows_that_are_alike_in_some_operands() -> None:
     assert result("five", "lane") == result("lane", "five") == [5 + lane for lane in range(LANES)]
     assert result("some", "five") == [None, *(5 + lane for lane in range(1, LANES))]
     assert result("unknown", "five") == [None] * LANES
+
+
+def test_values_are_remembered_while_their_operands_are_the_same() -> None:
+    rows = {"a": list(range(LANES)), "b": uniform(1)}
+    total = Apply("add", (Get("a"), Get("b")), U32)
+    get = remembering(total, lambda leaf: lambda warp: rows[leaf.register])
+    first = get(None)
+    assert first == [lane + 1 for lane in range(LANES)] and get(None) is first
+    rows["a"][3] = 7  # registers are changed in place
+    assert get(None)[3] == 8
+    rows["b"] = uniform(2)
+    assert get(None)[3] == 9

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from memmodel.kernel.machine.parts import Faulty, Warp
 from memmodel.kernel.machine.regions.maps import PADDED_4_BITS, PADDED_6_BITS, Stretch, Tile, read_map
@@ -190,12 +191,22 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
     values = [interpreter.value(coordinate) for coordinate in region.coordinates]
     moved = [interpreter.value(offset) for offset in region.offsets]
 
+    known = WeakKeyDictionary[Machine, dict[tuple[object, ...], Located]]()
+    """Boxes that were looked up: lanes of a warp, and CTAs that share a tile, ask for the same."""
+
     def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
+        boxes = known.setdefault(machine, {})
+
         def at(lane: int) -> Located:
-            tile = _tile(numbers(warp)[lane], region.mode, instruction)
+            number = numbers(warp)[lane]
+            tile = _tile(number, region.mode, instruction)
             coordinates = [_signed(machine, get(warp)[lane], instruction) for get in values]
             offsets = [get(warp)[lane] for get in moved]
-            for message in _forbidden(tile, region, coordinates):
+            key = number, *coordinates, *offsets
+            if key in boxes:
+                return boxes[key]
+            forbidden = list(_forbidden(tile, region, coordinates))
+            for message in forbidden:
                 machine.problem("undefined-instruction", message, instruction)
             stretches = _outside(machine, tile, region, coordinates, offsets, instruction)
             if region.reads and "_p" in tile.packed:
@@ -206,7 +217,11 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
                 for first, size in stretches
             ]
             scalar = tile.map.element if region.scalars else None
-            return Located(tuple(spans), tile.size * region.mode.boxes, scalar, Filler.ZERO, ordered=False)
+            located = Located(tuple(spans), tile.size * region.mode.boxes, scalar, Filler.ZERO, ordered=False)
+            heap = machine.memory.heap
+            if not (forbidden or any(span.block.address in heap for span in spans)):  # memory of the heap may be freed
+                boxes[key] = located
+            return located
 
         return at
 

@@ -8,6 +8,7 @@ computed once. `program.unknowns` says what is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from memmodel.kernel.machine.parts import Warp
 from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, uniform
@@ -60,6 +61,32 @@ def rows_of(expr: Expr, leaf: LeafValues) -> Get:
         constant = uniform(function.fn())
         return lambda warp: constant
     return rowwise(function.fn, [leaf(name) for name in function.leaves], strict=function.strict)
+
+
+def remembering(expr: Expr, leaf: LeafValues) -> Get:
+    """The values of an expression that most often has the operands that it had the last time: a rule about a mask and
+    the numbers of lanes, which all warps check.
+    """
+    expr = stripped(expr)
+    function = compiled(expr)
+    if not isinstance(expr, Apply) or not function.leaves:
+        return rows_of(expr, leaf)
+    last: list[tuple[list[Row], Row]] = []
+    sources = [leaf(name) for name in function.leaves]
+
+    def get(warp: Warp) -> Row:
+        rows = [source(warp) for source in sources]
+        if last and last[0][0] == rows:
+            return last[0][1]
+        values = rowwise(function.fn, [partial(_given, row) for row in rows], strict=function.strict)(warp)
+        last[:] = [([row if type(row) is Uniform else list(row) for row in rows], values)]
+        return values
+
+    return get
+
+
+def _given(row: Row, warp: Warp) -> Row:
+    return row
 
 
 def rowwise(fn: Function, sources: Sequence[Get], *, strict: bool = True) -> Get:
