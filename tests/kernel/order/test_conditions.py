@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.order import uses
+from memmodel.kernel.conflicts import uses
 
 OTHER = "setp.eq.s32 %p1, %r0, 32;"
 """%p1: thread 32, of another warp than thread 0."""
