@@ -188,10 +188,12 @@ class Atomic:
             unseen = hidden and number not in machine.schedule.counted
             olds.append(None if unseen else block.load(at, unit) if older is None else older.whole(8 * unit))
             holds = 1 if update.when is None else update.when(olds, inputs)
+            unchanged = False  # a script says itself which operations of a loop are left out
             if holds != 0:
                 new = None if unseen or holds is None else update.value(olds, inputs)
+                unchanged = machine.schedule.scripted is None and new is not None and new == olds[place]
                 self._write(machine, warp, lane, update, read, older, new, inputs, [] if hidden else bits)
-            if machine.reads.settled(read):
+            if unchanged or machine.reads.settled(read):
                 machine.version -= 1  # threads that only make such operations wait
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at, warp.threads[lane].number)

@@ -257,3 +257,36 @@ def test_a_test_at_the_end_of_a_kernel_that_has_no_ret() -> None:
     body = body_of(function)
     test = next(number for number, does in enumerate(body) if does.instruction.opcode.startswith("mbarrier"))
     assert _succeeding(body, test, body[test].writes[0]) == set()
+
+
+SPIN = """setp.eq.u32 %p3, %r0, 32;
+or.pred %p3, %p3, %p0;
+@!%p3 bra X;
+W: atom.acquire.gpu.{} %r5, [%d0], {};
+setp.ne.u32 %p1, %r5, {};
+@%p1 bra W;
+{}
+X:"""
+"""Threads of two warps repeat an atomic operation until it returns a certain value."""
+RELEASE = "st.release.gpu.u32 [%d0], 0;"
+
+
+@pytest.mark.parametrize(
+    ("operation", "operands", "until", "after", "word"),
+    [
+        ("exch.b32", "1", 0, "", "findings"),
+        ("exch.b32", "1", 0, RELEASE, "clean"),
+        ("exch.b32", "1", 0, f"@%p0 {RELEASE}", "findings"),
+        ("cas.b32", "0, 1", 0, "", "findings"),
+        ("cas.b32", "0, 1", 0, RELEASE, "clean"),
+        ("or.b32", "1", 0, "", "findings"),
+        ("add.u32", "0", 7, "", "findings"),
+    ],
+)
+def test_operations_that_leave_what_was_there_may_wait_for_ever(
+    operation: str, operands: str, until: int, after: str, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memmodel.kernel.machine.run.MAX_STEPS", 20_000)
+    verdict = judged(SPIN.format(operation, operands, until, after), 64, init="zero")
+    rules = {"findings": {"hang"}, "clean": set[str]()}[word]
+    assert (verdict.word, {finding.rule for finding in verdict.findings}) == (word, rules)
