@@ -239,7 +239,9 @@ def read_test(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
 
 def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
     """A lowered test once for each of its questions."""
-    return tuple(replace(steps, test=test) for test in steps.test.questions()) if steps.test.more else (steps,)
+    return (
+        tuple(replace(steps, test=test) for test in steps.test.questions()) if steps.test.more_questions else (steps,)
+    )
 
 
 def judge(

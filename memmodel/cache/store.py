@@ -131,11 +131,11 @@ class Store:
                 self._wait_for_locks(_WAIT)
                 return value
             except (sqlite3.Error, OSError) as error:
-                if not self._again(error):
+                if not self._restored(error):
                     return None
         return None
 
-    def _again(self, error: Exception) -> bool:
+    def _restored(self, error: Exception) -> bool:
         """Shall it be tried again? Replaces a damaged file, once."""
         code = getattr(error, "sqlite_errorcode", None)
         kind = code & 0xFF if isinstance(code, int) else None

@@ -157,7 +157,7 @@ class Resolver(Definer):
             self.work += 1
             self.statement(statement)
 
-    def apart(self, statements: tuple[tree.Statement, ...], scope: Scope) -> None:
+    def in_own_scope(self, statements: tuple[tree.Statement, ...], scope: Scope) -> None:
         """Statements whose bindings are forgotten after them."""
         outside, self.scope = self.scope, scope
         self.block(statements)
@@ -179,7 +179,7 @@ class Resolver(Definer):
             raise InputError("the model is too large once its procedures are expanded", call.span)
         bound = {name: entry(argument) for name, argument in zip(names, arguments, strict=True)}
         self.calling.append(call.name or "")
-        self.apart(routine.procedure.statements, {**routine.scope, routine.procedure.name: routine, **bound})
+        self.in_own_scope(routine.procedure.statements, {**routine.scope, routine.procedure.name: routine, **bound})
         self.calling.pop()
 
     def forall(self, statement: tree.Forall) -> None:
@@ -189,7 +189,7 @@ class Resolver(Definer):
             raise Static(message, statement.over.span)
         self.calling.append("")
         for member in members:
-            self.apart(statement.statements, {**self.scope, statement.name: entry(member)})
+            self.in_own_scope(statement.statements, {**self.scope, statement.name: entry(member)})
         self.calling.pop()
 
     def show(self, shown: tree.Show) -> None:
@@ -262,7 +262,7 @@ class Resolver(Definer):
 
     def plain(self, let: tree.Let) -> None:
         """`let … and …`: every right side sees the names as they were before."""
-        self.once(let)
+        self.check_distinct_names(let)
         let = self.chosen(let)
         new: dict[str, Entry] = {}
         for binding in let.bindings:
@@ -302,12 +302,12 @@ class Resolver(Definer):
 
     def recursive(self, let: tree.Let) -> None:
         """`let rec … and …`, with the check that follows it."""
-        self.once(let)
+        self.check_distinct_names(let)
         self.scope = {**self.scope, **self.fixpoint(self.chosen(let), self.scope)}
         if let.when is not None:
             self.check(let.when)
 
-    def once(self, let: tree.Let) -> None:
+    def check_distinct_names(self, let: tree.Let) -> None:
         """No name twice in one `let`, and not too many in all."""
         if len(self.scope) > MAX_NAMES:
             raise InputError(f"more than {MAX_NAMES:,} names", let.bindings[0].span)

@@ -58,8 +58,8 @@ class Sides:
 class Contrast:
     """One question of a test under both models.
 
-    `reports`: on the question, under the first and the second. `gone`, `new`: final states, and `fewer`, `more`:
-    findings, only under the first and only under the second. `asked`: what both say of one of these states.
+    `reports`: on the question, under the first and the second. `lost_outcomes`, `new`: final states, and `fewer`,
+    `more`: findings, only under the first and only under the second. `asked`: what both say of one of these states.
     `undecided`: why something was not compared; empty if everything was.
     """
 
@@ -67,7 +67,7 @@ class Contrast:
     path: str
     number: int
     reports: tuple[Report, Report]
-    gone: tuple[FinalValues, ...] = ()
+    lost_outcomes: tuple[FinalValues, ...] = ()
     new: tuple[FinalValues, ...] = ()
     fewer: tuple[Finding, ...] = ()
     more: tuple[Finding, ...] = ()
@@ -88,7 +88,7 @@ class Contrast:
         first, second = ({HANG, *(flag for flag, _ in report.rules)} for report in self.reports)
         fewer = [finding for finding in self.fewer if finding.flag in second]
         more = [finding for finding in self.more if finding.flag in first]
-        direction = Direction.of(self.gone or fewer, self.new or more)
+        direction = Direction.of(self.lost_outcomes or fewer, self.new or more)
         if direction is not Direction.SAME or not (self.fewer or self.more):
             return direction
         if self.fewer and self.more:
@@ -167,7 +167,7 @@ def _with_states(contrast: Contrast, verdicts: Verdicts, posed: Posed, sides: Si
     gone = _only(first, second)
     new = _only(second, first)
     reason = next((f"final states: {outcomes.reason}" for outcomes in (first, second) if not outcomes.complete), "")
-    contrast = replace(contrast, gone=gone, new=new, undecided=contrast.undecided or reason)
+    contrast = replace(contrast, lost_outcomes=gone, new=new, undecided=contrast.undecided or reason)
     if not gone and not new:
         return contrast
     example = min(gone or new, key=lambda state: not state.satisfies)

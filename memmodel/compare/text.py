@@ -138,7 +138,7 @@ def _facts(contrast: Contrast, names: Names) -> list[str]:
     facts = []
     if words[0] != words[1]:
         facts.append(f"{contrast.reports[0].question}: {words[0]} under {names[0]}, {words[1]} under {names[1]}")
-    for states, name in zip((contrast.gone, contrast.new), names, strict=True):
+    for states, name in zip((contrast.lost_outcomes, contrast.new), names, strict=True):
         facts += _listed([_state(final_values) for final_values in states], f"final state{{s}} only under {name}")
     for findings, name in zip((contrast.fewer, contrast.more), names, strict=True):
         facts += _listed([sentence(finding) for finding in findings], f"finding{{s}} only under {name}")
@@ -193,7 +193,7 @@ def _contrast(contrast: Contrast, names: Names) -> ContrastRecord:
         number=contrast.number + 1,
         direction=contrast.direction.name.lower(),
         observations=(first.answer.observation.value, second.answer.observation.value),
-        states_only_first=tuple(dict(state.values) for state in contrast.gone),
+        states_only_first=tuple(dict(state.values) for state in contrast.lost_outcomes),
         states_only_second=tuple(dict(state.values) for state in contrast.new),
         findings_only_first=tuple(finding(first, fewer) for fewer in contrast.fewer),
         findings_only_second=tuple(finding(second, more) for more in contrast.more),

@@ -169,7 +169,7 @@ class BarrierUses:
         last = max(assignment.values(), default=-1)
         for number in range(last + 1):
             generation = self.generation(assignment, number)
-            if not generation.who or generation.overfull(self.threads.all):
+            if not generation.arrived_threads or generation.overfull(self.threads.all):
                 return False
             if number < last and not self.complete(assignment, number):
                 return False
@@ -186,7 +186,7 @@ class BarrierUses:
             counts = counts.after(1 << arrival.thread, 1, arrival.record.count)
         return counts
 
-    def gone(self, assignment: Generations, number: int) -> int:
+    def exited(self, assignment: Generations, number: int) -> int:
         """The threads that have exited without arriving: in this generation or, before they exit, in a later one."""
         return self.threads.exited & ~mask_of(
             arrival.thread for arrival in self.arrives if assignment[arrival.event] >= number
@@ -194,7 +194,7 @@ class BarrierUses:
 
     def complete(self, assignment: Generations, number: int) -> bool:
         """True if a generation is full, or if it is for all threads of its domain and every other has exited."""
-        return self.generation(assignment, number).complete(self.threads.all, self.gone(assignment, number))
+        return self.generation(assignment, number).complete(self.threads.all, self.exited(assignment, number))
 
     def awaited(self, assignment: Generations, wait: HalfEvent) -> int | None:
         """The generation that a wait half waits for: that of its instruction, or in a cluster the one of its number."""
@@ -231,8 +231,8 @@ class BarrierUses:
                 continue
             generation = self.generation(assignment, number)
             full = generation.needed is not None and generation.full(self.threads.all)
-            if generation.who and not generation.however_many and not full:
-                pairs += [(thread, wait.event) for thread in bits(self.gone(assignment, number))]
+            if generation.arrived_threads and not generation.however_many and not full:
+                pairs += [(thread, wait.event) for thread in bits(self.exited(assignment, number))]
         return pairs
 
     def text(self, assignment: Generations, waiting: WaitsFor) -> str:
@@ -244,7 +244,7 @@ class BarrierUses:
             return f"{self.barrier.text}: not as many are left as the alloc asks for"
         number = waiting.generation if waiting.arrive is None else assignment[waiting.arrive]
         generation = self.generation(assignment, number or 0)
-        gone = self.gone(assignment, number or 0) if generation.needed is None else 0
+        gone = self.exited(assignment, number or 0) if generation.needed is None else 0
         came = generation.arrived + gone.bit_count()
         return f"{self.barrier.text}: {came} of {generation.size(self.threads.all)} arrivals"
 

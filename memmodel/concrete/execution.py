@@ -228,7 +228,7 @@ class FixedPart:
                 masks[name] = masks.get(name, 0) | 1 << number
         return masks
 
-    def _where(self, holds: Callable[[Record | None], bool]) -> int:
+    def _events_that(self, holds: Callable[[Record | None], bool]) -> int:
         """The events of the records of which something holds."""
         return sum(1 << number for number, event in enumerate(self.events) if holds(self.record_of(event)))
 
@@ -354,11 +354,13 @@ class FixedPart:
 
 
 DECIDED_SETS: dict[str, Callable[[FixedPart], int]] = {
-    "MBDONE": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.done),
-    "REFUSED": lambda frame: frame._where(lambda record: isinstance(record, AccessRecord) and record.refused),
-    "FAILED": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.failed),
-    "MBREPORT": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.report == 1),
-    "MBCLEAR": lambda frame: frame._where(lambda record: isinstance(record, ObjectRecord) and record.report == 0),
+    "MBDONE": lambda frame: frame._events_that(lambda record: isinstance(record, ObjectRecord) and record.done),
+    "REFUSED": lambda frame: frame._events_that(lambda record: isinstance(record, AccessRecord) and record.refused),
+    "FAILED": lambda frame: frame._events_that(lambda record: isinstance(record, ObjectRecord) and record.failed),
+    "MBREPORT": lambda frame: frame._events_that(
+        lambda record: isinstance(record, ObjectRecord) and record.report == 1
+    ),
+    "MBCLEAR": lambda frame: frame._events_that(lambda record: isinstance(record, ObjectRecord) and record.report == 0),
 }
 """Sets that the records of threads decide: tests that returned true, and what they reported; responses that no cluster
 was cancelled; signals of what failed."""

@@ -50,7 +50,7 @@ class ObjectWalk:
 
     order: tuple[ObjectUse, ...]
     counts: tuple[MbarrierCounts, ...]
-    bad: frozenset[int] = frozenset()
+    broken: frozenset[int] = frozenset()
 
     def extended(self, use: ObjectUse) -> ObjectWalk | None:
         """One more update. None if the object would answer otherwise than this run assumed; invalid, it answers 0."""
@@ -66,7 +66,7 @@ class ObjectWalk:
             no_complete=wanted.no_complete,
             life=use.event,
         )
-        return ObjectWalk((*self.order, use), (*self.counts, after), self.bad | {use.event} if bad else self.bad)
+        return ObjectWalk((*self.order, use), (*self.counts, after), self.broken | {use.event} if bad else self.broken)
 
     def counted(self, number: int) -> bool:
         """True if update `number` of the order changed anything."""
@@ -236,9 +236,9 @@ class MbarrierUses:
 
     # ---- what follows --------------------------------------------------------------------------------------
 
-    def bad(self, walk: ObjectWalk, seen: Views) -> Iterator[int]:
+    def bad_events(self, walk: ObjectWalk, seen: Views) -> Iterator[int]:
         """Events that break the object's rules, or use it before it is initialised or when it is no more."""
-        yield from walk.bad
+        yield from walk.broken
         for test in self.tests:
             life, _ = seen[test.event]
             ended = [
@@ -270,7 +270,7 @@ def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observe
     for uses, walk, seen in chosen:
         order = [use.event for use in walk.order]
         observed.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
-        for event in uses.bad(walk, seen):
+        for event in uses.bad_events(walk, seen):
             observed.bad |= 1 << event
         for number, use in enumerate(walk.order):
             before = walk.counts[number]

@@ -312,7 +312,9 @@ class ThreadBody:
                 printed.append(self._row(operand, int(reading.words["num"][1:]), generic))
             elif isinstance(operand, Imm) and reading.words.get("type") in ("f32", "f64"):
                 printed.append(number(operand.value, reading.words["type"]))
-            elif isinstance(operand, Mem) and (again := self._again(instruction, reading, operand, generic)):
+            elif isinstance(operand, Mem) and (
+                again := self._unmergeable_address(instruction, reading, operand, generic)
+            ):
                 printed.append(again)
             else:
                 printed.append(self._operand(operand, generic))
@@ -321,7 +323,7 @@ class ThreadBody:
         self.opaque.lines.clear()
         return f"{mnemonic} {', '.join(printed)}" if printed else mnemonic
 
-    def _again(self, instruction: Instruction, reading: Spelling, operand: Mem, generic: bool) -> str:
+    def _unmergeable_address(self, instruction: Instruction, reading: Spelling, operand: Mem, generic: bool) -> str:
         """The address of an access that ptxas would merge with an earlier one; empty for any other."""
         base = operand.base
         assert not isinstance(base, Imm), "a litmus test names its memory"

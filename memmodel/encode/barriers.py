@@ -280,7 +280,8 @@ class _OneBarrier:
         some = logic.disj(_formulas(members))
         present = [
             logic.either(
-                logic.disj(formula for event, formula in members if event.thread == thread), self._gone(thread, number)
+                logic.disj(formula for event, formula in members if event.thread == thread),
+                self._exited(thread, number),
             )
             for thread in self.domain
         ]
@@ -291,7 +292,7 @@ class _OneBarrier:
         counted = logic.disj(f for event, f in members if event.count is not None)
         return logic.disj((however_many, self._full(number), logic.both(everyone, -counted)))
 
-    def _gone(self, thread: int, number: int) -> int:
+    def _exited(self, thread: int, number: int) -> int:
         """A thread has exited without arriving: in this generation or, before it exits, in a later one."""
         logic = self.logic
         later = logic.disj(
@@ -349,7 +350,7 @@ class _OneBarrier:
             members = self._members(number)
             full = self._full(number) if any(event.count is not None for event, _ in members) else FALSE
             for thread in self.domain:
-                gone = logic.conj((self._gone(thread, number), -full, formula))
+                gone = logic.conj((self._exited(thread, number), -full, formula))
                 if gone != FALSE:
                     self.exits.append((thread, wait.uid, gone))
 

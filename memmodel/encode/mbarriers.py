@@ -51,7 +51,7 @@ class Mbarriers:
             put(self.logic, self.mbar[first.uid], second.uid, self.logic.conj((formula, first.runs, second.runs)))
         for i, event in enumerate(order.updates):
             put(self.logic, self.bad, event.uid, phases.bad[i])
-            put(self.logic, self.later, event.uid, phases.later(i))
+            put(self.logic, self.later, event.uid, phases.after_first_phase(i))
             put(self.logic, self.failed, event.uid, self.logic.both(event.runs, event.failed))
 
     def _tests(self, order: ObjectOrder, phases: ObjectPhases, events: list[ObjectEvent]) -> None:

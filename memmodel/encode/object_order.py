@@ -55,7 +55,7 @@ class ObjectOrder:
         if life == START or len(self.inits) == 1:
             return {0 if life == START or self.declared is None else 1: TRUE}
         if life not in self._numbers:
-            earlier = count(self.logic, [self.before(other, life) for other in self.inits if other != life])
+            earlier = count(self.logic, [self.precedes(other, life) for other in self.inits if other != life])
             first = 0 if self.declared is None else 1
             self._numbers[life] = {first + k: formula for k, formula in enumerate(earlier) if formula != FALSE}
         return self._numbers[life]
@@ -85,7 +85,7 @@ class ObjectOrder:
     def _starts(self, i: int) -> bool:
         return self._init_is_first and i in self.inits
 
-    def before(self, i: int, j: int) -> int:
+    def precedes(self, i: int, j: int) -> int:
         """Update i runs and comes before update j."""
         return self.logic.both(self.updates[i].runs, self.earlier[i, j])
 
@@ -106,7 +106,7 @@ class ObjectOrder:
         for life in self.lives:
             if life == i:
                 continue
-            begun = TRUE if life == START else self.before(life, i)
+            begun = TRUE if life == START else self.precedes(life, i)
             others = [-self._within(life, init, i) for init in self.inits if init not in (life, i)]
             formula = self.logic.conj((self.updates[i].runs, begun, *others))
             if formula != FALSE:
@@ -115,7 +115,7 @@ class ObjectOrder:
 
     def _within(self, life: int, other: int, i: int) -> int:
         """Another update comes after the beginning of a life and before update i."""
-        return self.logic.both(self.before(other, i), TRUE if life == START else self.earlier[life, other])
+        return self.logic.both(self.precedes(other, i), TRUE if life == START else self.earlier[life, other])
 
 
 def must_precede(a: Event, b: Event) -> bool:

@@ -66,7 +66,7 @@ class ObjectPhases:
         """The formula that says update i counts in a life."""
         return self.logic.both(self.order.live[i], self.order.life[i].get(life, FALSE))
 
-    def later(self, i: int) -> int:
+    def after_first_phase(self, i: int) -> int:
         """Update i is made in a phase after the first."""
         if i not in self.phase:
             return FALSE

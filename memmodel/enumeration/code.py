@@ -131,7 +131,7 @@ def _compiled(make: Maker) -> Callable[..., int]:
     """An operator of the algebra: the slot that an instruction of this kind fills from others."""
 
     def operator(code: ModelCode, *sources: int) -> int:
-        return code.made(make, *sources)
+        return code.slot_of(make, *sources)
 
     return operator
 
@@ -163,7 +163,7 @@ class ModelCode(Algebra[int]):
         producer = self._producer.get(slot)
         return 0 if producer is None else self._needs[producer]
 
-    def by(self, stage: int, mask: int) -> int:
+    def runnable_by(self, stage: int, mask: int) -> int:
         """Those instructions of a mask that can run by a stage."""
         return sum(1 << number for number in bits(mask) if self._instructions[number].stage <= stage)
 
@@ -186,7 +186,7 @@ class ModelCode(Algebra[int]):
         self.stage.append(stage)
         return len(self.stage) - 1
 
-    def made(self, make: Maker, *sources: int) -> int:
+    def slot_of(self, make: Maker, *sources: int) -> int:
         """The slot that an instruction fills from others; the same one each time."""
         key = (make, *sources)
         target = self._computed.get(key)
@@ -209,7 +209,7 @@ class ModelCode(Algebra[int]):
         return slot
 
     def empty(self, is_set: bool) -> int:
-        return self.made(_nothing)
+        return self.slot_of(_nothing)
 
     def is_empty(self, value: int) -> bool:
         return False

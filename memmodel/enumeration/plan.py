@@ -133,6 +133,6 @@ class Plan:
                 *(inputs if number < ORDERS else ()),
             ):
                 later |= code.needed(slot)
-            now = code.by(number, later & ~done)
+            now = code.runnable_by(number, later & ~done)
             stage.prepare = code.runs(now)
             done |= now

@@ -157,7 +157,7 @@ def _case(case: str, row: Row) -> str:
         if term.negated:
             parts.append(f"without `.{term.slot}`")
         elif (slot := slots.get(term.slot)) is not None:
-            words = [word for word in term.meant(slot) if word in slot.words]
+            words = [word for word in term.matching_words(slot) if word in slot.words]
             if not words:
                 return ""
             parts.append(", ".join(f"`.{word}`" for word in words) if " " not in case else f"`.{either(words)}`")
@@ -199,7 +199,7 @@ def _text(text: str, row: Row, rule: Rule | None = None) -> str:
     """A message with its placeholders spelled out: the head, and the words that a rule is about."""
     about = terms(rule.case) if rule else ()
     for slot in row.slots:
-        words = next((term.meant(slot) for term in about if term.slot == slot.name and term.words), ())
+        words = next((term.matching_words(slot) for term in about if term.slot == slot.name and term.words), ())
         text = text.replace("{" + slot.name + "}", "|".join(words) or slot.name)
     return text.replace("{head}", row.heads[0])
 

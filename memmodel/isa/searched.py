@@ -308,7 +308,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 local=True,
                 arrives=1,
                 far="yz",
-                whole=True,
+                whole_tiles=True,
             ),
             Ingredient(
                 "copy.out",
@@ -316,7 +316,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 SHARED + TILE,
                 "rw",
                 local=True,
-                whole=True,
+                whole_tiles=True,
             ),
         ),
     ),
@@ -384,7 +384,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     ),
     (
         "tcgen05.mma",
-        (Ingredient("tcgen05.mma", _only(_MMA), TENSOR + SHARED, "wr", local=True, whole=True, declares=_ONE),),
+        (Ingredient("tcgen05.mma", _only(_MMA), TENSOR + SHARED, "wr", local=True, whole_tiles=True, declares=_ONE),),
     ),
     (
         "tcgen05.cp",
@@ -398,7 +398,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 TENSOR + SHARED,
                 "wr",
                 local=True,
-                whole=True,
+                whole_tiles=True,
             ),
         ),
     ),
@@ -419,8 +419,10 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     (
         "wgmma.mma_async",
         (
-            Ingredient("wgmma", _only(_WGMMA), SHARED, "r", answers=True, local=True, whole=True, declares=_ONE),
-            Ingredient("wgmma.registers", _only(_WGMMA_REGISTERS), SHARED, "r", answers=True, local=True, whole=True),
+            Ingredient("wgmma", _only(_WGMMA), SHARED, "r", answers=True, local=True, whole_tiles=True, declares=_ONE),
+            Ingredient(
+                "wgmma.registers", _only(_WGMMA_REGISTERS), SHARED, "r", answers=True, local=True, whole_tiles=True
+            ),
         ),
     ),
     (
@@ -462,7 +464,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 TILE + SHARED,
                 "rw",
                 local=True,
-                whole=True,
+                whole_tiles=True,
             ),
         ),
     ),

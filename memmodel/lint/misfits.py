@@ -21,12 +21,12 @@ from memmodel.source import Span
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """`number` is not among the values that `what` may have; in their type it is `meant`."""
+    """`number` is not among the values that `what` may have; in their type it is `right_count`."""
 
     what: str
     number: int
     type: DataType
-    meant: int
+    right_count: int
     span: Span
 
 

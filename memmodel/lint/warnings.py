@@ -52,7 +52,7 @@ def doubts(lowered: LoweredTest) -> list[Warned]:
     ]
     for misfit in misfits(lowered):
         message = f"`{misfit.what}` is never {misfit.number}: it is a .{misfit.type}"
-        warned.append(Warned(message, misfit.span, f"in a .{misfit.type} these bits are {misfit.meant}"))
+        warned.append(Warned(message, misfit.span, f"in a .{misfit.type} these bits are {misfit.right_count}"))
     if target(lowered.test) is None:
         where = lowered.test.threads[0].span
         warned.append(Warned("no target architecture has every instruction of the test", where, None))

@@ -275,7 +275,7 @@ class LitmusTest:
     """A whole test. `description` is its quoted sentences; `shown` its `locations` clause.
 
     `finding`: the question is not about final states but whether there is such a finding (`exists race`); the condition
-    is then `true`. `more`: further questions; those fields are about the first.
+    is then `true`. `more_questions`: further questions; those fields are about the first.
     """
 
     name: str
@@ -288,7 +288,7 @@ class LitmusTest:
     condition: Condition
     shown: tuple[Term, ...] = ()
     finding: str | None = None
-    more: tuple[Asked, ...] = ()
+    more_questions: tuple[Asked, ...] = ()
     layout: Layout = field(default=Layout.COLUMNS, compare=False)
     source: Source = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -296,13 +296,13 @@ class LitmusTest:
     def __repr__(self) -> str:
         asked = f"{self.quantifier.value} {self.finding or '(...)'}"
         expected = ", ".join(f"{expectation.model}:{expectation.word}" for expectation in self.expectations)
-        more = count(len(self.more), "further question") if self.more else ""
+        more = count(len(self.more_questions), "further question") if self.more_questions else ""
         return shown("LitmusTest", self.name, count(len(self.threads), "thread"), asked, more, expected)
 
     def questions(self) -> tuple[LitmusTest, ...]:
         """The test once for each of its questions, in order."""
-        tests = [replace(self, more=()) if self.more else self]
-        for asked in self.more:
+        tests = [replace(self, more_questions=()) if self.more_questions else self]
+        for asked in self.more_questions:
             tests.append(
                 replace(
                     tests[0],

@@ -46,8 +46,8 @@ class EditKind(Enum):
 @dataclass(frozen=True, slots=True)
 class ModelEdit:
     """`rule`: the definition, axiom or flag that it is in. `what`: the edit in words. `target`: the place and the node
-    that it changes, in all calls of a function. `keep`: which operand of this node is left; `to`: the operator or the
-    test that it gets, `name`: the name. `definitions`, `checks`: those that have the place in their bodies."""
+    that it changes, in all calls of a function. `keep`: which operand of this node is left; `replacement`: the operator
+    or the test that it gets, `name`: the name. `definitions`, `checks`: those that have the place in their bodies."""
 
     rule: str
     change: EditKind
@@ -55,7 +55,7 @@ class ModelEdit:
     span: Span
     target: tuple[str, int, int, str]
     keep: int | None = None
-    to: str = ""
+    replacement: str = ""
     name: Name | None = None
     definitions: tuple[int, ...] = ()
     checks: tuple[str, ...] = ()
@@ -119,7 +119,9 @@ def _of_check(check: Check) -> Iterator[ModelEdit]:
         yield ModelEdit(check.name, EditKind.AXIOM, f"without the axiom `{check.name}`", check.span, target)
     if check.kind in _WEAKER:
         other = _WEAKER[check.kind]
-        yield ModelEdit(check.name, EditKind.TEST, f"`{check.kind}` -> `{other}`", check.span, target, to=other)
+        yield ModelEdit(
+            check.name, EditKind.TEST, f"`{check.kind}` -> `{other}`", check.span, target, replacement=other
+        )
 
 
 def _in_body(model: Model, owner: Definition | Check, expr: Expr, before: int) -> Iterator[ModelEdit]:
@@ -158,7 +160,7 @@ def _of_binary(owner: Definition | Check, expr: Binary) -> Iterator[ModelEdit]:
             yield ModelEdit(owner.name, EditKind.FILTER, f"without {text}", dropped.span, _target(expr), keep=side)
         elif expr.op == ";" and isinstance(dropped, Name):
             what = f"{text} -> `{dropped.name}?`"
-            yield ModelEdit(owner.name, EditKind.OPTIONAL, what, dropped.span, _target(dropped), to="?")
+            yield ModelEdit(owner.name, EditKind.OPTIONAL, what, dropped.span, _target(dropped), replacement="?")
 
 
 def _of_unary(owner: Definition | Check, expr: Unary) -> Iterator[ModelEdit]:
@@ -167,7 +169,7 @@ def _of_unary(owner: Definition | Check, expr: Unary) -> Iterator[ModelEdit]:
         becomes = show(expr.operand) if not to else show(replace(expr, op=to))
         what = f"`{show(expr)}` -> `{becomes}`"
         if to:
-            yield ModelEdit(owner.name, EditKind.OPERATOR, what, expr.span, _target(expr), to=to)
+            yield ModelEdit(owner.name, EditKind.OPERATOR, what, expr.span, _target(expr), replacement=to)
         else:
             yield ModelEdit(owner.name, EditKind.OPERATOR, what, expr.span, _target(expr), keep=0)
 
@@ -177,7 +179,7 @@ def _closed(owner: Definition, expr: Expr) -> Iterator[ModelEdit]:
     assert expr.span is not None
     if not (isinstance(expr, Unary) and expr.op in "+*"):
         yield ModelEdit(
-            owner.name, EditKind.CLOSED, f"`({owner.name})+` in its place", expr.span, _target(expr), to="+"
+            owner.name, EditKind.CLOSED, f"`({owner.name})+` in its place", expr.span, _target(expr), replacement="+"
         )
 
 
@@ -218,8 +220,8 @@ def _checks(checks: Sequence[Check], edit: ModelEdit) -> Iterator[Check]:
     for check in checks:
         span = check.span
         if span is not None and (span.source.name, span.start, span.end, f"check {check.name}") == edit.target:
-            if edit.to:
-                yield replace(check, kind=edit.to)
+            if edit.replacement:
+                yield replace(check, kind=edit.replacement)
         else:
             yield check
 
@@ -232,8 +234,8 @@ def changed(expr: Expr, edit: ModelEdit) -> Expr:
         if edit.keep is not None:
             return operands_of(expr)[edit.keep]
         if edit.change is EditKind.OPERATOR and isinstance(expr, Unary):
-            return replace(expr, op=edit.to)
-        return Unary(edit.to, expr, Kind.RELATION, expr.span)
+            return replace(expr, op=edit.replacement)
+        return Unary(edit.replacement, expr, Kind.RELATION, expr.span)
     parts = operands_of(expr)
     becomes = [changed(part, edit) for part in parts]
     if all(new is old for new, old in zip(becomes, parts, strict=True)):

@@ -54,7 +54,7 @@ class Member:
         self.of_check = edit.target[3].startswith("check ")
 
     @property
-    def same(self) -> bool:
+    def unchanged(self) -> bool:
         """True if all its expressions are those of the model."""
         return not self.frontier and not self.of_check
 

@@ -140,7 +140,7 @@ class Bounds:
         most.opposite, least.opposite = least, most
         self._differences = Differences(most, most)
 
-    def same(self, member: Member) -> bool:
+    def agrees(self, member: Member) -> bool:
         """True if an edited model agrees with the model on every check, in every such execution."""
         if member.of_check:
             return False

@@ -90,7 +90,7 @@ def strength(
     edits = edits_of(judging.model)
     numbers = [number for number, edit in enumerate(edits) if wanted(edit)]
     family = EditFamily(judging.model, edits)
-    same = {number for number in numbers if family.members[number].same}
+    same = {number for number in numbers if family.members[number].unchanged}
     asked = [number for number in numbers if number not in same]
     ordered = by_size(tests)
     kept = _EditJournal(journal, _key(judging, ordered, asked))
@@ -144,7 +144,7 @@ def _proved(family: EditFamily, left: Sequence[int], tests: Sequence[str], judgi
         with within_budget(judging.left()):
             bounds = Bounds(family, kinds_of(_labels(tests, judging)))
             for number in left:
-                if bounds.same(family.members[number]):
+                if bounds.agrees(family.members[number]):
                     proved.add(number)
     except BudgetSpent:
         pass

@@ -203,4 +203,4 @@ class FileJudge:
                 return True
             labels = tuple(dict.fromkeys(event.label for event in graph.events))
             known = self._bounds = Bounds(self.family, labels, subject=steps)
-        return not known.same(member)
+        return not known.agrees(member)

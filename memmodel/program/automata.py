@@ -74,7 +74,7 @@ class BarrierCounts:
 
     `arrived`: arrivals, in the unit of the counts. `needed`: the largest count that an arrival asks for, None if none
     asks for one. `everyone`: an arrival asks for all threads that have not exited; `however_many`: one asks for
-    nothing. `who`: the threads that arrived.
+    nothing. `arrived_threads`: the threads that arrived.
     """
 
     generation: int = 0
@@ -82,9 +82,9 @@ class BarrierCounts:
     needed: int | None = None
     everyone: bool = False
     however_many: bool = False
-    who: int = 0
+    arrived_threads: int = 0
 
-    def after(self, who: int, units: int, count: int | None) -> BarrierCounts:
+    def after(self, threads: int, units: int, count: int | None) -> BarrierCounts:
         """The generation after threads arrived, which count as `units` units.
 
         `count`: how many arrivals they ask for; None: those of all threads; negative: however many.
@@ -98,7 +98,7 @@ class BarrierCounts:
             needed,
             self.everyone or count is None,
             self.however_many or (count is not None and count < 0),
-            self.who | who,
+            self.arrived_threads | threads,
         )
 
     def size(self, threads: int) -> int:
@@ -113,14 +113,14 @@ class BarrierCounts:
 
     def full(self, threads: int) -> bool:
         """True if as many arrived as it takes."""
-        return self.who != 0 and self.arrived == self.size(threads)
+        return self.arrived_threads != 0 and self.arrived == self.size(threads)
 
     def complete(self, threads: int, exited: int) -> bool:
         """True if its waits may end. The exits of other threads complete only a generation without a count."""
-        if not self.who:
+        if not self.arrived_threads:
             return False
         if self.needed is None:
-            return not threads & ~(self.who | exited)
+            return not threads & ~(self.arrived_threads | exited)
         return self.however_many or self.full(threads)
 
     def next(self) -> BarrierCounts:

@@ -37,7 +37,7 @@ class Bits:
         mask = (1 << width) - 1
         return Bits(self.known & mask, self.value & mask)
 
-    def whole(self, width: int) -> int | None:
+    def number(self, width: int) -> int | None:
         """The number, if all its bits are known."""
         return self.value if self.known & (mask := (1 << width) - 1) == mask else None
 
@@ -45,7 +45,7 @@ class Bits:
         """Some bits in a row."""
         return Bits(self.known >> at, self.value >> at).low(width)
 
-    def up(self, by: int, width: int) -> Bits:
+    def shifted_left(self, by: int, width: int) -> Bits:
         """Moved to higher places; what comes in is 0."""
         return Bits(self.known << by | (1 << by) - 1, self.value << by).low(width)
 
@@ -71,7 +71,7 @@ def combined(op: str, type: DataType) -> BitsFn:
     rule, exact, result = _rule(op, type), operation(op, type), result_type(op, type)
 
     def combine(*operands: Bits) -> Bits:
-        numbers = [operand.whole(WIDEST) for operand in operands]
+        numbers = [operand.number(WIDEST) for operand in operands]
         if None not in numbers:
             value = exact(*numbers)
             return NOTHING if value is None else Bits.of(value & result.mask, WIDEST)
@@ -179,7 +179,7 @@ def _both(a: Bits, b: Bits) -> Bits:
 
 
 def _left(a: Bits, by: int | None, width: int) -> Bits:
-    return NOTHING if by is None else a.up(min(by, width), width)
+    return NOTHING if by is None else a.shifted_left(min(by, width), width)
 
 
 def _right(a: Bits, by: int | None, width: int, *, signed: bool) -> Bits:

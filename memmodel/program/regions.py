@@ -93,10 +93,10 @@ class BoxTile:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix operand in shared memory: `most` bytes by its shape, or up to the next matrix or the variable's end."""
+    """A matrix operand in shared memory: `limit` bytes by its shape, or up to the next matrix or the variable's end."""
 
     address: Expr
-    most: int | None
+    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +114,13 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A matrix in tensor memory: up to the next one, or the variable's end; `most` columns by its shape.
+    """A matrix in tensor memory: up to the next one, or the variable's end; `limit` columns by its shape.
 
     `shape`: what an instruction descriptor says of the shape; it gives the columns, too.
     """
 
     address: Expr
-    most: int | None
+    limit: int | None
     cta: int | None = None
     shape: Expr | None = None
 

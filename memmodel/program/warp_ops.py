@@ -243,11 +243,11 @@ class SeeRefusal:
 class TakeRegisters:
     """The maximum of registers that each thread of the warp owns becomes `count`: more of them, or fewer.
 
-    `more`: the warp waits until the CTA has these registers to give.
+    `increases`: the warp waits until the CTA has these registers to give.
     """
 
     count: int
-    more: bool
+    increases: bool
 
 
 @dataclass(frozen=True, slots=True)

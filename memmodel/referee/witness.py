@@ -171,7 +171,7 @@ def _spelled(
 def _terms(test: LitmusTest) -> Iterator[Term]:
     """What the questions of a test name, and what it wants shown."""
     yield from (*test.shown, *terms_of(test.condition))
-    for question in test.more:
+    for question in test.more_questions:
         yield from (*question.shown, *terms_of(question.condition))
 
 

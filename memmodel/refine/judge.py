@@ -29,21 +29,21 @@ Pair = tuple[int, int]
 
 @dataclass(slots=True)
 class Statement:
-    """A check of one test. `bad`: the formula. `open`: its variable means what has been learnt so far.
+    """A check of one test. `failing`: the formula. `open`: its variable means what has been learnt so far.
 
     `pairs`: for `empty`, each pair (event, twice) of the body with its formula, which may be a variable too.
     """
 
     check: Check
     root: int
-    bad: int
+    failing: int
     open: bool
     pairs: dict[Pair, int]
 
     @property
     def holds(self) -> int:
         """The formula that says that the check holds."""
-        return self.bad if self.check.negated else -self.bad
+        return self.failing if self.check.negated else -self.failing
 
 
 class Judge:
@@ -117,10 +117,10 @@ class Judge:
         if statement.check.kind == "empty" and statement.pairs:
             self._pairs_are(explainer, statement, statement.pairs, bad=bad)
         elif bad:
-            self.logic.require(-statement.bad, *(-formula for formula in self._why_good(explainer, statement)))
+            self.logic.require(-statement.failing, *(-formula for formula in self._why_good(explainer, statement)))
         else:
             for reason in dict.fromkeys(self._why_bad(explainer, statement)):
-                self.logic.require(statement.bad, *(-formula for formula in reason))
+                self.logic.require(statement.failing, *(-formula for formula in reason))
         return False
 
     def shows(self, view: View, statement: Statement, wanted: dict[Pair, int]) -> bool:

@@ -45,7 +45,7 @@ class Ready:
         """The worlds with no more instructions than asked for, each set of fences of a gap once."""
         counts = {0: self.grid.full}
         for spot in self.gaps:
-            none = self.grid.where(spot.dimension, 0)
+            none = self.grid.worlds_with(spot.dimension, 0)
             more: dict[int, int] = {}
             for number, worlds in counts.items():
                 more[number] = more.get(number, 0) | worlds & none
@@ -60,10 +60,10 @@ class Ready:
 
     def _in_order(self, first: Spot, second: Spot) -> int:
         """Two adjacent fences differ, or the second is left out."""
-        ordered = self.grid.where(second.dimension, 0)
+        ordered = self.grid.worlds_with(second.dimension, 0)
         for number in range(1, len(first.forms)):
-            ordered |= self.grid.where(first.dimension, number) & ~self.grid.where(second.dimension, number)
-        return ordered & ~(self.grid.where(first.dimension, 0) & ~self.grid.where(second.dimension, 0))
+            ordered |= self.grid.worlds_with(first.dimension, number) & ~self.grid.worlds_with(second.dimension, number)
+        return ordered & ~(self.grid.worlds_with(first.dimension, 0) & ~self.grid.worlds_with(second.dimension, 0))
 
     def without_needless_fences(self, worlds: int) -> int:
         """Those of the worlds of which none is left when a fence is dropped."""
@@ -78,8 +78,8 @@ class Ready:
         order = [*self.gaps, *(spot for spot in self.spots if spot.use is not None)]
         for dimension in [*(spot.dimension for spot in order), len(self.spots)]:
             for number in range(self.grid.sizes[dimension]):
-                if worlds & self.grid.where(dimension, number):
-                    worlds &= self.grid.where(dimension, number)
+                if worlds & self.grid.worlds_with(dimension, number):
+                    worlds &= self.grid.worlds_with(dimension, number)
                     break
         return self.grid.choice(worlds.bit_length() - 1)
 

@@ -219,7 +219,7 @@ class PropertyCheck:
         worlds: dict[tuple[int, ...], int] = {}
         flags: dict[str, int] = {}
         for dimension, old, new in relaxations(ready):
-            with_old = ready.grid.where(dimension, old)
+            with_old = ready.grid.worlds_with(dimension, old)
             if keep and ready.spots[dimension].use is not None:
                 continue
             for table in tables:

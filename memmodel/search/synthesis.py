@@ -80,7 +80,7 @@ class Synthesis:
         for key, yes in sorted(allowed.items()):  # no other outcome: forbidden however the program is spelt
             least = ready.grid.full & ~yes
             for dimension, old, new in relaxations(ready):
-                with_old = ready.grid.where(dimension, old)
+                with_old = ready.grid.worlds_with(dimension, old)
                 least &= ~with_old | ready.grid.moved(yes, dimension, old, new)
             least &= ready.worlds
             chosen = None if shown & least else self._minimal(ready, least, key)

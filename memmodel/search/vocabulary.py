@@ -145,7 +145,7 @@ def vocabulary(
     spelt = [name for word in words for name in PRESETS.get(word, (word,))]
     every = _ingredients(tuple(scopes))
     named = [every[_select(word, every)[0]] for word in spelt]
-    wide = any(ingredient.whole for ingredient in named) and not any(ingredient.narrow for ingredient in named)
+    wide = any(ingredient.whole_tiles for ingredient in named) and not any(ingredient.narrow for ingredient in named)
     every = _ingredients(tuple(scopes), wide)
     chosen: dict[str, set[Form]] = {}
     for word in spelt:

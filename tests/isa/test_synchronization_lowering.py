@@ -162,7 +162,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
             "a litmus test of both grids",
         ),
     ],
-    "setmaxnreg.inc.sync.aligned.u32 232;": [TakeRegisters(232, more=True)],
+    "setmaxnreg.inc.sync.aligned.u32 232;": [TakeRegisters(232, increases=True)],
     "nanosleep.u32 20;": [],
 }  # fmt: skip
 

@@ -80,7 +80,11 @@ def test_slots_of_a_row_do_not_share_a_name_and_rules_name_slots() -> None:
         for rule in row.rules:
             assert {term.slot for term in terms(rule.case)} <= set(names), (row.heads, rule.message)
             for slot in row.slots:
-                meant = [term.meant(slot) for term in terms(rule.case) if term.slot == slot.name and not term.negated]
+                meant = [
+                    term.matching_words(slot)
+                    for term in terms(rule.case)
+                    if term.slot == slot.name and not term.negated
+                ]
                 assert all(meant), f"{row.heads}: '{rule.message}' can never be broken"
             filled = {term.slot for term in terms(rule.case) if not term.negated}
             named = {field for text in (rule.message, rule.hint) for _, field, _, _ in Formatter().parse(text) if field}
@@ -96,7 +100,7 @@ def test_what_came_later_is_spelled_by_the_row() -> None:
             if term.slot == "head":
                 assert set(term.words) <= set(row.heads), (row.heads, term)
             elif term.slot in slots:
-                assert term.meant(slots[term.slot]), (row.heads, term)
+                assert term.matching_words(slots[term.slot]), (row.heads, term)
             else:
                 assert term.slot in operands, (row.heads, term)
 

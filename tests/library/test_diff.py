@@ -65,13 +65,13 @@ SC = 'include "sc.cat"\n'
 def test_directions():
     found = contrast(FREE, SC)
     assert found.direction is Direction.FORBIDS and not found.new
-    assert [dict(state.values) for state in found.gone] == [{"P1:r0": 1, "P1:r1": 0}]
+    assert [dict(state.values) for state in found.lost_outcomes] == [{"P1:r0": 1, "P1:r1": 0}]
     assert contrast(SC, FREE).direction is Direction.ALLOWS
     assert contrast(SC, SC).direction is Direction.SAME
     one = '"one"\nempty [R & ACQ]; fr as NoFirst\n'
     two = '"two"\nempty [R & ACQ]; rf^-1; [W & REL] as NoSecond\n'
     found = contrast(one, two)
-    assert found.direction is Direction.OTHER and found.gone and found.new
+    assert found.direction is Direction.OTHER and found.lost_outcomes and found.new
 
 
 def test_findings():
@@ -79,7 +79,7 @@ def test_findings():
     flagged = plain + "flag ~empty race as data-race\n"
     never = plain + "flag ~empty 0 as data-race\n"
     found = contrast(plain, flagged)
-    assert found.direction is Direction.REPORTS_MORE and found.more and not found.gone
+    assert found.direction is Direction.REPORTS_MORE and found.more and not found.lost_outcomes
     assert contrast(flagged, plain).direction is Direction.REPORTS_LESS
     assert contrast(flagged, never).direction is Direction.FORBIDS, "both have a rule for it"
     assert contrast(flagged, never, outcomes_only=True).direction is Direction.SAME

@@ -102,14 +102,14 @@ def test_every_edit_of_a_shipped_model_differs_from_it_in_its_text() -> None:
     for member in family.members:
         changed = [a is not b for a, b in zip(subject.definitions, member.model.definitions, strict=True)]
         assert member.of_check or any(changed) or member.model.checks != subject.checks, member.edit.key
-        if member.same:
+        if member.unchanged:
             assert not member.changes.checks
 
 
 def test_equal_expressions_are_seen_to_be_equal() -> None:
     subject = model('"e"\nlet a = po | rf | po\nirreflexive (a ; co)? \\ id as A\n')
     members = {member.edit.what: member for member in EditFamily(subject, edits_of(subject)).members}
-    assert not members["without `rf`"].same
+    assert not members["without `rf`"].unchanged
     twice = model('"t"\nlet a = po & po\nacyclic a as A\n')
     assert all(
         member.changes.checks for member in EditFamily(twice, edits_of(twice)).members

@@ -97,7 +97,7 @@ def same_on(steps: LoweredTest) -> None:
     bounds = Bounds(family(), kinds_of(labels))
     pick = random.Random(len(labels))
     for member in pick.sample(family().members, 60):
-        if member.grounded and bounds.same(member):
+        if member.grounded and bounds.agrees(member):
             assert judge.verdict(member) == judge.base(), member.edit.key
 
 
@@ -118,8 +118,8 @@ def test_labels_tell_idle_edits_from_others() -> None:
     lanes = candidates(steps, BOUND, grounded=True)
     assert lanes is not None
     bounds = Bounds(family(), [event.label for each in lanes for event in each.skeleton.frame.events])
-    same = {member.edit.rule for member in family().members if bounds.same(member)}
-    other = {member.edit.rule for member in family().members if not bounds.same(member)}
+    same = {member.edit.rule for member in family().members if bounds.agrees(member)}
+    other = {member.edit.rule for member in family().members if not bounds.agrees(member)}
     assert "committed" in same - other
     assert {"release-pattern", "in-scope", "morally-strong"} <= other
 

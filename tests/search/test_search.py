@@ -71,9 +71,9 @@ def test_worlds_are_numbered() -> None:
     for world in range(grid.count):
         choice = grid.choice(world)
         assert grid.number(choice) == world
-        assert all(grid.where(at, one) >> world & 1 for at, one in enumerate(choice))
+        assert all(grid.worlds_with(at, one) >> world & 1 for at, one in enumerate(choice))
     moved = grid.moved(grid.full, 1, 2, 0)
-    assert moved == grid.where(1, 2)
+    assert moved == grid.worlds_with(1, 2)
 
 
 # ---- all spellings at once -----------------------------------------------------------------------------------------

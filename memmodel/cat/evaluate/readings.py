@@ -149,7 +149,7 @@ class OtherFlags:
         self._nodes = self._readings.graph.nodes
         self._made: dict[int, int] = {}
 
-    def more(self) -> Iterator[tuple[str, FlagPairs]]:
+    def added_by_readings(self) -> Iterator[tuple[str, FlagPairs]]:
         """For each reading, what its flags report and those of the default do not."""
         for reading in self._readings.readings:
             yield reading, self._reported(reading, self._may_report(reading, more=True), more=True)

@@ -188,12 +188,12 @@ def _check(asked: KernelRequest) -> Exit:
         text = kernel_text(asked.file, asked.after_dashes, asked.entry)
         kept = KeptAnswers(asked, text)
         if (answer := kept.find()) is not None:
-            return out.again(answer)
+            return out.kept_answer(answer)
         try:
             verdict = asked.judged(text, budget, out.verdict)
         except SeveralLaunches as several:
             return _check_launches(asked, several, out)
-        code = out.rest(verdict)
+        code = out.after_verdict(verdict)
         if kept.kept:
             kept.keep(verdict, code)
         return code
@@ -233,7 +233,7 @@ def _fix(asked: KernelRequest) -> Exit:
                 assume_pure=asked.assume_pure, budget=budget, seconds=budget.seconds, progress=tick.done,
                 on_verdict=out.verdict, kept=True, baseline=asked.baseline,
             )  # fmt: skip
-        return out.rest(repairs.base, repairs)
+        return out.after_verdict(repairs.base, repairs)
 
 
 def _print_launch(asked: KernelRequest) -> Exit:

@@ -40,7 +40,7 @@ class KernelOutput:
             say_verdict(verdict, statistics=self._asked.statistics)
         self._write(verdict, None)
 
-    def rest(self, verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> Exit:
+    def after_verdict(self, verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> Exit:
         """What is said beyond the verdict; the exit code."""
         from memmodel.kernel.output.source_names import source_names
         from memmodel.kernel.output.text import beyond, repair_lines, short
@@ -56,7 +56,7 @@ class KernelOutput:
             raise repairs.signal
         return exit_code(verdict)
 
-    def again(self, answer: KernelAnswer) -> Exit:
+    def kept_answer(self, answer: KernelAnswer) -> Exit:
         """Print an answer that was kept."""
         if self._text:
             say(answer.short if self._asked.short else answer.text)

@@ -30,7 +30,7 @@ class Term:
         has = word is not None and (not self.words or (word in self.words) is not self.others)
         return has is not self.negated
 
-    def meant(self, slot: Slot) -> tuple[str, ...]:
+    def matching_words(self, slot: Slot) -> tuple[str, ...]:
         """The words of the slot that the term is about."""
         known = (*slot.words, *slot.modules)
         return tuple(word for word in known if (word in self.words) is not self.others) if self.words else known

@@ -47,9 +47,10 @@ class Ingredient:
     `ends`: it waits for the ends of these instructions, does nothing without one before it in its thread, and nothing
     at the end of a thread. `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster;
     two of them are in one CTA. `meets`: threads that have it meet at a barrier. `reduces`: each write sets a bit of its
-    own. `whole`: it accesses whole tiles, and so do all others then, unless one is `narrow`: it accesses words. `wide`:
-    its forms where tiles are accessed as a whole. `declares`: further declarations. `pairs`: words without which it
-    shows nothing. `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a place.
+    own. `whole_tiles`: it accesses whole tiles, and so do all others then, unless one is `narrow`: it accesses words.
+    `wide`: its forms where tiles are accessed as a whole. `declares`: further declarations. `pairs`: words without
+    which it shows nothing. `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a
+    place.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Ingredient:
     ends: tuple[str, ...] = ()
     meets: str = ""
     reduces: bool = False
-    whole: bool = False
+    whole_tiles: bool = False
     narrow: bool = False
     declares: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()

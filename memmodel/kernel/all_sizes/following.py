@@ -55,7 +55,7 @@ WORDS = DataType("b", WIDEST)
 class RoundEnd(NamedTuple):
     """A thread goes back to the head of a loop. `within`: how often it has gone back to the heads of the loops around.
 
-    `events`: how many events the thread has by then; `single`, `many`: how many accesses the run has. `rows`: the
+    `events`: how many events the thread has by then; `single`, `lanes`: how many accesses the run has. `rows`: the
     values of the registers that the loop writes.
     """
 
@@ -63,7 +63,7 @@ class RoundEnd(NamedTuple):
     within: tuple[int, ...]
     events: int
     single: int
-    many: int
+    lanes: int
     rows: Mapping[int, Row]
 
 

@@ -201,7 +201,7 @@ def _participants(run: LaunchTrace) -> Iterator[tuple[Rendezvous, Participant]]:
         for step in steps:
             event = step.event
             of = event if event.order is not None or event.issue is None else event.issue
-            what, turn = ("object", id(block), first, step.life), step.before if step.update else step.seen - 1
+            what, turn = ("object", id(block), first, step.life), step.before if step.update else step.seen_by_tests - 1
             hardware = event.order is None
             yield Rendezvous(what, turn), Participant(of.thread, of.order or 0, not step.update, hardware, event.at)
     for thread in run.threads:

@@ -45,7 +45,10 @@ class RoundKeys:
     def __init__(self, run: LaunchTrace, visits: Mapping[int, Sequence[RoundEnd]], fixed: Container[Block]) -> None:
         self._run, self._fixed = run, fixed
         self._tested = {
-            id(step.event): step.seen % 2 for steps in run.objects.values() for step in steps if not step.update
+            id(step.event): step.seen_by_tests % 2
+            for steps in run.objects.values()
+            for step in steps
+            if not step.update
         }
         self._visits = visits
         self._accesses: dict[int, list[list[int]]] = {}
@@ -54,7 +57,7 @@ class RoundKeys:
     def _collect(self) -> None:
         """The weak accesses of each thread, by the visit before which they lie."""
         ends = {
-            thread: ([visit.single for visit in seen], [visit.many for visit in seen])
+            thread: ([visit.single for visit in seen], [visit.lanes for visit in seen])
             for thread, seen in self._visits.items()
         }
         for thread, seen in self._visits.items():
@@ -142,11 +145,11 @@ def writes_in(
         for access in row.each() if _writes(row) else ():
             if access.thread in cuts:
                 write = PeriodWrite(access.first, access.first + access.size, access.thread, access.at, access.value)
-                note(access.block, write, [cut.many for cut in cuts[access.thread]], number)
+                note(access.block, write, [cut.lanes for cut in cuts[access.thread]], number)
     for thread, of_thread in cuts.items():
         for event in run.threads[thread].strong():
             if _writes(event) and event.block is not None and event.order is not None:
-                value = None if event.bits is None else event.bits.whole(8 * event.size)
+                value = None if event.bits is None else event.bits.number(8 * event.size)
                 write = PeriodWrite(event.first, event.first + event.size, thread, event.at, value)
                 note(event.block, write, [cut.events for cut in of_thread], event.order)
     return writes

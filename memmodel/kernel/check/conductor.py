@@ -96,7 +96,7 @@ def check_kernel(
 
     kernel = judge_case(case, budget, tell)
     known.apply(kernel.verdict)
-    kernel.verdict.notes += [*known.notes(), *known.stale(kernel.verdict)]
+    kernel.verdict.notes += [*known.notes(), *known.unused_entries(kernel.verdict)]
     if write_baseline is not None:
         write_text(write_baseline, json.dumps(baseline_of(kernel.verdict, known), indent=1) + "\n")
     kernel.verdict.notes += younger_words(module)

@@ -83,7 +83,7 @@ class Ignored:
                 if not comment.used:
                     yield f"{comment.span}: this comment ignores {comment.rule}, and there is no such finding"
 
-    def stale(self, verdict: KernelVerdict) -> Iterator[str]:
+    def unused_entries(self, verdict: KernelVerdict) -> Iterator[str]:
         """Entries of the baseline that list more than there is of this kernel."""
         counts = Counter(self.key(verdict, finding) for finding in verdict.findings)
         for key, (_, reason) in self.listed.items():

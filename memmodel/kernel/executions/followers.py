@@ -59,7 +59,7 @@ class Followers:
             for step in steps:
                 if step.update:
                     event = step.event.issue or step.event
-                    seen = [test.event for test in tests if test.seen > step.before]
+                    seen = [test.event for test in tests if test.seen_by_tests > step.before]
                     self._after.setdefault(id(event), []).append(seen)
 
     def of(self, events: Collection[TraceEvent]) -> AbstractSet[int]:

@@ -85,7 +85,7 @@ class OtherReads:
                 self._dependent[read.at] = dependent(self._entry, read.at, {})
             if write.at in self._dependent[read.at]:
                 return False
-        value = None if write.bits is None else write.bits.whole(8 * write.size)
+        value = None if write.bits is None else write.bits.number(8 * write.size)
         return value is None or not self._leads_back(read, value)
 
     def _wait(self, schedule: Schedule, read: TraceEvent, write: TraceEvent | None) -> None:

@@ -228,7 +228,7 @@ def sure(turns: dict[int, list[Turn]], order: CausalOrder) -> frozenset[int]:
 
 def _value(event: TraceEvent) -> int | None:
     """The value that a strong access read or left, if that is known."""
-    return None if event.bits is None else event.bits.whole(8 * event.size)
+    return None if event.bits is None else event.bits.number(8 * event.size)
 
 
 def _modifies(label: Label) -> bool:

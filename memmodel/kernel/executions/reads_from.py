@@ -500,7 +500,7 @@ def _source(read: TraceEvent) -> AccessKey | None:
 
 
 def _value(event: TraceEvent) -> int | None:
-    return None if event.bits is None else event.bits.whole(8 * event.size)
+    return None if event.bits is None else event.bits.number(8 * event.size)
 
 
 def _chosen(read: TraceEvent, write: AccessKey | None, bits: Bits | None, *, writes: bool = False) -> ChosenRead:

@@ -168,7 +168,7 @@ def _with_arrivals(waits: SettledWaits, run: LaunchTrace) -> SettledWaits:
 def _read_inside(waits: SettledWaits, slot: int, loop: CounterLoop) -> bool:
     """True if a register is read in a loop alone."""
     read = loop.reads[-1]
-    left = (arrival.bits.whole(8 * arrival.size) for arrival in loop.place.arrivals if arrival.bits is not None)
+    left = (arrival.bits.number(8 * arrival.size) for arrival in loop.place.arrivals if arrival.bits is not None)
     values = [
         value for value in (loop.place.initial, *left) if value is not None and waits.polls.leads_back(read, value)
     ]

@@ -140,7 +140,9 @@ class _HangStory:
         event = TraceEvent(thread.number, 0, at, Mbarrier(Action.TEST), *place, 8)
         self.story.phases[id(event)] = awaits.phase
         self._add_missing(thread, at, event)
-        seen = max((step.seen for step in steps if not step.update and step.event.thread == thread.number), default=0)
+        seen = max(
+            (step.seen_by_tests for step in steps if not step.update and step.event.thread == thread.number), default=0
+        )
         if self.missed and awaits.phase - seen >= MISSED and (awaits.phase - seen) % 2 == 0:
             self.story.joined[place] = awaits.phase - MISSED
             for phase in range(awaits.phase - MISSED, awaits.phase):

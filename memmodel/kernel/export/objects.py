@@ -33,7 +33,7 @@ class ObjectLayout:
         self.phase: dict[int, int] = {}
         for log in story.judge.run.objects.values():
             for step in log:
-                phase = step.before if step.update else step.seen - 1
+                phase = step.before if step.update else step.seen_by_tests - 1
                 self.phase[id(step.event)] = 0 if story.one_object else phase
         self.phase |= story.phases
         events = [item.event for item in story.instructions() if item.event is not None]

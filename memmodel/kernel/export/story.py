@@ -357,8 +357,10 @@ def _ends_of_phases(story: FindingStory) -> None:
         log = story.judge.run.objects.get((test.block, test.first), []) if test.block is not None else []
         seen = next((step for step in log if step.event is test), None)
         steps = [step for step in log if seen is not None and step.life == seen.life]
-        if seen is not None and not any(step.before == seen.seen - 1 and id(step.event) in updates for step in steps):
-            add_phase(story, steps, seen.seen - 1)
+        if seen is not None and not any(
+            step.before == seen.seen_by_tests - 1 and id(step.event) in updates for step in steps
+        ):
+            add_phase(story, steps, seen.seen_by_tests - 1)
 
 
 def meet_in_clusters(story: FindingStory, *, exits: bool = False) -> None:

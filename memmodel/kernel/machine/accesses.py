@@ -327,7 +327,7 @@ def _strong_result(
     for slot, event in zip(slots, events, strict=True):
         bits = machine.reads.returned(event) if machine.reads else None
         if bits is not None and slot is not None:
-            warp.own(slot)[lane] = extended(bits.whole(8 * event.size), event.size, extend)
+            warp.own(slot)[lane] = extended(bits.number(8 * event.size), event.size, extend)
             known = loaded(bits, event.size, wide) if wide and not extend else NOTHING
             warp.learn(slot, lane, known, max(wide, 1))
     if instruction.number in machine.schedule.opaque:

@@ -186,7 +186,7 @@ class Atomic:
             read = strong(machine, warp, lane, number, self.access.label, block, at, unit)
             older = machine.reads.older(read)
             unseen = hidden and number not in machine.schedule.counted
-            olds.append(None if unseen else block.load(at, unit) if older is None else older.whole(8 * unit))
+            olds.append(None if unseen else block.load(at, unit) if older is None else older.number(8 * unit))
             holds = 1 if update.when is None else update.when(olds, inputs)
             unchanged = False  # a script says itself which operations of a loop are left out
             if holds != 0:

@@ -381,7 +381,7 @@ class Interpreter:
 
         def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             for lane in lanes:
-                if machine.memory.nothing(location.address(warp)[lane]):
+                if machine.memory.is_unmapped(location.address(warp)[lane]):
                     continue
                 block, first = location.find(machine, warp, lane, op.bytes, instruction)
                 note = machine.alias(warp.cta, block, first)

@@ -289,7 +289,7 @@ class DeviceMemory:
         at = self.blocks.index(block)
         del self.blocks[at], self._starts[at], self.heap[block.address]
 
-    def nothing(self, address: int | None) -> bool:
+    def is_unmapped(self, address: int | None) -> bool:
         """True if a generic address is in the global state space, and no memory is there."""
         if address is None or self.find(address) is not None:
             return False

@@ -119,15 +119,15 @@ class BarrierState:
 
     def gather(self, cta: Cta) -> None:
         """Begin the next generation of a barrier of the CTA if this one is complete; lanes may have exited."""
-        if self.counts.who:
+        if self.counts.arrived_threads:
             self._whole()
-            self.complete(cta.everyone, cta.gone)
+            self.complete(cta.everyone, cta.exited)
 
     def complete(self, threads: int, exited: int) -> None:
         """Begin the next generation if this one is complete."""
         if self.counts.complete(threads, exited):
-            if self.counts.needed is None and threads & ~self.counts.who:
-                self.missing[self.counts.generation] = threads & ~self.counts.who
+            if self.counts.needed is None and threads & ~self.counts.arrived_threads:
+                self.missing[self.counts.generation] = threads & ~self.counts.arrived_threads
             self.counts = self.counts.next()
 
 
@@ -243,7 +243,7 @@ class TensorMemory:
 @dataclass(slots=True, eq=False)
 class Cta:
     """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back.
-    `everyone`, `gone`: its threads, and those of them that have exited, as masks.
+    `everyone`, `exited`: its threads, and those of them that have exited, as masks.
 
     `refused`: the threads that saw that no cluster is left to cancel. `pair_operations`: how many operations its warps
     have come to that the CTAs of a pair make together, by kind.
@@ -255,7 +255,7 @@ class Cta:
     shared: Block
     threads: list[TraceThread]
     barriers: dict[int, BarrierState] = field(default_factory=dict)
-    gone: int = 0
+    exited: int = 0
     spare: int = 0
     refused: set[int] = field(default_factory=set)
     tensor: TensorMemory | None = None
@@ -301,7 +301,7 @@ class Warp:
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
     names: dict[tuple[int, int], int] = field(default_factory=dict)
-    gone: list[GoneLanes] = field(default_factory=list)
+    exited: list[GoneLanes] = field(default_factory=list)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""
@@ -324,7 +324,7 @@ class Warp:
         self.bits.pop((slot, lane), None)
         if self.registers[slot][lane] is not None:
             return
-        whole = bits.whole(width)
+        whole = bits.number(width)
         if whole is not None:
             self.own(slot)[lane] = whole
         elif bits.known:

@@ -461,12 +461,12 @@ class Machine:
     def cluster_complete(self, cta: Cta) -> None:
         """Begin the next generation if all threads of the cluster have arrived or exited."""
         meeting, everyone, gone = self._clusters[cta.cluster], 0, 0
-        if not meeting.counts.who:
+        if not meeting.counts.arrived_threads:
             return
         for (cluster, rank), member in self.ctas.items():
             if cluster == cta.cluster:
                 everyone |= member.everyone << rank * self.launch.threads
-                gone |= member.gone << rank * self.launch.threads
+                gone |= member.exited << rank * self.launch.threads
         if meeting.counts.complete(everyone, gone):
             meeting.counts = meeting.counts.next()
             self.version += 1

@@ -31,7 +31,7 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
         return ": other lanes of their warp have not arrived"
     if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
         counts = warp.cta.barriers[group.waits[0]].counts
-        arrived = counts.who.bit_count() if counts.needed is None else counts.arrived
+        arrived = counts.arrived_threads.bit_count() if counts.needed is None else counts.arrived
         needed = counts.size(warp.cta.everyone)
         return f": {arrived} of {needed} threads have arrived at barrier {group.waits[0]}"
     if group.mbarrier is None:

@@ -104,7 +104,7 @@ def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator
 def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Judged:
     changes = [work.changes[number] for number in numbers]
     outcome, judged = work.outcome(_with_all(work.entry, changes))
-    if len(numbers) > 1 and not outcome.nothing:
+    if len(numbers) > 1 and not outcome.unnoticed:
         for part in _parts(work, same, numbers, outcome):
             yield from _at_once(work, same, part)
         return

@@ -56,7 +56,7 @@ class MutantFate(NamedTuple):
     needing: tuple[str, ...] = ()
 
     @property
-    def nothing(self) -> bool:
+    def unnoticed(self) -> bool:
         """True if neither the model nor a reading finds anything new."""
         return self.noticed is Noticed.UNNOTICED and not self.needing
 
@@ -114,7 +114,7 @@ class MutantWork:
     def unnoticed(self, mutant: PtxFunction) -> bool:
         """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
         changed = self._changed(mutant)
-        return self._unnoticed[changed] if changed in self._unnoticed else self.outcome(mutant)[0].nothing
+        return self._unnoticed[changed] if changed in self._unnoticed else self.outcome(mutant)[0].unnoticed
 
     def _changed(self, mutant: PtxFunction) -> frozenset[PtxInstruction]:
         """The instructions of a mutant that are others than those of the kernel."""
@@ -132,7 +132,7 @@ class MutantWork:
             raise BudgetSpent("the time for mutants ran out")
         needing = self.needing(judged.verdict) if fate.noticed is Noticed.UNNOTICED else ()
         outcome = fate._replace(needing=needing)
-        self._unnoticed[self._changed(mutant)] = outcome.nothing
+        self._unnoticed[self._changed(mutant)] = outcome.unnoticed
         return outcome, judged
 
     def needing(self, verdict: KernelVerdict) -> tuple[str, ...]:

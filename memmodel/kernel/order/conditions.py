@@ -74,7 +74,7 @@ class _Life:
             if number is None or not isinstance(label, Mbarrier | Signal):
                 continue
             if not step.update:
-                self.tests.setdefault(step.seen - 1, []).append(number)
+                self.tests.setdefault(step.seen_by_tests - 1, []).append(number)
             elif label.action not in (Action.INIT, Action.INVAL):
                 self.phases.setdefault(step.before, []).append(number)
                 self.steps.append((number, step))

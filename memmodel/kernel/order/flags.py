@@ -86,7 +86,7 @@ class Flags:
 
     def more_with_readings(self) -> list[tuple[str, FlagPairs]]:
         """For each reading, what its flags report here and those of the default model, which this is, do not."""
-        return self._other(lambda other: list(other.more()))
+        return self._other(lambda other: list(other.added_by_readings()))
 
     def fewer_with_readings(self, names: AbstractSet[str]) -> list[tuple[str, FlagPairs]]:
         """For each reading, what some flags of the default model report here and those of the reading do not."""

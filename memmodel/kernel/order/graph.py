@@ -457,11 +457,11 @@ class Graph:
             if action is Action.INVAL:
                 continue
             init, mine = action is Action.INIT, step.life == test.life
-            if mine and (test.seen > 0 if init else step.before < test.seen):
+            if mine and (test.seen_by_tests > 0 if init else step.before < test.seen_by_tests):
                 relations["mbarobs"][update] |= 1 << number
-            if mine and not init and step.before == test.seen:
+            if mine and not init and step.before == test.seen_by_tests:
                 relations["mbarnext"][number] |= 1 << update
-            if (mine and not init and step.after > test.seen) or step.life > test.life:
+            if (mine and not init and step.after > test.seen_by_tests) or step.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
 
 

@@ -70,7 +70,7 @@ class Sweep:
     signal: KeyboardInterrupt | None = None
 
     def __repr__(self) -> str:
-        answers = [f"{answer.word}: {len(launches)}" for answer, launches in self.alike().items()]
+        answers = [f"{answer.word}: {len(launches)}" for answer, launches in self.launches_by_answer().items()]
         return shown("Sweep", f"{self.entry}, {self.axes} under {self.model}: {self.word}", *answers)
 
     @property
@@ -84,7 +84,7 @@ class Sweep:
         words = {answer.word for answer in self.answers.values()} | ({"undecided"} if self.left else set())
         return next(word for word in WORST_FIRST if word in words)
 
-    def alike(self) -> dict[SweepAnswer, list[Values]]:
+    def launches_by_answer(self) -> dict[SweepAnswer, list[Values]]:
         """The launches of each answer, the worst answers first."""
         found: dict[SweepAnswer, list[Values]] = {}
         for values, answer in sorted(self.answers.items()):
@@ -98,7 +98,7 @@ class SweepRequest:
 
     text: KernelText
     launch: GivenLaunch
-    said: LaunchWords
+    words: LaunchWords
     entry: str | None
     axes: Axes
     model: Model
@@ -121,8 +121,8 @@ class SweepRequest:
 
     def question(self, sizes: Sizes) -> KernelQuestion:
         """One launch. Raises InputError."""
-        values = {**self.said.values, **{name: str(value) for name, value in sizes}}
-        words = replace(self.said, values=values)
+        values = {**self.words.values, **{name: str(value) for name, value in sizes}}
+        words = replace(self.words, values=values)
         return question(self.text, self.launch, words, self.entry, partial(chosen_ctas, wanted=()))
 
     def launches(self) -> tuple[PtxFunction, dict[Values, Sizes]]:

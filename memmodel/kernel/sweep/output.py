@@ -19,7 +19,7 @@ def sweep_lines(sweep: Sweep) -> list[str]:
         f"{sweep.word}: {short_name(sweep.entry)}, {_launches(sweep.total)} with {sweep.axes}, under {sweep.model}, "
         f"{sweep.judged:,} verdict{'s' * (sweep.judged != 1)}"
     ]
-    alike = sweep.alike()
+    alike = sweep.launches_by_answer()
     for answer, launches in list(alike.items())[:SHOWN]:
         about = f" ({', '.join(answer.about)})" if answer.about else ""
         text.append(f"  {answer.word}{about}: {_launches(len(launches))}: {described(launches, sweep.axes.free)}")
@@ -61,7 +61,7 @@ def sweep_record(sweep: Sweep) -> dict[str, object]:
                 launches=len(launches),
                 sizes=tuple(boxes_of(launches, sweep.axes.free)),
             )
-            for answer, launches in sweep.alike().items()
+            for answer, launches in sweep.launches_by_answer().items()
         ),
         assumptions=tuple(
             KernelAssumptionRecord(assumption=what, needs=needs) for what, needs in sweep.assumptions.items()

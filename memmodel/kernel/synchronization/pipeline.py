@@ -186,7 +186,7 @@ def _phases(run: LaunchTrace, lanes: _Lanes, body: Sequence[PtxInstruction]) -> 
                 gives = _marks(
                     (step.event for step in mine if step.update and step.before == phase), lanes, body, last=True
                 )
-                waits = (step.event for step in mine if not step.update and step.seen == phase + 1)
+                waits = (step.event for step in mine if not step.update and step.seen_by_tests == phase + 1)
                 takes = _marks(waits, lanes, body, last=False)
                 if gives and takes:
                     where = f"{block.instance.name.removesuffix(' *')}, byte {first}"

@@ -39,12 +39,12 @@ class Block:
 
     def store_bits(self, at: int, size: int, value: Bits) -> None:
         """The same of a number of which single bits are known, perhaps all or none."""
-        whole = value.whole(8 * size)
+        whole = value.number(8 * size)
         if whole is not None or not value.known:
             self.store(at, size, whole)
             return
         for number in range(size):
-            self.store(at + number, 1, value.part(8 * number, 8).whole(8))
+            self.store(at + number, 1, value.part(8 * number, 8).number(8))
 
     def store(self, at: int, size: int, value: int | None) -> None:
         if value is None:

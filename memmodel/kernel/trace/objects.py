@@ -19,7 +19,7 @@ class ObjectStep(NamedTuple):
     before: int
     after: int
     life: int
-    seen: int
+    seen_by_tests: int
 
 
 class AwaitedPhase(NamedTuple):

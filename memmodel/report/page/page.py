@@ -169,8 +169,8 @@ def _sheet(sheet: Sheet) -> str:
         parts.append(_section("Picture", _picture(sheet.picture), "drawn"))
     elif sheet.no_picture:
         parts.append(_section("Picture", f'<p class="hint">{shown(sheet.no_picture)}</p>', "drawn"))
-    if sheet.told:
-        parts.append(_section("Explanation", told_html(sheet.told), "explained"))
+    if sheet.lines:
+        parts.append(_section("Explanation", told_html(sheet.lines), "explained"))
     parts += _repairs(sheet.repairs)
     return "".join(parts)
 
@@ -203,10 +203,10 @@ def _picture(drawing: Drawing) -> str:
 
 
 def _repairs(repairs: Repairs) -> Iterable[str]:
-    if not repairs.found and not repairs.note:
+    if not repairs.shown and not repairs.note:
         return
     content = f'<p class="hint">{shown(repairs.note)}</p>' if repairs.note else ""
-    for number, repair in enumerate(repairs.found, 1):
+    for number, repair in enumerate(repairs.shown, 1):
         changes = "".join(f"<li>{shown(change)}</li>" for change in repair.changes)
         others = "".join(f"<li>or with {shown(' and '.join(other))}</li>" for other in repair.instead)
         content += f"<h3>Repair {number}, cost {repair.cost:g}</h3><ul>{changes}{others}</ul>{diff_html(repair.diff)}"

@@ -56,7 +56,7 @@ class ShownRepair:
 class Repairs:
     """What a search for repairs found. `note`: why there are none, or not all; empty if nothing was looked for."""
 
-    found: tuple[ShownRepair, ...] = ()
+    shown: tuple[ShownRepair, ...] = ()
     note: str = ""
 
 
@@ -76,7 +76,7 @@ class Sheet:
     """One row of the page and all that is shown when it is chosen.
 
     `outcome`: how the verdict compares with what was expected. `findings`: words to filter by. `because`: reasons, of
-    which the first words are to filter by, too. `told`: lines in which STYLE_MARK stands around styled parts.
+    which the first words are to filter by, too. `lines`: lines in which STYLE_MARK stands around styled parts.
     `problem`: what went wrong; then there is little else.
     """
 
@@ -91,7 +91,7 @@ class Sheet:
     because: tuple[Because, ...] = ()
     source: str = ""
     marks: tuple[SourceMark, ...] = ()
-    told: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
     picture: Drawing | None = None
     no_picture: str = ""
     repairs: Repairs = field(default_factory=Repairs)
@@ -119,7 +119,7 @@ def sheet_of(
     )
     subject = report.subject
     if subject is None:
-        return replace(sheet, told=tuple(explain(report, styled).splitlines()))
+        return replace(sheet, lines=tuple(explain(report, styled).splitlines()))
     source = subject.lowered.test.source
     sheet = replace(sheet, source=source.text if source else "")
     with sharing_budget(subject.options.budget):
@@ -131,11 +131,11 @@ def sheet_of(
                 explained = replace(explained, depends=depends())
         except BudgetSpent as spent:
             explained_lines = tuple(explain(replace(report, subject=None), styled).splitlines())
-            return replace(sheet, told=(*explained_lines, f"no explanation: {spent}"), no_picture=str(spent))
+            return replace(sheet, lines=(*explained_lines, f"no explanation: {spent}"), no_picture=str(spent))
         lines = [line for text in (*report.warnings, *lines_of(explained, styled)) for line in text.splitlines()]
         findings = (*sheet.findings, *(("depends",) if explained.depends else ()))
         sheet = replace(
-            sheet, told=tuple(lines), marks=_marks(explained), because=_because(explained), findings=findings
+            sheet, lines=tuple(lines), marks=_marks(explained), because=_because(explained), findings=findings
         )
         try:
             return replace(sheet, picture=draw_explained(report, explained))

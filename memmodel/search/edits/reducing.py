@@ -86,7 +86,7 @@ def bare(test: LitmusTest) -> LitmusTest:
         condition=Always(),
         shown=(),
         finding=None,
-        more=(),
+        more_questions=(),
     )
 
 

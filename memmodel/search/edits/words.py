@@ -99,7 +99,7 @@ class ChosenWords:
         near, wider = self._first[0], self._first[-1]
         sets = islice(sets_of_words(self._every, self._disagree), 1, 1 + _OTHERS)
         others = [_near(_with_kin(words, self._every), self._disagree) for words in sets]
-        if any(_ingredient(word).whole for word in near):
+        if any(_ingredient(word).whole_tiles for word in near):
             others.insert(0, reached((*near, *_handed(near), _BRIDGE)))
         return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in (near, wider)]
 

@@ -106,7 +106,7 @@ class Frame:
     def _existing(self, spot: Spot | None, full: int) -> int:
         if spot is None or spot.use is not None:
             return full
-        return full & ~self.family.grid.where(spot.dimension, 0)
+        return full & ~self.family.grid.worlds_with(spot.dimension, 0)
 
     def _variants(self, number: int) -> list[tuple[int, Label]]:
         """The labels of an event, each with its worlds."""
@@ -121,7 +121,7 @@ class Frame:
         for at, form in enumerate(spot.forms):
             if form is not None:
                 label = self.family.labels(spot, form)[record - first]
-                by_label[label] = by_label.get(label, 0) | self.family.grid.where(spot.dimension, at)
+                by_label[label] = by_label.get(label, 0) | self.family.grid.worlds_with(spot.dimension, at)
         return [(worlds, label) for label, worlds in by_label.items()]
 
     def _spot_of_record(self, thread: int, record: int) -> Spot | None:
@@ -209,7 +209,7 @@ class Frame:
                 forms = [n for n, form in enumerate(spot.forms) if form is not None and form.data]
                 if source is None or not forms:
                     continue
-                worlds = sum(self.family.grid.where(spot.dimension, form_number) for form_number in forms)
+                worlds = sum(self.family.grid.worlds_with(spot.dimension, form_number) for form_number in forms)
                 for a in self.reads:
                     if self._spots[a] is body[source] and self.fixed.events[a].point.thread == thread:
                         for b in range(self.count):
@@ -314,7 +314,7 @@ class Readied:
         self.read = read(self.draft, self.vocabulary, base, self._seats)
         last = len(self.grid.sizes) - 1
         self.placements = [
-            (self.grid.where(last, number), places_of(seats, self.vocabulary))
+            (self.grid.worlds_with(last, number), places_of(seats, self.vocabulary))
             for number, seats in enumerate(ready.seatings)
         ]
         self.asked = AskedParts(self.read.lowered)

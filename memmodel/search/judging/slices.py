@@ -44,7 +44,7 @@ class WorldGrid:
         self.full = (1 << self.count) - 1
         self._known: dict[tuple[int, int], int] = {}
 
-    def where(self, dimension: int, choice: int) -> int:
+    def worlds_with(self, dimension: int, choice: int) -> int:
         """The worlds with this choice in this dimension."""
         key = (dimension, choice)
         if key not in self._known:
@@ -62,7 +62,7 @@ class WorldGrid:
 
     def moved(self, worlds: int, dimension: int, old: int, new: int) -> int:
         """For worlds with choice `old`: are the worlds with `new` in its place in the set? As a set of the former."""
-        inside = worlds & self.where(dimension, new)
+        inside = worlds & self.worlds_with(dimension, new)
         by = (new - old) * self.strides[dimension]
         return inside >> by if by > 0 else inside << -by
 

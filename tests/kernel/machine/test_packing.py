@@ -55,7 +55,7 @@ def test_what_is_packed_comes_apart_again() -> None:
     whole = Apply("or", (low, Apply("shl", (high, Const(32)), width)), width)
     word = known_bits(whole, 64)({Get("0"): data, Get("1"): state})
     assert word == Bits(0xFFFFFFFF << 32, 2 << 32) and word.part(32, 32) == state and word.part(0, 32) == data
-    assert word.part(32, 32).whole(32) == 2 and word.whole(64) is None
+    assert word.part(32, 32).number(32) == 2 and word.number(64) is None
     floating = Apply("add", (Get("0"), Get("1")), DataType("f", 32))
     assert known_bits(floating, 32)({Get("0"): data, Get("1"): state}) == NOTHING
 

@@ -82,7 +82,7 @@ def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: py
 
     def recorded(work: MutantWork, mutant: PtxFunction) -> tuple[MutantFate, JudgedKernel | None]:
         made = outcome(work, mutant)
-        fates.append(made[0].nothing)
+        fates.append(made[0].unnoticed)
         return made
 
     monkeypatch.setattr(MutantWork, "outcome", recorded)

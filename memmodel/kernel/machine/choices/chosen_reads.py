@@ -87,7 +87,7 @@ class ChosenReads:
         """Such an operation has to leave the value that it read, so that other reads are not changed."""
         write.bits = older
         self._writes[write.thread, write.at, write.turn] = write
-        self.run.infeasible |= value is None or older.whole(8 * write.size) != value
+        self.run.infeasible |= value is None or older.number(8 * write.size) != value
 
     def waits(self, thread: int, at: int, block: Block, first: int, last: TraceEvent | None, *, atomic: bool) -> bool:
         """True if a write is not to be made yet."""

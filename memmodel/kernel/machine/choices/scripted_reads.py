@@ -94,7 +94,7 @@ class ScriptedReads(ChosenReads):
 
     def settled(self, read: TraceEvent) -> bool:
         """A read, and the write of its operation, have been made: they are left out if a loop makes them once more."""
-        write, value = read.partner, None if read.bits is None else read.bits.whole(8 * read.size)
+        write, value = read.partner, None if read.bits is None else read.bits.number(8 * read.size)
         unchanged = write is None or (write.bits is not None and write.bits == read.bits)
         if not isinstance(read.label, Access) or not unchanged or not self._leads_back(read, value):
             return False

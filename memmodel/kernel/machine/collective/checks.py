@@ -54,7 +54,7 @@ class Collective:
         if self.live and len(lanes) < len(warp.threads):
             message = f"{self.head} is executed by a warp of which lanes have exited"
             machine.problem(RULE, message, self.instruction)
-        if len(lanes) < len(warp.threads) and any(_acted(machine, warp, gone) for gone in warp.gone):
+        if len(lanes) < len(warp.threads) and any(_acted(machine, warp, gone) for gone in warp.exited):
             message = f"{self.head} is executed by some lanes of a warp, and others went another way and have exited"
             machine.problem(RULE, message, self.instruction)
         values = []

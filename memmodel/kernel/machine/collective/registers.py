@@ -17,14 +17,14 @@ from memmodel.ptx.module.syntax import PtxInstruction
 
 def take_registers(op: TakeRegisters, instruction: PtxInstruction) -> Blocking:
     """An increase waits until the CTA has as many registers to give."""
-    word, side = ("inc", "more") if op.more else ("dec", "fewer")
+    word, side = ("inc", "more") if op.increases else ("dec", "fewer")
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         more = (op.count - warp.limit) * LANES
-        if more and (more > 0) is not op.more and warp.limit_known:
+        if more and (more > 0) is not op.increases and warp.limit_known:
             what = f"setmaxnreg.{word} to {op.count} registers by a warp that owns {side}: {warp.limit}"
             machine.problem(RULE, what, instruction)
-        if (more > 0) is not op.more:
+        if (more > 0) is not op.increases:
             return True
         if more > warp.cta.spare:
             return False

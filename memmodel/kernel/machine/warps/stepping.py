@@ -236,10 +236,10 @@ class Stepping:
         return bool(others) or first <= before or len(warp.groups) > 1
 
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        warp.cta.gone |= warp.in_cta(lanes)
+        warp.cta.exited |= warp.in_cta(lanes)
         self.machine.version += 1
         if group.apart_since is not None:
-            warp.gone.append(GoneLanes(tuple(lanes), group.apart_since, self.machine.moment))
+            warp.exited.append(GoneLanes(tuple(lanes), group.apart_since, self.machine.moment))
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
         if len(warp.groups) == 1:
