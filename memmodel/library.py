@@ -61,7 +61,7 @@ class SuiteResult:
 
     @property
     def surprises(self) -> tuple[Entry, ...]:
-        """The entries that somebody has to look at: those that differ, and those without an answer."""
+        """The entries to look at: those that differ, and those without an answer."""
         quiet = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION, Outcome.KNOWN)
         return tuple(entry for entry in self.entries if entry.outcome not in quiet)
 

@@ -26,11 +26,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0d-\x1f]")
 
 
 TAKE_DIRECTORIES = "`memmodel check` and `memmodel suite` take directories"
-"""The hint to somebody who gives a directory where one litmus test is read."""
+"""The hint to a user who gives a directory where one litmus test is read."""
 
 
 def read_bytes(path: str | os.PathLike[str], most: int, directory: str | None = None) -> bytes:
-    """What a file has, up to one byte more than `most`. `directory`: the hint to somebody who gives one.
+    """What a file has, up to one byte more than `most`. `directory`: the hint to a user who gives one.
 
     Raises InputError if it is missing, a directory, or a pipe or device, from which nothing may ever come.
     """
@@ -72,12 +72,12 @@ class Source:
 
     @property
     def in_file(self) -> bool:
-        """True if it lies in a file that somebody can open; False for what was compiled, or came through a pipe."""
+        """True if it lies in a file that a user can open; False for what was compiled, or came through a pipe."""
         return not self.name.startswith("<")
 
     @staticmethod
     def read(path: str | os.PathLike[str], directory: str | None = None) -> Source:
-        """Read a file, or standard input where the path is `-`. `directory`: the hint to somebody who gives one.
+        """Read a file, or standard input where the path is `-`. `directory`: the hint to a user who gives one.
 
         Raises InputError if it is missing, not text or larger than MAX_BYTES.
         """

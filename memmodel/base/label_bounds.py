@@ -1,8 +1,9 @@
 """The labels that a base relation may relate, whatever the execution.
 
 In: the name of a base relation, labels. Out: for each label, those that an event with it may be related to. Settled
-here: bounds for the relations of which labels say something; any other may relate any two events. Whoever compares two
-models by labels alone (`search.judging.alike`) rests on these bounds; a test asks every engine for pairs beyond them.
+here: bounds for the relations of which labels say something; any other may relate any two events. Code that compares
+two models by labels alone (`search.judging.alike`) rests on these bounds; a test asks every engine for pairs beyond
+them.
 """
 
 from __future__ import annotations

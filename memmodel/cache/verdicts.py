@@ -39,7 +39,7 @@ Row = tuple[str, str, int, int]
 
 @dataclass(slots=True)
 class PosedText:
-    """A test's text with its questions, lowered once and only if somebody asks."""
+    """A test's text with its questions, lowered once and only when needed."""
 
     source: Source
     ask: tuple[str, ...]

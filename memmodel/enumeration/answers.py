@@ -38,7 +38,7 @@ FlagKey = tuple[str, frozenset[Position]]
 """A flag, and where in the test the events come from that it relates."""
 
 _WIDER = 20
-"""So much wider bounds are tried, to say which would do."""
+"""How much wider bounds are tried, to say which would be enough."""
 
 _LITTLE = Budget(effort=5_000_000, seconds=5.0)
 
@@ -49,7 +49,7 @@ def enumerate_answer(
     """What happens to the test's condition under the model; with `findings`, what its flags report as well.
 
     When the budget runs out, what was settled before stands: "sometimes" is an answer even if not everything was
-    searched. Raises TooLarge; and BudgetSpent if a `trial` of so much effort does not do: the other engine is next.
+    searched. Raises TooLarge; and BudgetSpent if the effort `trial` is not enough: the other engine is next.
     """
     started = perf_counter()
     meter = Meter(budget, trial)

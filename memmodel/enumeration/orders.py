@@ -2,7 +2,7 @@
 
 In: a number of elements, and the pairs that have to be comparable. Out: orders, as tuples of rows (row a, bit b: a
 before b), each exactly once. Orders on n elements are built by adding the last element to an order on n-1, so that
-nothing is generated and thrown away but what the comparable pairs exclude.
+only orders that the comparable pairs exclude are generated in vain.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An instruction of a compiled module as its row and its steps say what it does.
 
 In: a `PtxInstruction`. Out: `lowered`, its `LoweredInstruction`: the registers that it reads and writes, its effect,
-where it leads. Each is made once. An instruction that is not known writes its first operand, as far as anyone can say.
+where it leads. Each is made once. An unknown instruction is taken to write its first operand.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ SLACK = 64 << 20
 """Bytes past the memory of a budget at which the system gives no more: one object may be larger than a machine."""
 
 STEPS_A_SECOND = 1_000_000
-"""What a second of work outside the solver counts for, such as writing formulas; the first second is free."""
+"""Solver steps that a second of other work counts as, such as writing formulas; the first second is free."""
 
 MOST_MEMORY = 4 << 30
 """Bytes of one answer, unless its budget says otherwise."""

@@ -289,7 +289,7 @@ def settle() -> None:
 
 
 def effort(most: int) -> int:
-    """So many steps, or fewer if the limits that this thread works under say so."""
+    """These steps, or fewer if the limits that this thread works under say so."""
     limits = _limits()
     return most if limits is None else min(most, limits.budget.effort)
 

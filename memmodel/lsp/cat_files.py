@@ -18,10 +18,10 @@ from memmodel.lsp.document import Document
 from memmodel.source import MAX_BYTES, Source
 
 MOST_FILES = 400
-"""So many files are looked at for one that includes a part."""
+"""At most this many files are looked at for one that includes a part."""
 
 MOST_MODELS = 6
-"""So many models that include a part are tried."""
+"""At most this many models that include a part are tried."""
 
 
 class OpenFiles(Files):

@@ -1,4 +1,4 @@
-"""What may come next where somebody types.
+"""What may come next at the cursor.
 
 In: Document and an offset. Out: completion items as the protocol has them, each with the range that it replaces.
 """
@@ -28,7 +28,7 @@ from memmodel.recovery.every_error import Passage, without
 from memmodel.source import Source
 
 MOST = 500
-"""So many are offered."""
+"""At most this many words are offered."""
 
 VARIABLE, FUNCTION, FIELD, KEYWORD, FILE, CONSTANT, EVENT = 6, 3, 5, 14, 17, 21, 23
 """Kinds of completion items, as the protocol numbers them."""
@@ -154,7 +154,7 @@ def _operands(document: Document, offset: int, typed: str, test: LitmusTest | No
 
 
 def _thread(test: LitmusTest, text: str, offset: int) -> Thread | None:
-    """The thread in which somebody types, whether or not that is an instruction yet."""
+    """The thread that the cursor is in, whether or not that is an instruction yet."""
     if test.layout is Layout.COLUMNS:
         column = text.count("|", max(text.rfind(";", 0, offset), 0), offset)
         return test.threads[column] if column < len(test.threads) else None

@@ -28,7 +28,7 @@ from memmodel.source import Source, Span
 T = TypeVar("T")
 
 TRIES = 20
-"""So many passages that cannot be read are left out to read the rest."""
+"""At most this many passages that cannot be read are left out to read the rest."""
 
 VARIABLE, FUNCTION, FIELD, EVENT = 13, 12, 8, 24
 """Kinds of symbols, as the protocol numbers them."""

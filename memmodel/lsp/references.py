@@ -18,7 +18,7 @@ from memmodel.lsp.document import Document, Json
 from memmodel.source import Source, Span
 
 MOST = 2_000
-"""So many uses are listed."""
+"""At most this many uses are listed."""
 
 _NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
 

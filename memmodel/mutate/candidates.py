@@ -1,4 +1,4 @@
-"""All candidate executions of a small test side by side, whatever a model says of them.
+"""All candidate executions of a small test side by side, consistent or not.
 
 In: LoweredTest. Out: `Lanes`: for each way in which the threads can run, the candidates as bits of one integer (lanes).
 Settled here: nothing is refused, since an edited model may allow what the model forbids. Candidates are made as in
@@ -30,7 +30,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.search.judging.slices import SlicedRows, merged, repeated
 
 MOST = 20_000
-"""So many candidates of a test are judged side by side; a test with more goes to an engine."""
+"""At most this many candidates of a test are judged side by side; a test with more goes to an engine."""
 
 _PREPARING = Budget(effort=8_000_000, seconds=5.0)
 
@@ -41,7 +41,7 @@ _NO_MODEL = Model("no model", "", (), ())
 class Lanes:
     """Candidates with the same events. `yes`, `no`: those whose final state may satisfy the condition, or not.
     `waits`: those in which a thread waits for ever; `stopped`: those that go beyond the bound or what is modelled.
-    `choices`: what tells candidates apart (number of the variant, rf, order of fence.sc, co), each with its lanes."""
+    `choices`: the number of the variant, rf, order of fence.sc and co; by each value, the lanes that have it."""
 
     skeleton: Skeleton
     variants: Sequence[Variant]

@@ -31,7 +31,7 @@ def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
 def spell_owner(instance: Instance, instances: Sequence[Instance]) -> str:
     """Whose instance of a variable it is: nothing for the only one, `@cta0`, or `@cta0,cluster1` and so on.
 
-    Only so much is said as tells it from the others of that name.
+    Its CTA or thread is named only where others have the same name.
     """
     others = [_facets(other) for other in instances if other.name == instance.name and other != instance]
     text = ""

@@ -46,10 +46,10 @@ FEW = 3
 """Of more fences fence.sc than this, one order is tried."""
 
 ORDERS = 12
-"""So many orders of fence.sc are tried before an execution counts as one that does not survive."""
+"""At most this many orders of fence.sc are tried before an execution counts as one that does not survive."""
 
 MOST_CHOICES = 16
-"""So many ways to choose among changes that exclude each other are tried."""
+"""At most this many ways to choose among changes that exclude each other are tried."""
 
 SC = Sem.SC
 OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarobs", "mbarfr", "syncbar", "sync_fence")

@@ -45,7 +45,7 @@ ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
 """Where an arrival may be what is missing."""
 
 MOST_TOLD = 2
-"""So many things that are missing are named where there is no repair."""
+"""At most this many things that are missing are named where there is no repair."""
 
 FIRST_MET = 8
 """The most executions in which two threads are looked at between the accesses."""

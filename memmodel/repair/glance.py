@@ -28,10 +28,10 @@ from memmodel.why.story import execution_of
 from memmodel.why.values import Values
 
 KEPT = 12
-"""So many counterexamples are kept to be tried on the next text."""
+"""At most this many counterexamples are kept to be tried on the next text."""
 
 TRIED = 6
-"""So many of them are tried."""
+"""At most this many of the kept counterexamples are tried."""
 
 
 class Glance:

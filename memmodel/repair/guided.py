@@ -28,13 +28,13 @@ from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 
 ANSWERS = 8
-"""So many changes are tried for one thing that an explanation misses."""
+"""At most this many changes are tried for one thing that an explanation misses."""
 
 FAR = 8
 """An explanation inserts something beside an event. A line at most this number of instructions away does the same."""
 
 ALTERNATIVES = 10
-"""So many sets of changes are tried that answer one explanation."""
+"""At most this many sets of changes are tried that answer one explanation."""
 
 PRICE = attrgetter("cost")
 

@@ -17,7 +17,7 @@ from memmodel.why.story import finding_story, outcome_story
 from memmodel.why.stuck import stuck
 
 MOST_EXPLAINED = 6
-"""So many executions are explained to learn their reasons."""
+"""At most this many executions are explained to learn their reasons."""
 
 ABOUT_WAITS = frozenset(
     (

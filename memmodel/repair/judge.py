@@ -39,7 +39,7 @@ class TextCounterexample:
 
 
 PARSED = 256
-"""So many changed texts are kept as they are read."""
+"""At most this many changed texts are kept as they are read."""
 
 Observed = tuple[Quantifier, str | None, Observation]
 """What a question asks, of which finding, and the answer."""

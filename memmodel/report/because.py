@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memmodel.report.report import Report
 
 STORIES = 3
-"""So many findings `check` gives a reason for, of different flags."""
+"""`check` gives reasons for at most this many findings, of different flags."""
 
 CHEAP = 120
 """With more events than this, `check` looks for no other execution."""

@@ -19,7 +19,8 @@ Use = tuple[int, tuple[int, ...]]
 Body = tuple[Use, ...]
 
 REDUCTIONS = 2
-"""How many reductions one place has at most. Each sets a bit of its own, so that each more doubles what may be read."""
+"""The most reductions of one place. Each sets a bit of its own, so that each one doubles the values that may be read.
+"""
 
 Homes = tuple[tuple[tuple[str, int], int], ...]
 """The CTA in whose memory a place is, by class and number."""
@@ -169,7 +170,7 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
 
 
 def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
-    """A place by what is done there. What is only read is as good as a place for each reader; reductions are few."""
+    """True if the accesses of a place can matter. A place that is only read cannot: each reader could have its own."""
     if sum(ingredient.reduces for _, ingredient in mine) > REDUCTIONS:
         return False
     if len(mine) == 1:

@@ -43,7 +43,7 @@ class Work(Protocol):
 
     @property
     def chunk(self) -> int:
-        """So many parts are judged together."""
+        """The number of parts that are judged together."""
 
     @property
     def first_only(self) -> bool:
@@ -158,7 +158,7 @@ class HereAndNow:
 
 
 class Processes:
-    """So many processes of this machine."""
+    """A number of processes of this machine."""
 
     def __init__(self, count: int, memory: int | None = None) -> None:
         self.count = count

@@ -40,7 +40,7 @@ RELIED = "as-compilers-rely"
 """The model of kernels whose synchronization a compiler has written."""
 
 BY_HAND = f"{DEFAULT_MODEL}{JOINED}D3-implicit{JOINED}D4ab-no-fences"
-"""The model of kernels of Gluon: what is left open about fences that somebody may have forgotten is not assumed."""
+"""The model of kernels of Gluon: open questions about fences are not decided in favour of kernels without them."""
 
 GOOD = ("clean", "explored", "partial")
 FOLDER = "triton"
@@ -72,7 +72,7 @@ class TritonResult:
 
     @property
     def clean(self) -> bool:
-        """True if nothing was found, as far as something was looked at."""
+        """True if nothing was found in the part that was judged."""
         return self.word in GOOD
 
     @property
@@ -111,7 +111,7 @@ class TritonResults(Sequence[TritonResult]):
 
     @property
     def clean(self) -> bool:
-        """True if every launch is clean, as far as something was looked at. False for none."""
+        """True if every launch is clean in the part that was judged. False if there are no launches."""
         return bool(self.results) and all(result.clean for result in self.results)
 
     @property

@@ -38,7 +38,7 @@ CHOSEN = ("co", "sync_fence")
 """Orders that an execution chooses. Where an axiom asks for a pair that is not ordered yet, it may be chosen."""
 
 PAIRS = 3
-"""So many races and hazards of an execution are looked at before the execution as a whole."""
+"""At most this many races and hazards of an execution are looked at before the execution as a whole."""
 
 FEW = 40
 """With no more events than this, single changes are tried in place of a set that was found."""

@@ -21,7 +21,7 @@ from memmodel.why.unfold import Unfolding
 from memmodel.why.values import Values
 
 MANY = 100
-"""So many models less an axiom are kept."""
+"""At most this many models without one of their axioms are kept."""
 
 
 def contradictions(

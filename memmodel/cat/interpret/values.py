@@ -111,7 +111,7 @@ NO_SPAN: Span = None  # type: ignore[assignment]
 """The span of an expression that no text has."""
 
 SHOWN = 40
-"""So much of a term is repeated in a message."""
+"""At most this many characters of a term are repeated in a message."""
 
 Value = Typed | FunctionValue | Primitive | Routine | TagValue | TupleValue | SetValue | Orders | Opaque
 Entry = NamedValue | Macro | FunctionValue | Primitive | Routine | TagValue | TupleValue | SetValue | Orders | Opaque

@@ -1,4 +1,4 @@
-"""The commands about what is written: `fmt` prints tests, `names` and `models` list what a cat file may use.
+"""The commands about litmus and cat text: `fmt` prints tests, `names` and `models` list what a cat file may use.
 
 In: what was typed. Out: a test in its canonical form, or tables, and an exit code.
 """

@@ -208,7 +208,7 @@ def _code(result: Strength) -> Exit:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar where somebody watches: called with the tests done, and all."""
+    """A progress bar, on a terminal: called with the tests done, and all."""
     from memmodel.cli.terminal import progress_bar
 
     bar = progress_bar()

@@ -406,7 +406,7 @@ def _run_each(
 
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int, int], None]]:
-    """A bar for each size of programs, where somebody watches: called with the size, what is done, and all."""
+    """A progress bar for each size of programs, on a terminal: called with the size, what is done, and all."""
     bar = progress_bar()
     if bar is None:
         yield lambda size, done, total: None

@@ -73,7 +73,7 @@ def apply_priority_to_bulk(call: Call) -> tuple[Op, ...]:
 
 
 def discard(call: Call) -> tuple[Op, ...]:
-    """discard: 128 bytes of global memory are whatever they are, until somebody writes them."""
+    """discard: 128 bytes of global memory have undefined values until they are written."""
     return (
         *apply_priority(call),
         Unmodelled("discard leaves values that may differ from read to read", Const(1)),

@@ -32,7 +32,7 @@ RESOURCES = 16
 _NUMBERS = OperandRange("a", 0, RESOURCES - 1, "the number of a barrier")
 
 HOWEVER_MANY = Const(-1)
-"""The column layout's resources are named by those who use them: without a count, whoever arrives meets."""
+"""A barrier of the column layout belongs to the threads that name it: without a count, those that arrive meet."""
 
 _U32 = DataType("u", 32)
 _PAGE = "Parallel Synchronization and Communication Instructions: "

@@ -293,7 +293,7 @@ class FollowedRounds(Follower):
     def _brings(
         self, does: LoweredInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
     ) -> bool:  # fmt: skip
-        """True if a load returns numbers that drift, as far as anyone can say."""
+        """True if a load may return numbers that drift."""
         accesses, threads = accesses_since(machine, single, many), {warp.threads[lane].number for lane in lanes}
         return self.cells.brought(does, accesses, self._inside, threads) or (self._taken and not accesses)
 

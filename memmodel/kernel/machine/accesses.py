@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, moved, private_step, read_lane
+from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, note_access, private_step, read_lane
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Blocking, Machine
@@ -101,7 +101,7 @@ def read_step(interpreter: Interpreter, op: Read) -> Blocking:
             aligned(block, at, size, addresses[lane])
             events = list[TraceEvent]()
             if own[lane] is not None or block is machine.memory.params:
-                moved(machine, warp, lane, (block, at), size, number, put=False)
+                note_access(machine, warp, lane, (block, at), size, number, put=False)
             elif weak:
                 for begin, length in runs:
                     machine.weak(block, at + begin, length, warp.threads[lane], op.label, number, unit)
@@ -163,7 +163,7 @@ def write_step(interpreter: Interpreter, op: Write) -> Blocking:
             aligned(block, at, size, addresses[lane])
             events = list[TraceEvent]()
             if own[lane] is not None:
-                moved(machine, warp, lane, (block, at), size, number, put=True)
+                note_access(machine, warp, lane, (block, at), size, number, put=True)
             elif weak:
                 for begin, length in runs:
                     some = rows[begin // unit : (begin + length) // unit]

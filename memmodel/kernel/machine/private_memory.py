@@ -1,4 +1,4 @@
-"""Memory that a thread has for itself: local memory, the parameters of calls; parameters of the entry, which all read.
+"""Memory that only one thread accesses (local memory, parameters of calls), and the parameters of the entry.
 
 In: where an instruction accesses what. Out: a step that moves values and leaves no access in the traces. Where values
 are followed, the memory of terms hears of what is moved.
@@ -35,8 +35,10 @@ def read_lane(warp: Warp, lane: int, slots: list[int | None], block: Block, at: 
             warp.own(slot)[lane] = extended(block.load(at + part * unit, unit), unit, extend)
 
 
-def moved(machine: Machine, warp: Warp, lane: int, at: tuple[Block, int], size: int, number: int, *, put: bool) -> None:
-    """Where values are followed: a thread reads its own memory, or puts something there."""
+def note_access(
+    machine: Machine, warp: Warp, lane: int, at: tuple[Block, int], size: int, number: int, *, put: bool
+) -> None:
+    """Tell the memory of terms, if there is one, that a thread loads from its own memory or stores there (`put`)."""
     if machine.memory_terms is not None:
         machine.memory_terms.own(warp.threads[lane].number, *at, size, number, put=put)
 
@@ -63,7 +65,7 @@ def private_step(
             read_lane(warp, lane, slots, block, first, unit, extend)
             for part, row in enumerate(rows):
                 block.store(first + part * unit, unit, row[lane])
-            moved(machine, warp, lane, (block, first), size, number, put=bool(sources))
+            note_access(machine, warp, lane, (block, first), size, number, put=bool(sources))
         return True
 
     return step
@@ -90,6 +92,6 @@ def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None],
     own = warp.locals[lane]
     if not slots and own is not None:
         own.forget(0, own.size)
-        moved(machine, warp, lane, (own, 0), own.size, instruction.number, put=True)
+        note_access(machine, warp, lane, (own, 0), own.size, instruction.number, put=True)
     what = f"line {instruction.line}: an unknown address in local memory lies in a variable of the thread"
     machine.run.assumed.setdefault(what, "known data, or an array in registers")

@@ -1,4 +1,4 @@
-"""A kernel with lines changed as somebody asks: `LINE: NEW TEXT`, `LINE: drop`, `LINE: scope=cta`, `LINE: relaxed`.
+"""A kernel with lines changed as a user asks: `LINE: NEW TEXT`, `LINE: drop`, `LINE: scope=cta`, `LINE: relaxed`.
 
 In: a module, one of its entries, such requests. Out: `RewrittenKernel`. Settled here: the text is changed and read
 again, each line stays where it is, and what is illegal then is an error at its place in the changed text. `LINE` is a

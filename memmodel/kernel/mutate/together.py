@@ -3,7 +3,7 @@
 In: the kernel, the removals, those of them that are not noticed alone. Out: `MinimumSet`. Settled here: all needless
 instructions are left out at once, or else as many as can be in the order of the text; then what works on mbarrier
 objects of which nothing else is left, and then every other one is tried beside them, until none of what is left can go
-by itself. An arrive is needed as long as somebody waits for it, and not
+by itself. An arrive is needed as long as a thread waits for it, and not
 any more beside the wait. Another order of trying may leave fewer, so what is left is an upper bound; where there are
 few sets that would leave fewer, all of them are judged, and it is exact.
 """
@@ -29,14 +29,13 @@ MOST = 16
 @dataclass(frozen=True, slots=True)
 class MinimumSet:
     """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those.
-    `exact`: no set of more instructions can go; if not, what is left is an upper bound. `only_needless`: nothing else
-    was tried beside the dropped ones. `late`: the time ran out before all others were tried, and `kept` is not known.
+    `exact`: no set of more instructions can go; if not, what is left is an upper bound. `late`: the time ran out before
+    all others were tried, and `kept` is not known.
     """
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
     exact: bool = False
-    only_needless: bool = False
     late: bool = False
 
 
@@ -97,7 +96,7 @@ def minimum_set(
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
     kept = () if late else tuple(it for change in needless if change not in dropped for it in change.instructions)
-    return MinimumSet(tuple(gone), kept, larger is not None, removals is None, late)
+    return MinimumSet(tuple(gone), kept, larger is not None, late)
 
 
 def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: list[T] | None = None) -> list[T]:

@@ -216,7 +216,7 @@ class KernelVerdict:
 
     @property
     def clean(self) -> bool:
-        """True if nothing was found, as far as something was looked at."""
+        """True if nothing was found in the part that was judged."""
         return self.word in ("clean", "explored", "partial")
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where something stands in the text that somebody wrote, and what that text calls it.
+"""Places in the text that the user wrote, and the names that they have there.
 
 In: an instruction with its place. Out: places, those of libraries last; the word of CUDA C++.
 """

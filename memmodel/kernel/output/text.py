@@ -20,7 +20,7 @@ from memmodel.ptx.module.syntax import Location, PtxInstruction
 
 SHOWN, FEW, FEW_LINES = 20, 3, 6
 CLEAN_FOR = {"explored": "clean for the schedules explored", "partial": "clean for the CTAs looked at"}
-"""Words of verdicts that are clean as far as something was looked at."""
+"""Words of verdicts that are clean in the part that was judged."""
 CONTENTS = (
     '  contents of memory are unknown unless they are given: "init", "hex" or "file" in a launch description; in '
     'Python FakeArray(…, init="zero") or Known(array)'

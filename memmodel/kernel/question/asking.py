@@ -31,7 +31,7 @@ Ctas = Callable[[Launch], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class KernelText:
-    """A module, and the text that somebody wrote: PTX, or what was compiled. `names`: of the parameters of entries, as
+    """A module, and the text that the user wrote: PTX, or what was compiled. `names`: of the parameters of entries, as
     that text has them. `assumed`: what was taken for granted when it was compiled.
     """
 
@@ -41,7 +41,7 @@ class KernelText:
     assumed: Mapping[str, str] = field(default_factory=dict)
 
     def launches(self) -> list[LaunchComment]:
-        """The launches that stand in the text that somebody wrote."""
+        """The launches that stand in the text that the user wrote."""
         return launch_comments(self.written)
 
 

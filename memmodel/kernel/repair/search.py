@@ -35,7 +35,7 @@ from memmodel.repair.edits import diff
 from memmodel.source import Source
 
 WIDTH = 60
-"""So many changes are tried before the remaining findings are asked for others."""
+"""At most this many changes are tried before the remaining findings are asked for others."""
 
 IN_VAIN = 8
 """After a repair was found, stop after this many further changes in a row that fail."""

@@ -68,13 +68,13 @@ def named(instruction: PtxInstruction) -> str:
 
 
 def place(instruction: PtxInstruction) -> str:
-    """Where an instruction stands in the text that somebody wrote."""
+    """Where an instruction stands in the text that the user wrote."""
     own = None if on_disk(instruction) else next(iter(places(instruction.location)), None)
     return f"{own.file}:{own.line}" if own is not None else f"line {instruction.line}"
 
 
 def line_of(instruction: PtxInstruction) -> int:
-    """The line of an instruction in the text that somebody wrote."""
+    """The line of an instruction in the text that the user wrote."""
     own = None if on_disk(instruction) else next(iter(places(instruction.location)), None)
     return own.line if own is not None else instruction.line
 

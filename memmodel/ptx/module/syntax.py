@@ -58,7 +58,9 @@ class PtxInstruction:
 
 @dataclass(frozen=True, slots=True)
 class AddressValue:
-    """An initial value that is the address of `name`, plus `addend`, shifted `down`: `size` bytes at `at`."""
+    """An initial value that is the address of `name`, plus `addend`, shifted right by `down` bits: `size` bytes at
+    `at`.
+    """
 
     at: int
     size: int
@@ -97,7 +99,7 @@ class ModuleVariable:
 class Callee:
     """A function in the body of the entry that calls it: where it begins and ends, its parameters and results.
 
-    `registers`: the first and how many; `variables`: what its thread has of it for itself.
+    `registers`: the first and their number; `variables`: those of the function, one copy for each thread.
     """
 
     start: int

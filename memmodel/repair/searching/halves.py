@@ -30,7 +30,7 @@ LINE = 1.0
 """What one more line costs beside its instruction."""
 
 MOST = 12
-"""So many pairs of places are judged for one repair."""
+"""At most this many pairs of places are judged for one repair."""
 
 
 def with_halves(search: Trials, lowered: LoweredTest, repairs: list[Changes]) -> list[Changes]:

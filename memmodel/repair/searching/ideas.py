@@ -17,7 +17,7 @@ from memmodel.repair.hints import meets
 from memmodel.repair.searching.turns import Changes, cost
 
 FORMS = 3
-"""So many repairs of one idea are judged and shown; the first of them as the repair."""
+"""At most this many repairs of one idea are judged and shown; the first of them as the repair."""
 
 Idea = Mapping[Hashable, int]
 """Kinds of changes, and how many of each."""

@@ -23,13 +23,13 @@ from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, co
 from memmodel.why.records import Reason
 
 PATIENCE = 12
-"""So many changes that cost no less are judged after a repair was found before no other one is looked for."""
+"""After the first repair, the search stops after this many further changes of equal or higher cost."""
 
 MUCH_PATIENCE = 60
-"""So many are looked at, including those that a known counterexample refutes without a judgement."""
+"""At most this many of them are looked at, those included that a known counterexample refutes without a judgement."""
 
 MORE_SETS, FEW_SETS = 20, 6
-"""So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
+"""After the first repair, the search stops after this many further sets: of few changes, of many."""
 
 LARGE = 25
 """Of a test of more instructions than this, half as many programs are judged after a repair was found, and only such
@@ -39,34 +39,34 @@ MANY = 80
 """More changes than this are many; then sets are made of those at the lines that an explanation names."""
 
 MOST_PAIRS = 24
-"""So many pairs of numbers are tried to end a hang."""
+"""At most this many pairs of numbers are tried to end a hang."""
 
 FEW_BLIND = 12
-"""So many sets are judged of changes that nothing speaks for."""
+"""At most this many sets are judged of changes that no explanation suggests."""
 
 FEW_LIVE = 16
-"""So many changes are each tried with all that only adds order before sets of them are."""
+"""At most this many changes are each tried together with all changes that only add order, before sets are tried."""
 
 MOST_SETS = 30
-"""So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
+"""At most this many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
 
 GUIDED = 20
-"""So many programs are judged that explanations lead to."""
+"""At most this many programs are judged that explanations lead to."""
 
 UP = 4
 """A wait that helps is tried at most this number of places further up."""
 
 MOST_NUMBERS = 4
-"""So many numbers are changed to end a hang."""
+"""At most this many numbers are changed to end a hang."""
 
 MOST_CARRIED = 8
-"""So many counterexamples of the test are tried on each single change."""
+"""At most this many counterexamples of the test are tried on each single change."""
 
 MOST_SINGLES = 80
 """The single changes of a test that takes long to judge that are looked at where none is a repair."""
 
 POOL = 16
-"""So many counterexamples of single changes are kept, to try other changes on."""
+"""At most this many counterexamples of single changes are kept, to try other changes on."""
 
 
 class RepairSearch(Trials):

@@ -26,20 +26,20 @@ MOST_CHANGES = 8
 """Repairs of more changes than this are not looked for."""
 
 EACH = 2
-"""So many counterexamples of a set that does not suffice lead to demands."""
+"""At most this many counterexamples of a set that does not suffice lead to demands."""
 
 MOST_SEEN = 20_000
-"""So many sets are gone through for the next one to be tried."""
+"""At most this many sets are gone through for the next one to be tried."""
 
 EXPLAINED = 4
-"""So many counterexamples that survive all the changes are explained."""
+"""At most this many counterexamples that survive all the changes are explained."""
 
 
 TINY = 1e-6
 """Sums of costs differ by less than this if only the order of summing does."""
 
 LOOKS = 2
-"""So many sets are looked at for each that is judged, once a repair is known."""
+"""At most this many sets are looked at for each that is judged, once a repair is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes
 
 KNOWN = 6
-"""So many sets that ended other executions are tried on one before its own is worked out."""
+"""At most this many sets that ended other executions are tried on one before its own is worked out."""
 
 
 class Survivors:

@@ -29,7 +29,7 @@ from memmodel.solve.cheapest import Cheapest
 from memmodel.solve.seek import OUTCOME
 
 EACH = 2
-"""So many counterexamples of a set that does not suffice lead to demands."""
+"""At most this many counterexamples of a set that does not suffice lead to demands."""
 
 WAIT = re.compile(r"wait\.parity[^;]*(\[[^]]*\]), (\S+);")
 """A wait for a phase: a thread gets one for each object and parity."""

@@ -32,7 +32,7 @@ _KINDS = {"place": "word", "guard": "label"}
 """Kinds that are coloured like another one."""
 
 MOST_LINES = 20_000
-"""So many lines of a source are shown, and those with a mark."""
+"""At most this many lines of a source are shown, and those with a mark."""
 
 _ROLES = frozenset(("title", "name", "good", "bad", "warning", "undecided"))
 

@@ -1,7 +1,7 @@
 """The page itself: one HTML file that needs nothing else.
 
 In: sheets. Out: HTML. Settled here: the policy of the page allows its own script and its own style, by their hashes,
-and nothing else, no request to anywhere; what is shown of a test stands in a `<template>` until somebody wants it.
+and nothing else, no request to anywhere; what is shown of a test stands in a `<template>` until it is opened.
 """
 
 from __future__ import annotations

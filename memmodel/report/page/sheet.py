@@ -26,14 +26,14 @@ STYLE_MARK = "\x02"
 """Stands around a styled part of the text: mark, role, mark, text, mark."""
 
 FIRST, SECOND, STOP, WAY = "first", "second", "stop", "way"
-"""What a marked place of the source is, the most important first."""
+"""The role of a marked place of the source, the most important first."""
 
 WORDS = {FIRST: "the first access", SECOND: "the second access", STOP: "here it stops", WAY: "on the way"}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMark:
-    """Characters start..end of the source are this, and what the event there does."""
+    """Characters start..end of the source, their role in the story, and the event there."""
 
     start: int
     end: int

@@ -33,7 +33,7 @@ MANY = 14
 """A hang of more events than this is folded to the waits and what was done towards them."""
 
 BEFORE = 2
-"""So many events of a thread are shown before the one that breaks a rule."""
+"""At most this many events of a thread are shown before the one that breaks a rule."""
 
 
 Named = tuple[str, int, int]

@@ -26,7 +26,7 @@ from memmodel.search.work import Record, SearchWorkers, run
 _CHUNK = 8
 _AHEAD = 3
 _SHRUNK = 4
-"""So many of the tests that differ are made smaller."""
+"""At most this many of the tests that differ are made smaller."""
 
 SECONDS = 60.0
 """How long the plain command looks."""

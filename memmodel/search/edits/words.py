@@ -57,7 +57,7 @@ _EMPTY = ("foreign", "exits")
 """Relations that are empty in programs of a search: CTAs run from the start, and no thread has an `exit`."""
 
 _OTHERS = 5
-"""So many further sets of words are asked for, each without an instruction of one before it."""
+"""At most this many further sets of words are asked for, each without an instruction of one before it."""
 
 _ROW = {it.name: number for number, (_, ingredients) in enumerate(SEARCHED) for it in ingredients}
 """The row of each instruction."""

@@ -1,4 +1,4 @@
-"""Which programs two models cannot tell apart, by the labels of their events alone.
+"""Whether two models agree on all programs with given labels of events.
 
 In: ModelSlices of two models, the labels that events of a program may have. Out: whether all checks agree in every
 execution of every program with such labels. `upper`: the labels that a definition may relate, whatever the execution;

@@ -58,7 +58,7 @@ class Schedule:
     ctas: tuple[int, ...] = ()
     """The CTAs that are run; empty: all."""
     cancelled: int = 0
-    """So many clusters are not started while others can go on, so that clusterlaunchcontrol.try_cancel takes them
+    """This many clusters are not started while others can go on, so that clusterlaunchcontrol.try_cancel takes them
     over."""
     assumed: tuple[str, ...] = ()
     """Beginnings of opcodes that are assumed to compute registers from registers, and to do nothing else."""

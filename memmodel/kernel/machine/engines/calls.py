@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.machine.memory import PRIVATE_START, STACK
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Warp
-from memmodel.kernel.machine.private_memory import moved
+from memmodel.kernel.machine.private_memory import note_access
 from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.surroundings import Surroundings
@@ -82,7 +82,7 @@ def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Se
             kept = warp.aside[lane].pop()
             _restore(warp, lane, own, plan.callee, kept)
             for at, data, _ in () if memory is None else kept.memory:
-                moved(machine, warp, lane, (own, at), len(data), group.at, put=True)
+                note_access(machine, warp, lane, (own, at), len(data), group.at, put=True)
         for target, piece in results:
             _put(own, target, *piece)
         for (target, _), cells in zip(results, terms, strict=False):
@@ -176,13 +176,13 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, op: CallFunction, ca
                 f"line {call.line}: malloc returns memory, and not null", "a buffer of the launch"
             )
             block.store(at, 8, machine.memory.allocate(size))
-            moved(machine, warp, lane, own[0], 8, call.number, put=True)
+            note_access(machine, warp, lane, own[0], 8, call.number, put=True)
         elif op.name == "free" and len(own) == 1:
             _free(machine, warp, lane, own[0][0].load(own[0][1], 8), call)
         else:
             for block, at in own[: len(op.results)]:
                 block.forget(at, 8)
-                moved(machine, warp, lane, (block, at), 8, call.number, put=True)
+                note_access(machine, warp, lane, (block, at), 8, call.number, put=True)
 
 
 def _free(machine: Machine, warp: Warp, lane: int, address: int | None, call: PtxInstruction) -> None:

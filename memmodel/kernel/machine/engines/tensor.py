@@ -39,7 +39,7 @@ def tensor_memory(cta: Cta) -> TensorMemory:
 
 
 def stretch(cta: Cta, lane: int, column: int, count: int) -> tuple[Block, int, int]:
-    """So many columns of one lane. Raises Faulty where they are not allocated."""
+    """The columns of one lane that an access names. Raises Faulty where they are not allocated."""
     memory = tensor_memory(cta)
     if not (0 <= lane < TENSOR_LANES and column >= 0 and column + count <= COLUMNS):
         raise Faulty("undefined-tensor-memory", f"lane {lane}, columns {column} to {column + count - 1} do not exist")

@@ -1,7 +1,7 @@
 """Steps on registers whose bits are looked at one by one.
 
 In: `Code` of an instruction, what it did before. Out: the same with what is known of single bits, in `Warp.bits`.
-Settled here: an entry of `Warp.bits` is of a register that is not known as a whole; whoever else writes the register
+Settled here: an entry of `Warp.bits` is of a register that is not known as a whole; any other write of the register
 takes the entry away.
 """
 

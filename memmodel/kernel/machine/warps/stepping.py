@@ -17,7 +17,7 @@ from memmodel.kernel.machine.code import Code, Follower, may_loop, only_computes
 from memmodel.kernel.machine.engines.calls import ASSERTION_CALL, back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.wgmma import BUSY
 from memmodel.kernel.machine.parts import PARKED, Faulty, GoneLanes, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.private_memory import moved
+from memmodel.kernel.machine.private_memory import note_access
 from memmodel.kernel.machine.rows import Uniform
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.lanes import forgetting
@@ -138,7 +138,7 @@ class Stepping:
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
-                moved(self.machine, warp, lane, (own, 0), own.size, number, put=True)
+                note_access(self.machine, warp, lane, (own, 0), own.size, number, put=True)
         group.at, group.lanes = way.join, lanes
 
     def _plain(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
