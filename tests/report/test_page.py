@@ -90,7 +90,7 @@ def hostile() -> Sheet:
     return sheet(
         HOSTILE, path=HOSTILE, model=HOSTILE, question=HOSTILE, source=HOSTILE, findings=(HOSTILE,), expected=HOSTILE,
         because=(Because(HOSTILE, HOSTILE, HOSTILE),), marks=(SourceMark(2, 20, "stop", HOSTILE),),
-        told=(HOSTILE, styled(HOSTILE, "bad")),
+        lines=(HOSTILE, styled(HOSTILE, "bad")),
         repairs=Repairs((ShownRepair(1, (HOSTILE,), HOSTILE, ((HOSTILE,),)),), HOSTILE),
     )  # fmt: skip
 

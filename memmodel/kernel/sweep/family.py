@@ -98,7 +98,7 @@ class SweepRequest:
 
     text: KernelText
     launch: GivenLaunch
-    words: LaunchWords
+    launch_words: LaunchWords
     entry: str | None
     axes: Axes
     model: Model
@@ -121,8 +121,8 @@ class SweepRequest:
 
     def question(self, sizes: Sizes) -> KernelQuestion:
         """One launch. Raises InputError."""
-        values = {**self.words.values, **{name: str(value) for name, value in sizes}}
-        words = replace(self.words, values=values)
+        values = {**self.launch_words.values, **{name: str(value) for name, value in sizes}}
+        words = replace(self.launch_words, values=values)
         return question(self.text, self.launch, words, self.entry, partial(chosen_ctas, wanted=()))
 
     def launches(self) -> tuple[PtxFunction, dict[Values, Sizes]]:
