@@ -26,6 +26,7 @@ from memmodel.base.labels import (
     side_of,
 )
 from memmodel.base.rows import Rows, bits, closure
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -125,7 +126,7 @@ class Ways:
         if rule == "undefined-before-start":
             return Missing(MissingOrder.UNSTARTED, "", first, second, way)
         if "exit" in rule or "inval" in rule:
-            return Missing(MissingOrder.GONE, "", first, second, way)
+            return Missing(MissingOrder.GONE, self._still_there(rule, left, right), first, second, way)
         proxies = {label.proxy for label in labels if isinstance(label, Access)}
         if base[first] >> second & 1 and len(proxies) > 1:
             return self._proxies(first, second, way)
@@ -221,6 +222,19 @@ class Ways:
         )
         return next(known, None)
 
+    def _still_there(self, rule: str, left: int, right: int) -> str:
+        """What an access lacks whose memory goes with its CTA."""
+        access = next((n for n in (left, right) if isinstance(self.points[n].label, Access)), None)
+        if "exit" not in rule or access is None:
+            return ""
+        label = self.points[access].label
+        if not (isinstance(label, Access) and label.asynchronous):
+            return "nothing orders the access before the end of the CTA that has the memory"
+        awaited = self._awaited(access)
+        if awaited is None:
+            return "nothing waits for the end of the access"
+        return f"{self._line(awaited)} waits for the end of the access, and the CTA may end before that"
+
     def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         base = self._rows("base-causality")
         fences = [n for n, point in enumerate(self.points) if isinstance(point.label, ProxyFence)]
@@ -250,6 +264,8 @@ class Ways:
             left, right = self.points[at], self.points[after]
             if causes[at] >> after & 1 or left.thread == right.thread:
                 continue
+            if not all(self._has_semantics(event) for event in (at, after)):
+                return Missing(MissingOrder.SYNCHRONIZATION, self._apart(first, second), first, second, way)
             sems = [getattr(point.label, "sem", None) for point in (left, right)]
             text = f"from {self._line(at)} to {self._line(after)}"
             ends = chain[max(0, place - 1)], at, after, chain[min(place + 2, len(chain) - 1)]
@@ -264,6 +280,13 @@ class Ways:
                 MissingOrder.COMPLETION, "the signal on the way tells of another operation", first, second, way
             )
         return Missing(MissingOrder.SYNCHRONIZATION, "", first, second, way)
+
+    def _has_semantics(self, event: int) -> bool:
+        """False of a relaxed event whose instruction has no word for semantics, as of lanes that only meet."""
+        if getattr(self.points[event].label, "sem", None) is not Sem.RELAXED:
+            return True
+        row = lowered(self.body[self.graph.origins[event].at]).row
+        return row is None or any(slot.name == "sem" for slot in row.slots)
 
     def _fenced(self, sems: list[object], ends: tuple[int, int, int, int]) -> bool:
         """True if a fence stands wherever a step between threads is relaxed. `ends`: the event before the step, its two

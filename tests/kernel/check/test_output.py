@@ -140,6 +140,20 @@ def test_reasons(parts: dict[str, str], reason: MissingOrder) -> None:
     assert found == [reason.value]
 
 
+def test_where_lanes_only_meet_nothing_is_too_weak() -> None:
+    """shfl.sync has no word for semantics: what is missing is a synchronization."""
+    shuffle = "shfl.sync.idx.b32 %r9, %r0, 0, 31, 0xffffffff;\n"
+    verdict = judged(NEIGHBOUR.format(sync=shuffle).replace("%r1, 128", "%r1, 4"), threads=32)
+    assert [finding.reason for finding in verdict.findings] == [MissingOrder.SYNCHRONIZATION.value]
+
+
+@pytest.mark.parametrize("wait", ["", "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 1;\n"])
+def test_a_copy_that_outlives_its_cta_is_not_waited_for(wait: str) -> None:
+    verdict = judged(f"@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;\n{wait}")
+    (finding,) = [it for it in verdict.findings if it.rule == "undefined-after-exit"]
+    assert (finding.reason, finding.missing) == (MissingOrder.GONE.value, "nothing waits for the end of the access")
+
+
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
