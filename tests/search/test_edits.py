@@ -15,7 +15,7 @@ from memmodel.answer import Budget
 from memmodel.base.labels import Fault, Undefined
 from memmodel.base.resources import suite_dir
 from memmodel.cli import main
-from memmodel.cli.commands.search import Changed, Searching
+from memmodel.cli.searches import Changed, Searching
 from memmodel.concrete.meter import Meter
 from memmodel.enumeration.problem import prepare
 from memmodel.errors import BudgetSpent, InputError

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memmodel.cli.commands.search import Searching, by_option, search_differences, searching_options, show_option
+from memmodel.cli.commands.search import search_differences
 from memmodel.cli.exits import Exit, complain, guarded, say, worst, write_json
 from memmodel.cli.options import Judging, include_option, judging_options, no_cache_option
+from memmodel.cli.searches import Searching, by_option, searching_options, show_option
 from memmodel.errors import InputError
 from memmodel.output import STANDARD_OUTPUT
 
