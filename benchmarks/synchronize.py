@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("litmus"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path)
+    parser.add_argument("--strip", choices=[Strip.ORDER.value, Strip.WAITS.value], default=Strip.ORDER.value)
     parser.add_argument("--seconds", type=float, default=60.0, help="for the search of each test")
     chosen = parser.parse_args()
     if chosen.table:
@@ -71,14 +72,14 @@ def main() -> None:
     with chosen.out.open("a") as out:
         for file in TESTS:
             if file not in done:
-                print(json.dumps(row(chosen.folder, file, chosen.seconds)), file=out, flush=True)
+                print(json.dumps(row(chosen.folder, file, Strip(chosen.strip), chosen.seconds)), file=out, flush=True)
 
 
-def row(folder: Path, file: str, seconds: float) -> dict[str, object]:
+def row(folder: Path, file: str, strip: Strip, seconds: float) -> dict[str, object]:
     """What is found for one test."""
     started = process_time()
     text = (folder / file).read_text()
-    found = synchronize.synchronize(file, text, MODELS, OPTIONS, strip=Strip.ORDER, seconds=seconds)
+    found = synchronize.synchronize(file, text, MODELS, OPTIONS, strip=strip, seconds=seconds)
     return {
         "file": file,
         "given": found.given,
