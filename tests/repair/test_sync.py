@@ -17,6 +17,7 @@ from memmodel.cli.app import app
 from memmodel.engine import Options
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.judge import judging
+from memmodel.repair.searching.turns import Changes
 from memmodel.repair.synchronizing import search, synchronize
 from memmodel.repair.synchronizing.strip import Strip
 from memmodel.repair.weaken import weaken
@@ -79,6 +80,22 @@ def test_without_time_it_is_a_bound() -> None:
     found = memmodel.sync(SUITE / "async/mbarrier/G9.litmus", strip="order", seconds=1e-9)
     assert (found.proved, found.decided, found.new) == (False, False, None)
     assert found.reason == "the time for the search ran out"
+
+
+def test_where_explanations_lead_nowhere_all_changes_are_made_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The set that the search begins with is right, and none of it can go."""
+    begun: list[tuple[search.CheapestSearch, frozenset[Edit]]] = []
+
+    def reached(self: search.CheapestSearch, known: Changes | None, below: float | None) -> search.Reached:
+        begun.append((self, frozenset(known or ())))
+        return search.Reached(known, 0.0, "stopped")
+
+    monkeypatch.setattr(synchronize._Synchronizing, "_known", staticmethod(lambda *_: None))
+    monkeypatch.setattr(search.CheapestSearch, "search", reached)
+    found = memmodel.sync(SUITE / "async/proxy/A1.litmus", strip="order")
+    ((made, kept),) = begun
+    assert found.new is not None and found.judged == "enumerate and z3" and not found.proved
+    assert not any(made.trials.is_right(kept - {edit}) for edit in kept)
 
 
 def test_a_right_test_needs_nothing() -> None:

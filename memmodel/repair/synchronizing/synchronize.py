@@ -29,9 +29,9 @@ from memmodel.repair.judge import Standing, ended, judging, looking_for, newer_v
 from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
-from memmodel.repair.searching.turns import Changes
+from memmodel.repair.searching.turns import Changes, in_order
 from memmodel.repair.synchronizing.prices import program_cost
-from memmodel.repair.synchronizing.search import OUT_OF_TIME, CheapestSearch, Reached
+from memmodel.repair.synchronizing.search import OUT_OF_TIME, WAIT, CheapestSearch, Reached
 from memmodel.repair.synchronizing.strip import Strip, Stripped, stripped
 from memmodel.repair.vocabulary import single_strengthenings
 from memmodel.repair.weakening.needed import wrong_under
@@ -137,8 +137,9 @@ class _Synchronizing:
             return self._made((), Reached((), 0.0), base, 0)
         trials = self._trials(before, seconds, queries)
         trials.judge = judge
-        offered = [edit for edit in self._offered(before) if trials.carry.legal(edit)]
-        known = self._known(trials, offered, seconds)
+        alone = [edit for edit in self._alone() if trials.carry.legal(edit)]
+        offered = alone + [edit for edit in self._between(before) if trials.carry.legal(edit)]
+        known = self._known(trials, offered, seconds) or self._less(trials, alone, seconds)
         # Explanations lead to waits for what later executions show, too.
         offered = list(dict.fromkeys((*offered, *(known or ()))))
         search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
@@ -160,6 +161,35 @@ class _Synchronizing:
         finally:
             trials.until += seconds * (1 - FIRST_PART)
 
+    @staticmethod
+    def _less(trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
+        """All changes at once that wait for no other thread, the strongest of each kind at each place, without those
+        that are not needed beside the others; None if that is not right."""
+        strongest: dict[object, Edit] = {}
+        for edit in offered:
+            if not WAIT.search(edit.text):
+                strongest[edit.group] = max(strongest.get(edit.group, edit), edit, key=lambda it: it.cost)
+        kept = sorted(strongest.values(), key=lambda edit: -edit.cost)
+        until, trials.until = trials.until, min(trials.until, monotonic() + seconds * FIRST_PART)
+        right = False
+        try:
+            right = trials.is_right(frozenset(kept))
+            size = len(kept) // 2 if right else 0
+            while size:
+                at = 0
+                while at < len(kept):
+                    rest = kept[:at] + kept[at + size :]
+                    if trials.is_right(frozenset(rest)):
+                        kept = rest
+                    else:
+                        at += size
+                size //= 2
+        except BudgetSpent:
+            pass
+        finally:
+            trials.until = until
+        return in_order(kept) if right else None
+
     def _trials(self, before: Standing, seconds: float, queries: KeptQueries) -> RepairSearch:
         name, models, options = self.name, self.models, self.options
         trials = RepairSearch(
@@ -177,11 +207,13 @@ class _Synchronizing:
         trials.until = monotonic() + seconds
         return trials
 
-    def _offered(self, before: Standing) -> Iterator[Edit]:
-        """What may be added to the bare text."""
-        lowered = parsed(self.name, self.bare.text)
-        yield from single_strengthenings(lowered, exact=True)
-        yield from meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])
+    def _alone(self) -> Iterator[Edit]:
+        """What may be added to one place of the bare text."""
+        return single_strengthenings(parsed(self.name, self.bare.text), exact=True)
+
+    def _between(self, before: Standing) -> Iterator[Edit]:
+        """What may be added between threads."""
+        return meetings(parsed(self.name, self.bare.text), by_turns(before.counterexamples)[:FIRST_MET])
 
     def _price(self, edit: Edit, base: float) -> float:
         asked = parse(self.name, apply(self.bare.text, (edit,)))
