@@ -8,7 +8,7 @@ both engines where they can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -207,11 +207,11 @@ class _Synchronizing:
         trials.until = monotonic() + seconds
         return trials
 
-    def _alone(self) -> Iterator[Edit]:
+    def _alone(self) -> list[Edit]:
         """What may be added to one place of the bare text."""
         return single_strengthenings(parsed(self.name, self.bare.text), exact=True)
 
-    def _between(self, before: Standing) -> Iterator[Edit]:
+    def _between(self, before: Standing) -> list[Edit]:
         """What may be added between threads."""
         return meetings(parsed(self.name, self.bare.text), by_turns(before.counterexamples)[:FIRST_MET])
 
