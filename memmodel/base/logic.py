@@ -15,7 +15,7 @@ MAX_NODES = 3_000_000
 """A formula larger than this is reported as too large rather than built."""
 
 SHORT = 3
-"""A conjunction of so few is denied without a variable of its own."""
+"""A conjunction of at most this many formulas is negated without a variable of its own."""
 
 
 class Logic:
@@ -123,7 +123,7 @@ class Logic:
         return True
 
     def _conjuncts(self, formula: int) -> set[int]:
-        """What a formula is the conjunction of, however deep."""
+        """The conjuncts of a formula, and the conjuncts of these, however deep."""
         conjuncts = self._inside.get(formula)
         if conjuncts is None:
             conjuncts = self._inside[formula] = {formula, TRUE}
@@ -213,7 +213,7 @@ class Logic:
         return values[formula] if formula > 0 else -values[-formula]
 
     def conjuncts(self, formula: int) -> tuple[int, ...]:
-        """What a formula is the conjunction of."""
+        """The conjuncts of a formula; a formula that is no conjunction is its own."""
         below = self._children[formula] if formula > 0 else None
         return (formula,) if below is None else below
 
@@ -277,9 +277,9 @@ class Logic:
     def clauses(self, roots: Iterable[int], done: set[int]) -> list[tuple[int, ...]]:
         """Clauses that make the literals `roots` mean their formulas, less those of literals in `done` (which grows).
 
-        Only in the sense that is asked for (Plaisted and Greenbaum, "A Structure-preserving Clause Form Translation"):
-        if a literal of a node is true, so is what it stands for. What contradicts a short conjunction says so without
-        a name for it.
+        Only implications (Plaisted and Greenbaum, "A Structure-preserving Clause Form Translation"): if the literal of
+        a node is true, so is its formula; the reverse is not asserted. A short conjunction that is negated gets no
+        variable.
         """
         out: list[tuple[int, ...]] = []
         stack = list(roots)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from memmodel.isa.rows.slots import Slot
 
 SPELLING = "ptxas takes it, and no page of the PTX ISA says what it does"
-"""The reason for what is known by its spelling alone."""
+"""The reason for an instruction of which only the spelling is known."""
 
 _TENSOR = "no tensor of a test lies behind a logical endpoint"
 _SPARSE = "the contents of matrices are not followed where they are compressed"

@@ -27,7 +27,7 @@ class Step:
 class Program:
     """`labels` maps a label to the index of the step it stands before (len(steps): the end). `initial`: registers.
 
-    `choices`: groups of registers, one of each group is 1 at the start and the others are 0, and nothing says which. A
+    `choices`: groups of registers, one of each group is 1 at the start and the others are 0; which one is left open. A
     search has them, for a program that stands for many; only `events` can run it.
     """
 

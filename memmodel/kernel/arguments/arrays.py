@@ -91,7 +91,7 @@ def _checked(facts: ArrayFacts) -> ArrayFacts:
     return facts
 
 
-def _of(value: object, name: str) -> Any:
+def _attribute(value: object, name: str) -> Any:
     """An attribute, and None where it has none or refuses to say (tensors that need gradients, fakes)."""
     try:
         return getattr(value, name, None)
@@ -100,8 +100,8 @@ def _of(value: object, name: str) -> Any:
 
 
 def _called(value: object, name: str) -> Any:
-    """What a method without arguments returns; None as in `_of`."""
-    method = _of(value, name)
+    """What a method without arguments returns; None as in `_attribute`."""
+    method = _attribute(value, name)
     try:
         return method() if callable(method) else None
     except Exception:
@@ -110,9 +110,9 @@ def _called(value: object, name: str) -> Any:
 
 def _tensor(value: object) -> ArrayFacts | None:
     """A tensor of PyTorch, or what looks like one. Its memory is that of its storage, which views share."""
-    if not callable(_of(value, "data_ptr")) or _of(value, "dtype") is None:
+    if not callable(_attribute(value, "data_ptr")) or _attribute(value, "dtype") is None:
         return None
-    dtype, sizes = _of(value, "dtype"), _of(value, "shape")
+    dtype, sizes = _attribute(value, "dtype"), _attribute(value, "shape")
     if sizes is None or callable(sizes):
         return None
     shape = _sizes(sizes)
@@ -134,7 +134,7 @@ def _tensor(value: object) -> ArrayFacts | None:
 def _interface(value: object) -> ArrayFacts | None:
     """`__cuda_array_interface__`, `__array_interface__` (NumPy)."""
     for name in ("__cuda_array_interface__", "__array_interface__"):
-        interface = _of(value, name)
+        interface = _attribute(value, name)
         if isinstance(interface, Mapping) and "shape" in interface and "typestr" in interface:
             size = re.search(r"\d+", str(interface["typestr"]))
             if size is None:
@@ -167,7 +167,7 @@ HOST_DEVICE = 1
 
 def _dlpack(value: object) -> ArrayFacts | None:
     """DLPack. The capsule is looked at and given back unused, so that its maker frees it."""
-    export, device = _of(value, "__dlpack__"), _called(value, "__dlpack_device__")
+    export, device = _attribute(value, "__dlpack__"), _called(value, "__dlpack_device__")
     if not callable(export) or device is None:
         return None
     try:
@@ -191,14 +191,14 @@ def _dlpack(value: object) -> ArrayFacts | None:
 
 def _described(value: object) -> ArrayFacts | None:
     """What has a dtype and a shape and no memory: an abstract array of JAX, a fake of one's own."""
-    dtype, sizes = _of(value, "dtype"), _of(value, "shape")
+    dtype, sizes = _attribute(value, "dtype"), _attribute(value, "shape")
     if dtype is None or sizes is None or callable(sizes) or isinstance(value, type):
         return None
     try:
         shape = _sizes(sizes)
     except (TypeError, ValueError):
         return None
-    strides = _of(value, "strides")
+    strides = _attribute(value, "strides")
     strides = _called(value, "stride") if strides is None or callable(strides) else strides
     return ArrayFacts(
         shape, contiguous(shape) if strides is None else _sizes(strides, least=None), element_bytes(dtype)
@@ -207,7 +207,7 @@ def _described(value: object) -> ArrayFacts | None:
 
 def _is_number(value: object) -> bool:
     """True for a scalar of an array library, which has the protocols of arrays and no memory that can be written."""
-    if _of(value, "shape") != () or hasattr(value, "__setitem__") or callable(_of(value, "data_ptr")):
+    if _attribute(value, "shape") != () or hasattr(value, "__setitem__") or callable(_attribute(value, "data_ptr")):
         return False
     return isinstance(_called(value, "item"), bool | int | float)
 

@@ -1,4 +1,4 @@
-"""What lanes wait for that wait for ever.
+"""Lanes that wait for ever, and what they wait for.
 
 In: a group of lanes. Out: what its barrier, mbarrier object or peer CTA lacks, as text and as a record.
 """
@@ -78,8 +78,8 @@ def _is_written(run: LaunchTrace, polled: TraceEvent) -> bool:
 
 
 def _missed(machine: Machine, warp: Warp, group: LaneGroup, mbarrier: MbarrierCounts) -> str:
-    """That waits by parity may have passed on a later phase than theirs, where phases ended that these threads did not
-    wait for.
+    """A sentence for threads that missed phases: their waits by parity may have taken a later phase for their own.
+    Empty if they missed none.
     """
     assert group.mbarrier is not None
     thread = warp.threads[group.lanes[0]].number

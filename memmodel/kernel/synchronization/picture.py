@@ -56,7 +56,7 @@ def _missing(pipeline: Pipeline, anchors: frozenset[int]) -> str:
     sentences = []
     for over in pipeline.hand_overs:
         for take in over.takes if over.missing else ():
-            said, number = escape(escaped(_said(over, take))), take.instruction.number
+            said, number = escape(escaped(_sentence(over, take))), take.instruction.number
             sentences.append(f'<a href="#at{number}">{said}</a>' if number in anchors else said)
     items = "".join(f"<li>{sentence}</li>" for sentence in dict.fromkeys(sentences))
     return f'<ul class="absent">{items}</ul>' if items else ""
@@ -129,7 +129,7 @@ def _hand_over(over: HandOver, anchors: frozenset[int]) -> Iterator[str]:
     for take in over.takes:
         x, y = _at(take)
         gives = over.gives[-1:] if over.ring >= 0 or over.missing else over.gives
-        title = f"<title>{escape(escaped(_said(over, take)))}</title>"
+        title = f"<title>{escape(escaped(_sentence(over, take)))}</title>"
         lines = []
         for give in gives:
             gx, gy = _at(give)
@@ -154,7 +154,7 @@ def _lane_of(mark: PipelineMark) -> int:
     return mark.lane
 
 
-def _said(over: HandOver, take: PipelineMark) -> str:
+def _sentence(over: HandOver, take: PipelineMark) -> str:
     gives = ", ".join(
         dict.fromkeys(f"{give.instruction.opcode} (line {line_of(give.instruction)})" for give in over.gives)
     )

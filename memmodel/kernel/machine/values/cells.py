@@ -1,7 +1,7 @@
-"""What memory holds, as terms: which value the last write left in each byte.
+"""The contents of memory as terms: for each byte, the value that the last write left there.
 
-In: the writes of a run, as they are made. Out: `MemoryTerms`, `OwnAccess`. Two loads of one place between which nothing
-is written there give one term: whatever the data is, they read the same write, or there is a race with one.
+In: the writes of a run, as they are made. Out: `MemoryTerms`, `OwnAccess`. Two loads of one place without a write
+between them give one term: for all data, they read the same write, or race with one.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from memmodel.kernel.machine.values.terms import Terms
 from memmodel.kernel.trace.blocks import Block
 
 FEW = 16
-"""Bytes of a write of which each is remembered; a larger one is a new state of all the memory."""
+"""The bytes of a write up to this size are remembered one by one; a larger write is a new state of the whole memory."""
 
 Cell = tuple[int, int, int]
-"""A term, which of its bytes, how many it has."""
+"""A term, the number of one of its bytes, and its size in bytes."""
 
 LOOSE: Cell = (-1, 0, 0)
 """A byte that may differ from load to load."""
 
 
 class OwnAccess(NamedTuple):
-    """A thread reads or writes memory that it has for itself, or parameters of the entry."""
+    """A thread reads or writes its own memory, or parameters of the entry."""
 
     thread: int
     block: Block
@@ -35,7 +35,7 @@ class OwnAccess(NamedTuple):
 class MemoryTerms:
     """The bytes of all memory. `loose`: instructions that leave indeterminate bytes.
 
-    `moves`: what an instruction did in memory that leaves no access in the traces, since the list was last emptied.
+    `moves`: accesses that leave none in the traces (`OwnAccess`), since the list was last emptied.
     """
 
     def __init__(self, terms: Terms, slices: Slices, loose: frozenset[int]) -> None:
