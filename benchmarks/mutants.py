@@ -104,6 +104,8 @@ ARGUED = {
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
     "self.grounded) -> ((depth < merged.get(value, depth + 1)))": "a read may have more candidate values, which no "
     "write has: none of them is read",
+    "memmodel/events/elaborate.py: isinstance(event.label, Access) and event.label.side is Side.WRITE and event.cell "
+    "in exact -> ((isinstance(event.label, Access)) and (event.cell in exact))": "a read has no data",
     "memmodel/events/values.py: all(arg.bits is None for arg in args) -> any(arg.bits is None for arg in args)": "how "
     "many combinations are tried before bits are computed",
     "memmodel/events/values.py: numbers if len(numbers) <= LISTED else {} -> (numbers)": "how many numbers are listed",
@@ -120,6 +122,10 @@ ARGUED = {
     "a place among the events of its thread",
     "memmodel/kernel/check/executions.py: None if flags is None else flags.relation(BASE) -> "
     "(flags.relation(BASE))": "a run that was judged has flags",
+    "memmodel/kernel/executions/counters.py: each.given or 0 -> ((each.given))": "a loop is a counter only if all that "
+    "is added to it is known",
+    "memmodel/kernel/machine/regions/locate.py: address is None or size is None or None in values -> ((address is "
+    "None) or (None in values))": "a size that is not known is refused by its range before",
     "memmodel/kernel/executions/consistent.py: source.time > read.time -> (source.time >= read.time)": "no two events "
     "have one time, and none reads what it writes",
     "memmodel/kernel/export/hangs.py: isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE -> "

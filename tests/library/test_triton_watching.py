@@ -5,15 +5,18 @@ The programs run under a stand-in for Triton (`helpers/stubs`); `test_triton_rea
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.triton_programs import run_program
 
 from memmodel.errors import InputError
+from memmodel.triton import judging_process
 from memmodel.triton.__main__ import main
 from memmodel.triton.options import WatchOptions
 
@@ -197,6 +200,23 @@ racy[(1,)](x, y, 64, BLOCK=64, num_warps=2)
     run = run_program(tmp_path, BEGIN + text)
     assert run.returncode == 0 and "1 findings" in run.stderr, run.stderr
     assert "1 undecided" in run.stderr and "the process that judged it ended" in run.stderr
+
+
+def test_where_no_process_has_a_session_of_its_own_one_is_started_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = os.posix_spawn, []
+
+    def spawned(*words: Any, setsid: bool = False, **more: Any) -> int:
+        asked.append(setsid)
+        if setsid:
+            raise NotImplementedError
+        return real(*words, **more)
+
+    monkeypatch.setattr(judging_process.os, "posix_spawn", spawned)
+    monkeypatch.setattr(judging_process.sys, "executable", "/bin/true")  # in place of the process that judges
+    assert judging_process.JudgingProcess.spawned(tmp_path).process > 0
+    assert asked == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,22 @@ def test_values_that_come_through_local_memory(between: str, place: str, rule: s
     assert set(rules(LOCAL.format(between=between, place=place), 32)) == {rule}
 
 
+def test_what_one_side_of_an_unknown_branch_stores_is_not_known_where_they_meet() -> None:
+    """It lies in local memory, and says where a store goes."""
+    verdict = judged("""
+        .local .align 4 .b8 l[4];
+        st.local.b32 [l], 0;
+        ld.global.u32 %r5, [%d0];
+        setp.eq.u32 %p1, %r5, 7;
+        @%p1 bra MEET;
+        st.local.b32 [l], 256;
+        MEET: ld.local.b32 %r6, [l];
+        add.u32 %r7, %r3, %r6;
+        st.shared.u32 [%r7], %r0;
+    """)
+    assert verdict.word == "undecided" and "ld.local.b32" in verdict.unsettled[0]
+
+
 DOUBLED = """
 .func (.param .b32 y) twice(.param .b32 x)
 {
