@@ -74,6 +74,8 @@ MORE = 200
 MEMORY = 8 << 30
 
 ARGUED = {
+    'memmodel/cat/analysis.py: isinstance(expr, Unary | Binary) and (expr.op == "~" or (expr.op == "\\\\" and number '
+    '== 1)) -> ((expr.op == "~" or (expr.op == "\\\\" and number == 1)))': "no other expression has operands",
     "memmodel/concrete/barriers.py: wait.thread == arrival.thread and before[-1].event < wait.event < arrival.event -> "
     "((before[-1].event < wait.event < arrival.event))": "the events of a thread follow each other",
     "memmodel/concrete/cutting.py: low < high -> (low <= high)": "a run of no bytes carries the ends of accesses, at "

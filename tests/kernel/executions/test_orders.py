@@ -12,6 +12,7 @@ from helpers.kernel.samples import entry, judged, launch, module
 from memmodel.base.labels import Side, side_of
 from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
 from memmodel.kernel.executions.consistent import weak_writes
+from memmodel.kernel.executions.reads_from import _loaded_after_several
 from memmodel.kernel.executions.schedules import ALL, _count, _interleavings
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.code import Follower
@@ -412,6 +413,28 @@ def test_a_weak_write_beside_a_read_is_not_at_its_place(at: int, meets: int) -> 
     run = run_launch(read, entry(read), launch(threads=1), Schedule())
     (atomic,) = (event for event in run.threads[0].strong() if side_of(event.label) is Side.READ)
     assert len(weak_writes(run, atomic)) == meets
+
+
+@pytest.mark.parametrize(
+    ("first", "at", "last", "matters"),
+    [
+        ("st.relaxed.gpu", 0, "ld.global.u32 %r21", True),
+        ("st.relaxed.gpu", 4, "ld.global.u32 %r21", False),  # one thread alone writes there
+        ("st", 0, "ld.global.u32 %r21", False),  # weakly: a race, if it is one
+        ("st.relaxed.gpu", 0, "ld.relaxed.gpu.global.u32 %r21", False),  # a strong read decides by itself
+    ],
+)
+def test_a_weak_read_of_what_several_threads_write_strongly(first: str, at: int, last: str, matters: bool) -> None:
+    """A weak write of these bytes is none."""
+    read = module(f"""
+        {first}.global.u32 [%d0], 1;
+        @%p0 st.relaxed.gpu.global.u32 [%d0+4], 1;
+        @%p0 {last}, [%d0+{at}];
+        @%p0 st.global.u32 [%d0], 2;
+    """)
+    run = run_launch(read, entry(read), launch(threads=2), Schedule())
+    (load,) = (it.number for it in entry(read).body or () if it.opcode.startswith("ld") and "param" not in it.opcode)
+    assert _loaded_after_several(run) == (load if matters else None)
 
 
 def test_late_warps_are_slow() -> None:
