@@ -98,6 +98,7 @@ ARGUED = {
     "search: the same ones are left",
     "memmodel/enumeration/problem.py: Sem.WEAK in (first.sem, second.sem) or first.scope is None or second.scope is "
     "None -> ((Sem.WEAK in (first.sem, second.sem)) or (first.scope is None))": "what is not weak has a scope",
+    "memmodel/enumeration/domains.py: total > MAX_VALUES -> (total >= MAX_VALUES)": "how many values are tried",
     "memmodel/enumeration/orders.py: down | up -> (up)": "which orders are tried first",
     "memmodel/enumeration/problem.py: frozenset() if grounded else constants(lowered) | asked_constants(lowered) -> "
     "(constants(lowered) | asked_constants(lowered))": "no values are put in where they are grounded",
