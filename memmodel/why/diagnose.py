@@ -94,12 +94,30 @@ class Diagnosing:
         self.known = {} if known is None else known
         self._ended: tuple[tuple[int, ...], Values] | None = None
         self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
+        if flag is None:
+            self._in_order_of_reads()
 
     @cached_property
     def sources(self) -> int:
         """The accesses that the values of the condition come from, where the outcome is asked about."""
         condition = self.execution.frame.lowered.test.condition
         return condition_sources(self.execution, condition) if self.flag is None else 0
+
+    def _in_order_of_reads(self) -> None:
+        """Put a write that leads to another one before that in coherence order, where the execution has them the other
+        way round and may have them so: what forbids that order alone does not forbid the outcome."""
+        co = self.execution.relation("co")
+        for later, first in pairs_of(co):
+            between = any(co[later] >> n & 1 and co[n] >> first & 1 for n in range(len(co)))
+            if between or self.flow.thread(later) is None or not self.flow.leads(first, later):
+                continue
+            rows = list(self.execution.relation("co"))
+            rows[later] &= ~(1 << first)
+            rows[first] |= 1 << later
+            relations = {**self.execution.chosen_relations, "co": rows}
+            turned_round = replace(self.execution, chosen_relations=relations)
+            if self._keeps_the_end(turned_round) and self._broken(turned_round, DEPTH) is None:
+                self.execution = turned_round
 
     def diagnosis(self) -> Diagnosis | None:
         """The changes that are enough; None if none are known."""

@@ -78,7 +78,7 @@ def _cause(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
             if later is not None:
                 return _Cause(Reason.DEADLOCK, f"{later[1]} before its own wait", (later[0],))
             return _Cause(Reason.NEVER_WRITTEN, "a write of the value that it waits for")
-    return _Cause(Reason.COUNT, "")
+    return _Cause(Reason.NEVER_WRITTEN, "a round of its loop that changes what the loop depends on")
 
 
 def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
@@ -149,14 +149,15 @@ def _later(execution: Execution, stopped: list[int], thread: int, instance: Inst
         steps = frame.lowered.programs[other].steps
         at = frame.traces[other].ending.step + 1
         program = frame.lowered.test.threads[other]
-        places = _pointing(program, instance.name)
+        places = named = _pointing(program, instance.name)
         if instance.owner is not None and instance.owner != program.place.cta_id:
-            places &= _mapped(program)  # its name is that of the variable of its own CTA
+            named = places & _mapped(program)  # its name is that of the variable of its own CTA
         for step in (*steps[at:], *steps[:at]):
             span = step.instruction.span
             head = step.instruction.mnemonic
             waits = "wait" in head or head.startswith(("ld", "bra"))
-            if span is not None and not waits and places & set(re.findall(r"\[\s*([%\w.$]+)", span.text)):
+            meant = places if "multicast" in head and "arrive" in head else named
+            if span is not None and not waits and meant & set(re.findall(r"\[\s*([%\w.$]+)", span.text)):
                 return other, f"{program.name}, line {span.line}: {head}"
     return None
 
