@@ -80,7 +80,7 @@ class Lanes:
         if name in self._decided[0]:
             return merged([(self._decided[number][name], where) for number, where in self.choices[0].items()])
         value = _members(frame.set(name), frame.count) if name in SET_ROWS else _sliced(frame.relation(name))
-        return repeated_lanes(value, self.every)
+        return repeated(value, self.every)
 
     @property
     def _decided(self) -> list[dict[str, Any]]:
@@ -99,11 +99,6 @@ class Lanes:
             ]
         decided: list[dict[str, Any]] = self._known[""]
         return decided
-
-
-def repeated_lanes(value: Any, every: int) -> Any:
-    """A value that is the same in all lanes."""
-    return repeated(value, every)
 
 
 def _members(mask: int, count: int) -> list[int]:
