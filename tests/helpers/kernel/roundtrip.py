@@ -240,7 +240,6 @@ KNOWN = {
     "rank-of-global-address": "the rank of such an address is not known, and nothing asks for it",
     "slot-reuse-between-ctas": "a CTA of the kernel ends before a signal that the test does not wait for",
     "inval-against-wait": "the run invalidates the object before the wait, which then does not end",
-    "inval-after-relaxed-barrier": "not found in kernels: an object whose inval only a relaxed barrier orders",
     "bar+branch-around-exit": "the end of a thread of the kernel is an exit",
     "bar+one-round-short": "the end of a thread of the kernel is an exit",
 }

@@ -27,6 +27,7 @@ FIXED = [
     "async/undefined/tensor-map-acquired.litmus",
     "async/undefined/tensor-map-not-acquired.litmus",
     "async/undefined/state-from-a-peer.litmus",
+    "async/undefined/inval-after-relaxed-flag.litmus",
     "async/instructions/mma-collector-fill.litmus",
     "async/instructions/mma-collector-not-filled.litmus",
     "async/pipelines/gemm-wgmma-2x2-loop.litmus",

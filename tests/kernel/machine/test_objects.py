@@ -232,3 +232,19 @@ def test_the_layout_is_that_of_the_init(init: str, asked: str, has: int) -> None
     verdict = verdict_of(body)
     assert verdict.word == "clean", verdict
     assert rules(verdict_of(body.replace("bar.sync 0;", ""))) == {"undefined-before-init"}
+
+
+@pytest.mark.parametrize(
+    ("meeting", "found"),
+    [
+        ("bar.warp.sync -1;", set()),
+        ("match.any.sync.b32 %r10, 5, -1;", set()),
+        ("activemask.b32 %r10;", {"undefined-mbarrier-inval"}),
+        ("", {"undefined-mbarrier-inval"}),
+    ],
+)
+def test_lanes_that_meet_keep_their_order_on_an_object(meeting: str, found: set[str]) -> None:
+    """The lanes of a warp arrive, and one of them invalidates the object: when they have met, it is the last to use it."""
+    init = INIT.replace(", 1;", ", 32;")
+    body = f"{init}mbarrier.arrive.shared::cta.b64 _, [%r4];\n{meeting}\n@%p0 mbarrier.inval.shared::cta.b64 [%r4];\n"
+    assert rules(verdict_of(body)) == found
