@@ -244,7 +244,7 @@ def test_the_layout_is_that_of_the_init(init: str, asked: str, has: int) -> None
     ],
 )
 def test_lanes_that_meet_keep_their_order_on_an_object(meeting: str, found: set[str]) -> None:
-    """The lanes of a warp arrive, and one of them invalidates the object: when they have met, it is the last to use it."""
+    """The lanes of a warp arrive, one of them invalidates the object: once they have met, it is the last to use it."""
     init = INIT.replace(", 1;", ", 32;")
     body = f"{init}mbarrier.arrive.shared::cta.b64 _, [%r4];\n{meeting}\n@%p0 mbarrier.inval.shared::cta.b64 [%r4];\n"
     assert rules(verdict_of(body)) == found
