@@ -127,13 +127,13 @@ def _rule(op: str, type: DataType) -> BitsFn | None:
         "or": lambda a, b: _or(a.low(width), b.low(width)),
         "xor": lambda a, b: _xor(a.low(width), b.low(width)),
         "not": lambda a: _not(a.low(width), width),
-        "shl": lambda a, by: _left(a.low(width), by.whole(32), width),
-        "shr": lambda a, by: _right(a.low(width), by.whole(32), width, signed=type.signed),
+        "shl": lambda a, by: _left(a.low(width), by.number(32), width),
+        "shr": lambda a, by: _right(a.low(width), by.number(32), width, signed=type.signed),
         "add": lambda a, b: _sum(a.low(width), b.low(width), width),
-        "prmt": lambda a, b, control: _permuted(a, b, control.whole(32)),
+        "prmt": lambda a, b, control: _permuted(a, b, control.number(32)),
     }
     if op == "bfe" and not type.signed:
-        return lambda a, at, size: _extracted(a.low(width), at.whole(32), size.whole(32), width)
+        return lambda a, at, size: _extracted(a.low(width), at.number(32), size.number(32), width)
     return rules.get(op)
 
 
