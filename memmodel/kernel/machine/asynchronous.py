@@ -134,10 +134,10 @@ class LaneIssue:
                 event.parts = frozenset((part,))
             return
         thread, writes = self.warp.threads[self.lane], label.side is Side.WRITE
-        for block, first, size, _ in located.spans:
-            machine.weak(block, first, size, thread, label, number, located.scalar, self.issue, None, part)
-            if writes:
-                machine.forget(block, first, size)
+        spans = [(block, first, size) for block, first, size, _ in located.spans]
+        machine.weak_parts(spans, thread, label, number, located.scalar, self.issue, part)
+        for span in spans if writes else ():
+            machine.forget(*span)
 
 
 Make = Callable[[LaneIssue, int], None]

@@ -6,7 +6,7 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -37,6 +37,9 @@ from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 WINDOWS: Mapping[Space | None, Window] = {Space.GLOBAL: Window.GLOBAL, Space.CONST: Window.CONST}
 """What is reached through an address that names its state space; shared memory is found by its own addresses."""
+
+Span = tuple[Block, int, int]
+"""Bytes of memory: the block, the offset, how many."""
 
 NEVER_INITIALISED = MbarrierCounts()
 
@@ -78,6 +81,8 @@ class Machine:
         self._patience = PATIENCE
         self._touched: dict[int, int] = {}
         self._clock = 0
+        self.matrices: dict[tuple[object, ...], list[Span]] = {}
+        """Matrices in shared memory that were looked up: rounds of a loop ask for the same."""
         self.observed = 0
         """Bytes of large strong copies whose elements are told apart."""
         self.memory_terms: MemoryTerms | None = None
@@ -218,6 +223,24 @@ class Machine:
                 self.memory_terms.written(block, first, size, at)
         access = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
         self.run.single.append(access)
+
+    def weak_parts(
+        self, spans: Sequence[Span], thread: TraceThread, label: Access, at: int, scalar: int | None,
+        issue: TraceEvent, part: int = 0, others: tuple[TraceEvent, ...] = (),
+    ) -> None:  # fmt: skip
+        """An asynchronous access to bytes in several places."""
+        epoch, number = thread.epoch if issue.order is None else issue.order, thread.number
+        if spans:
+            self._touched[number] = len(thread.events)
+        if label.side is Side.WRITE:
+            self.version += len(spans)
+            if self.memory_terms is not None:
+                for block, first, size in spans:
+                    self.memory_terms.written(block, first, size, at)
+        self.run.single += [
+            WeakAccess(block, first, size, number, epoch, label, at, scalar, issue, None, part, others)
+            for block, first, size in spans
+        ]
 
     def weak_lanes(
         self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,

@@ -96,6 +96,7 @@ class RunJudge:
         self.execution = self.graph.execution()
 
         self._leasts: dict[frozenset[int], Execution] = {}
+        self._visited: dict[int, dict[int, tuple[set[int], Counter[int]]]] = {}
         self._may_rerun = True
         """True if another run may be carried out to compare the values of stores. Not for a reading: the races of
         stores that only a reading has keep their plain name.
@@ -414,7 +415,7 @@ class RunJudge:
         origin, use = self.graph.origins[number], self.graph.origins[number].use
         if use is not None and use.event is None:
             first = use.parts[0].first if use.parts else use.first
-            places = self._visited.get((origin.thread, origin.at), (set(), Counter()))[1]
+            places = self._visits(origin.thread, origin.at)[1]
         else:
             event = self.graph.events.get(number)
             first = -1 if event is None else event.first
@@ -423,22 +424,19 @@ class RunJudge:
         comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
         return sorted(places).index(first) if comes_back and first in places else -1
 
-    @cached_property
-    def _visited(self) -> dict[tuple[int, int], tuple[set[int], Counter[int]]]:
+    def _visits(self, thread: int, at: int) -> tuple[set[int], Counter[int]]:
         """The epochs and the first bytes of the weak accesses of a thread by an instruction."""
-        visited: dict[tuple[int, int], tuple[set[int], Counter[int]]] = {}
-        for access in self.run.weak():
-            known = visited.get((access.thread, access.at))
-            if known is None:
-                known = visited[access.thread, access.at] = set(), Counter()
-            epochs, firsts = known
-            epochs.add(access.epoch)
-            firsts[access.first] += 1
-        return visited
+        if at not in self._visited:
+            visited = self._visited[at] = dict[int, tuple[set[int], Counter[int]]]()
+            for access in self.run.weak(at=at):
+                epochs, firsts = visited.setdefault(access.thread, (set(), Counter()))
+                epochs.add(access.epoch)
+                firsts[access.first] += 1
+        return self._visited[at].get(thread, (set(), Counter()))
 
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """The number of earlier epochs of the thread in which the instruction made weak accesses."""
-        return sum(visit < epoch for visit in self._visited.get((thread, at), ((), ()))[0])
+        return sum(visit < epoch for visit in self._visits(thread, at)[0])
 
 
 def _both_write(graph: Graph, first: int, second: int) -> bool:

@@ -115,9 +115,11 @@ class LaunchTrace:
         """The number of weak accesses."""
         return len(self.single) + sum(len(lanes.firsts) for lanes in self.lanes)
 
-    def weak(self, blocks: Container[Block] | None = None) -> Iterator[WeakAccess]:
-        """The weak accesses, or those to some blocks."""
-        yield from (access for access in self.single if blocks is None or access.block in blocks)
+    def weak(self, blocks: Container[Block] | None = None, at: int | None = None) -> Iterator[WeakAccess]:
+        """The weak accesses, or those to some blocks, or of the instruction with a number."""
+        for access in self.single:
+            if (blocks is None or access.block in blocks) and (at is None or access.at == at):
+                yield access
         for lane_accesses in self.lanes:
-            if blocks is None or lane_accesses.block in blocks:
+            if (blocks is None or lane_accesses.block in blocks) and (at is None or lane_accesses.at == at):
                 yield from lane_accesses.each()

@@ -14,7 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memmodel.kernel.machine.parts import Cta, Warp
 from memmodel.kernel.machine.regions.maps import Stretch, joined, swizzled
+from memmodel.kernel.machine.state import Machine, Span
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.vocabulary import Space, Window
 
 HOPPER_SPANS = {0: 0, 1: 128, 2: 64, 3: 32}
 BLACKWELL_SPANS = {0: 0, 1: 128, 2: 128, 4: 64, 6: 32}
@@ -55,6 +59,24 @@ def _fields(value: int, span: int, *, coarse: bool = False) -> MatrixDescriptor:
 def matrix_bytes(matrix: MatrixDescriptor, rows: int, depth: int, element: int, *, transposed: bool) -> list[Stretch]:
     """The bytes that a matrix touches, relative to the shared memory of its CTA; `element` in bits."""
     return list(_bytes(matrix, rows, depth, element, transposed))
+
+
+def matrix_spans(
+    machine: Machine, warp: Warp, cta: Cta, matrix: MatrixDescriptor, shape: tuple[int, int, int], window: Window,
+    instruction: PtxInstruction, *, transposed: bool, mask: int = -1,
+) -> list[Span]:  # fmt: skip
+    """The bytes of a matrix in the shared memory of a CTA. `shape`: rows, depth and bits of an element; `mask`: the
+    bits that count of an address there.
+    """
+    key = warp.cta.number, cta.number, matrix, shape, window, transposed, mask
+    if key not in machine.matrices:
+        stretches = [
+            (first & mask | cta.base, size) for first, size in matrix_bytes(matrix, *shape, transposed=transposed)
+        ]
+        machine.matrices[key] = [
+            (*machine.place(warp, Space.SHARED, first, size, instruction, window), size) for first, size in stretches
+        ]
+    return machine.matrices[key]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Family, Issue, Side
-from memmodel.kernel.machine.engines.matrices import blackwell, matrix_bytes
+from memmodel.kernel.machine.engines.matrices import blackwell, matrix_spans
 from memmodel.kernel.machine.engines.tensor import owners, pair_of, stretch, tensor_memory
 from memmodel.kernel.machine.parts import MATRIX_A, Collected, Cta, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
@@ -30,7 +30,7 @@ from memmodel.program.warp_ops import (
     TensorElements,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Proxy, Space, Window
+from memmodel.ptx.vocabulary import Proxy, Window
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
@@ -74,8 +74,7 @@ class _Issued:
     ) -> None:
         label = Access(side, proxy=proxy, family=self.family, asynchronous=True, group=self.group, form=form)
         thread = self.warp.threads[self.lane]
-        for block, at, size in spans:
-            self.machine.weak(block, at, size, thread, label, self.number, None, self.issue, part=part)
+        self.machine.weak_parts(list(spans), thread, label, self.number, None, self.issue, part)
 
     def may_touch(self, side: Side, cta: Cta, where: int, lanes: Iterable[int], count: int, why: str) -> None:
         """Some of these columns; as many of them as are allocated. `why`: what the text leaves open."""
@@ -267,11 +266,10 @@ def _matrix(
     matrix = blackwell(value)
     if matrix is None:
         raise Refused("the layout that this matrix descriptor names is not known", instruction.span)
-    spans = []
-    for first, size in matrix_bytes(matrix, rows, depth, bits, transposed=turned):
-        place = first & 0x3FFFF | cta.base
-        block, at = issued.machine.place(issued.warp, Space.SHARED, place, size, instruction, Window.SHARED_CLUSTER)
-        spans.append((block, at, size))
+    spans = matrix_spans(
+        issued.machine, issued.warp, cta, matrix, (rows, depth, bits), Window.SHARED_CLUSTER, instruction,
+        transposed=turned, mask=0x3FFFF,
+    )  # fmt: skip
     issued.touch(Side.READ, spans, proxy=Proxy.ASYNC, part=part)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.kernel.machine.engines.matrices import hopper, matrix_bytes
+from memmodel.kernel.machine.engines.matrices import hopper, matrix_spans
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp, WgmmaUse
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import forgetting
 from memmodel.program.ops import CommitGroup, Emit, Track, WaitForGroups
 from memmodel.program.warp_ops import MultiplyInRegisters
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Space, Window
+from memmodel.ptx.vocabulary import Window
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
@@ -44,13 +44,11 @@ def multiply_in_registers(interpreter: Interpreter, op: MultiplyInRegisters) -> 
             value = descriptors(warp)[lanes[0]]
             if value is None:
                 machine.unknown("the matrix descriptor", instruction)
-            stretches = matrix_bytes(
-                hopper(value), matrix.rows, matrix.depth, matrix.bits, transposed=matrix.transposed
-            )
-            for first, size in stretches:
-                place = first | warp.cta.base
-                block, at = machine.place(warp, Space.SHARED, place, size, instruction, Window.SHARED_CTA)
-                machine.weak(block, at, size, thread, op.read, instruction.number, None, issues[0], None, 0, others)
+            spans = matrix_spans(
+                machine, warp, warp.cta, hopper(value), (matrix.rows, matrix.depth, matrix.bits), Window.SHARED_CTA,
+                instruction, transposed=matrix.transposed,
+            )  # fmt: skip
+            machine.weak_parts(spans, thread, op.read, instruction.number, None, issues[0], 0, others)
         clear(warp, lanes)
         return True
 
