@@ -193,7 +193,8 @@ class Atomic:
                 new = None if unseen or holds is None else update.value(olds, inputs)
                 unchanged = machine.schedule.scripted is None and new is not None and new == olds[place]
                 self._write(machine, warp, lane, update, read, older, new, inputs, [] if hidden else bits)
-            if unchanged or machine.reads.settled(read):
+            machine.idle += unchanged
+            if machine.reads.settled(read):
                 machine.version -= 1  # threads that only make such operations wait
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at, warp.threads[lane].number)

@@ -102,13 +102,14 @@ class Scheduler:
         machine, parks = self.machine, self.machine.schedule.parks
         waiting = [warp for warp in self.warps if warp.cta.cluster not in machine.unstarted]
         waiting = waiting[:: -1 if machine.schedule.backwards else 1]
-        unchanged_rounds, state = 0, None
+        unchanged_rounds, idle_rounds, state = 0, 0, None
         while waiting and not (machine.schedule.scripted is not None and self.run.infeasible):
-            version = machine.version
+            version, idle = machine.version, machine.idle
             progress = self._round(waiting)
             waiting = [warp for warp in waiting if warp.groups] or self._started()
             unchanged_rounds = 0 if machine.version != version else unchanged_rounds + 1
-            before, state = state, state_of(waiting) if unchanged_rounds > 1 else None
+            idle_rounds = 0 if machine.version - version != machine.idle - idle else idle_rounds + 1
+            before, state = state, state_of(waiting) if idle_rounds > 1 else None
             if not waiting or (progress and (state is None or state != before)):
                 if unchanged_rounds <= IDLE_ROUNDS:
                     continue
@@ -119,11 +120,11 @@ class Scheduler:
             # no thread can go on by itself
             late = self._started()
             if late or machine.release():
-                waiting, unchanged_rounds = waiting + late, 0
+                waiting, unchanged_rounds, idle_rounds = waiting + late, 0, 0
             elif machine.stays:
                 break
             elif machine.order:  # the kernel does not let its atomic operations be made in this order
-                machine.order, self.run.infeasible, unchanged_rounds = {}, True, 0
+                machine.order, self.run.infeasible, unchanged_rounds, idle_rounds = {}, True, 0, 0
             else:
                 if not parks:
                     self._hang(waiting)

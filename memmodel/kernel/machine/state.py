@@ -74,6 +74,8 @@ class Machine:
         self.failing = FailingTests(run, frozenset())
         self.reads = ChosenReads(run, ())
         self.version = 0
+        self.idle = 0
+        """How many of the changes that `version` counts are atomic operations that left what was there."""
         self.polled = False
         self.steps = 0
         self._held: dict[tuple[int, int, str, int], None] = {}

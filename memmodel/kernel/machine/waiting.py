@@ -62,9 +62,9 @@ def awaits_outside(machine: Machine, warp: Warp, group: LaneGroup) -> bool:
 
 
 def _is_written(run: LaunchTrace, polled: TraceEvent) -> bool:
-    """True if the launch writes some of the bytes that an event reads."""
+    """True if the launch writes some of the bytes that an event reads, in another way than by polling them."""
     end = polled.first + polled.size
-    strong = [event for thread in run.threads for event in thread.strong()]
+    strong = [event for thread in run.threads for event in thread.strong() if event.at != polled.at]
     accesses: list[TraceEvent | WeakAccess] = [*strong, *run.single]
     for access in accesses:
         within = access.block is polled.block and access.first < end and polled.first < access.first + access.size

@@ -290,3 +290,19 @@ def test_operations_that_leave_what_was_there_may_wait_for_ever(
     verdict = judged(SPIN.format(operation, operands, until, after), 64, init="zero")
     rules = {"findings": {"hang"}, "clean": set[str]()}[word]
     assert (verdict.word, {finding.rule for finding in verdict.findings}) == (word, rules)
+
+
+def test_operations_that_leave_what_was_there_may_be_answered_from_outside() -> None:
+    alone = "@!%p0 bra X;\nW: atom.acquire.{}.exch.b32 %r5, [%d0], 1;\nsetp.ne.u32 %p1, %r5, 7;\n@%p1 bra W;\nX:"
+    assert judged(alone.format("gpu"), 32, init="zero").word == "findings"
+    outside = judged(alone.format("sys"), 32, init="zero")
+    assert outside.word == "undecided" and "the host or another device may" in outside.open[0]
+
+
+def test_a_loop_that_gives_up_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memmodel.kernel.machine.run.IDLE_ROUNDS", 5)
+    count = "add.u32 %r20, %r20, 1;\nsetp.gt.u32 %p4, %r20, 70;\n@%p4 bra X;\n"
+    body = "@!%p0 bra X;\nmov.u32 %r20, 0;\nW: {}atom.acquire.gpu.exch.b32 %r5, [%d0], 1;\n{}X:"
+    again = "setp.ne.u32 %p1, %r5, 7;\n@%p1 bra W;\n"
+    verdict = judged(body.format(count, again), 32, init="zero")
+    assert not verdict.findings and not verdict.open
