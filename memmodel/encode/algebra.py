@@ -22,7 +22,8 @@ FormulaValue = Row | Rel
 class FormulaAlgebra(Algebra[FormulaValue]):
     """Operations on rows and relations. `runs`: when each event is there; `read`: what a base name means.
 
-    `deepest`: a `let rec` is unfolded so often at most; `unsettled` is then the formula that says that one is deeper.
+    `deepest`: a `let rec` is unfolded at most this many times; `unsettled` is then the formula that says that one is
+    deeper.
     """
 
     def __init__(

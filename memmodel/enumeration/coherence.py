@@ -19,7 +19,7 @@ MAX_WRITES = 8
 """More write operations that meet have more orders than anyone can try."""
 
 _FEW_WRITES = 3
-"""So few operations have so few orders (19) that these are kept."""
+"""The orders of at most this many operations are kept: there are only 19."""
 
 _FEW = 6
 """So few co's are tried without asking the judge on the way."""

@@ -150,7 +150,7 @@ class FollowedRounds(Follower):
                 self._going[warp][slot].pop(lane, None)
 
     def _moving(self, warp: Warp, slots: Iterable[int]) -> list[int]:
-        """The registers in which something drifts, of some."""
+        """Those of some registers in which a number drifts."""
         going = self._going.get(warp)
         return [] if not going else [slot for slot in slots if going.get(slot)]
 
@@ -243,16 +243,16 @@ class FollowedRounds(Follower):
             single, many = len(machine.run.single), len(machine.run.lanes)
             if not step(machine, warp, lanes, group):
                 return False
-            alike = self._alike(numbers) if shuffles else UNEVEN
+            alike = self._shared_drift(numbers) if shuffles else UNEVEN
             drift = STILL if known and not arrives and named.issuperset(moving) else UNEVEN
             if numbers and alike is None and self._strict:
                 self._permit(code, numbers, accesses_since(machine, single, many))
             if alike is None and not all(use.role is OperandRole.STATE for use in numbers):
                 drift = UNEVEN
-            if loads and self._brings(does, machine, warp, lanes, single, many):
+            if loads and self._may_load_drifting(does, machine, warp, lanes, single, many):
                 drift = UNEVEN
             if atomic:
-                self.cells.combined(self._made(warp, lanes, does.instruction.number))
+                self.cells.combined(self._new_events(warp, lanes, does.instruction.number))
             self._still(warp, targets, lanes)
             changed = targets[:1] if alike is not None else targets if drift is None else ()
             for slot, lane in product(changed, lanes):
@@ -282,22 +282,22 @@ class FollowedRounds(Follower):
                 numbers[use] = by_lane
         return numbers
 
-    def _alike(self, numbers: Mapping[OperandUse, Mapping[int, DriftingNumber]]) -> Drifting:
-        """The drift of what a shuffle gives, if it is a number that all lanes have, and that drifts alike in them."""
+    def _shared_drift(self, numbers: Mapping[OperandUse, Mapping[int, DriftingNumber]]) -> Drifting:
+        """The drift of the result of a shuffle: that of its numbers if all lanes have the same number and drift."""
         if [use.role for use in numbers] != [OperandRole.LANES]:
             return UNEVEN
         (by_lane,) = numbers.values()
         first, *others = set(by_lane.values())
         return UNEVEN if others else first.drift
 
-    def _brings(
+    def _may_load_drifting(
         self, does: LoweredInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int
     ) -> bool:  # fmt: skip
         """True if a load may return numbers that drift."""
         accesses, threads = accesses_since(machine, single, many), {warp.threads[lane].number for lane in lanes}
         return self.cells.brought(does, accesses, self._inside, threads) or (self._taken and not accesses)
 
-    def _made(self, warp: Warp, lanes: Lanes, number: int) -> Iterator[TraceEvent]:
+    def _new_events(self, warp: Warp, lanes: Lanes, number: int) -> Iterator[TraceEvent]:
         """The last events of threads whose loops are stretched, as far as they are those of an instruction."""
         for lane in lanes:
             thread = warp.threads[lane]

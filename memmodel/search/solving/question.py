@@ -32,7 +32,7 @@ from memmodel.search.vocabulary import Vocabulary
 from memmodel.solve.solver import Satisfiable, Solver
 
 DEEPER = 3
-"""A `let rec` is unfolded so often more than a layout has slots."""
+"""A `let rec` is unfolded this many times more than a layout has slots."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Strong reads that all return the writes that a script says, so far as it says any.
+"""Strong reads that return the writes that a script names for them.
 
 In: `ChosenRead`s, whether a value leads a polling loop back to its read. Out: what reads return, and who waits. A load
 waits until its write has been made, and then returns it. An atomic operation waits until its write is the last one at
