@@ -23,8 +23,9 @@ from memmodel.ptx.vocabulary import Space
 UseClass = int
 """The class of an access, and whether it goes to another CTA: two times the number of the class, and one more if so."""
 
-Kind = tuple[int, int | None, int | None, int]
-"""What an access is, besides its thread and epoch: number of its label, size of its elements, issue, part."""
+Kind = tuple[int, int | None, int | None, int, bool]
+"""What an access is, besides its thread and epoch: number of its label, size of its elements, issue, part, and whether
+lanes make it together."""
 
 
 class AccessClasses:
@@ -101,13 +102,14 @@ class BlockAccesses:
         number = self._classes.label
         for access in single:
             issue = None if access.issue is None else access.issue.order
-            kind = kinds.setdefault((number(access.label), access.scalar, issue, access.part), len(kinds))
+            what = number(access.label), access.scalar, issue, access.part, bool(access.others)
+            kind = kinds.setdefault(what, len(kinds))
             merged.setdefault((access.thread, access.epoch, kind), []).append(access)
         for lane_accesses in lanes:
-            kind = kinds.setdefault((number(lane_accesses.label), lane_accesses.scalar, None, 0), len(kinds))
+            kind = kinds.setdefault((number(lane_accesses.label), lane_accesses.scalar, None, 0, False), len(kinds))
             for access in lane_accesses.each():
                 merged.setdefault((access.thread, access.epoch, kind), []).append(access)
-        what, flags = list(kinds), dict[int, tuple[bool, bool, bool]]()
+        whats, flags = list(kinds), dict[int, tuple[bool, bool]]()
         for (thread, epoch, kind), members in merged.items():
             if len(members) > 1:
                 members.sort(key=_FIRST_BYTE)
@@ -117,10 +119,10 @@ class BlockAccesses:
                     at = piece[0].at
                     if kind not in flags:
                         use = _use(piece)
-                        flags[kind] = use.writes, use.alone, bool(use.others)
-                    label, scalar, _, _ = what[kind]
+                        flags[kind] = use.writes, use.alone
+                    label, scalar, _, _, together = whats[kind]
                     key = self._classes.number(thread, epoch, label, scalar, False, at)
-                    self._add_access(thread, at, key, *flags[kind])
+                    self._add_access(thread, at, key, *flags[kind], together)
                 self._add_piece(piece[0].first, _end(piece), piece)
 
     def add_strong(self, event: TraceEvent) -> None:
