@@ -89,12 +89,12 @@ def check_kernel(
     )  # fmt: skip
     case = KernelCase(module, asked.entry, read, loaded, options)
 
-    def tell(verdict: KernelVerdict) -> None:
+    def without_known(verdict: KernelVerdict) -> None:
         known.apply(verdict)
         if on_verdict is not None:
             on_verdict(verdict)
 
-    kernel = judge_case(case, budget, tell)
+    kernel = judge_case(case, budget, without_known)
     known.apply(kernel.verdict)
     kernel.verdict.notes += [*known.notes(), *known.unused_entries(kernel.verdict)]
     if write_baseline is not None:
@@ -134,8 +134,8 @@ def judge_case(
             final = _final(reports, "")
             if on_verdict is not None:
                 on_verdict(final.kernel().verdict)
-            if final.beyond is not None and questions(case):
-                final.beyond()
+            if final.ask_other_sizes is not None and questions(case):
+                final.ask_other_sizes()
             for question in questions(case):
                 final.verdict.beyond.setdefault(question, "not shown: the launch itself could not be run to its end")
     except BudgetSpent as spent:
@@ -205,7 +205,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
 
         # Other sizes, grids and trip counts, are asked for when the verdict stands.
         decided = not (choices.reasons or choices.trace.cancels or verdict.open)
-        report.beyond = partial(other_sizes, case, choices, verdict, _word_of, decided=decided)
+        report.ask_other_sizes = partial(other_sizes, case, choices, verdict, _word_of, decided=decided)
 
         # Other executions, where something depends on the schedule or a condition does not hold.
         verdict.choices = list(choices.reasons)

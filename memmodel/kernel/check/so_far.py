@@ -100,7 +100,7 @@ class VerdictSoFar:
             if begins(instruction, options.assumed):
                 self.assume(f"{instruction.opcode} at line {instruction.line} touches registers only", KNOWN)
         self.representative: JudgedRun | None = None
-        self.beyond: Callable[[], None] | None = None
+        self.ask_other_sizes: Callable[[], None] | None = None
         """The function that asks about other sizes, when the verdict stands."""
         self.awaits_others = False
         """True if threads wait for CTAs that are not run."""
