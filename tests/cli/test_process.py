@@ -214,12 +214,16 @@ def _small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
 
 
+# The interpreter would leave compiled modules that are cut off, for all who come after.
+NOTHING_COMPILED = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def test_a_full_disk_keeps_whole_results(tests, tmp_path):
     (tests / "c.litmus").write_text(GOOD.replace("PTX MP", "PTX C"))
     for number in range(8):
         (tests / f"d{number}.litmus").write_text(GOOD.replace("PTX MP", f"PTX D{number}"))
     out = tmp_path / "out.json"
-    child = start("suite", tests, "--model", "ptx-9.4", "--json", out, preexec_fn=_small_files)
+    child = start("suite", tests, "--model", "ptx-9.4", "--json", out, preexec_fn=_small_files, env=NOTHING_COMPILED)
     said, err = child.communicate(timeout=PATIENCE)
     found = json.loads(out.read_text())
     assert 0 < len(found) < 11 and child.returncode == 2
@@ -230,7 +234,7 @@ def test_a_full_disk_keeps_whole_results(tests, tmp_path):
 def test_a_failing_write_leaves_the_file_as_it_was(tests):
     big = GOOD.replace("{ x", "(* " + "long " * 4000 + "*)\n{   x")
     (tests / "a.litmus").write_text(big)
-    child = start("fmt", "-i", tests / "a.litmus", preexec_fn=_small_files)
+    child = start("fmt", "-i", tests / "a.litmus", preexec_fn=_small_files, env=NOTHING_COMPILED)
     _, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 2 and quiet(err)
     assert (tests / "a.litmus").read_text() == big

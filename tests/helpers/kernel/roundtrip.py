@@ -28,7 +28,7 @@ from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.check.inputs import entry_of
 from memmodel.kernel.launch import Launch, parse_launch
-from memmodel.kernel.machine.engines import mma, tensor, wgmma
+from memmodel.kernel.machine.engines import matrices, mma, tensor, wgmma
 from memmodel.kernel.machine.engines.matrices import MatrixDescriptor
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Cta
@@ -141,9 +141,10 @@ def tiles_of_tests(ends: Sequence[int], columns: Sequence[int]) -> Iterator[set[
     def owners(cta: Cta, column: int, count: int) -> tuple[TraceEvent, ...]:
         return tensor.owners(cta, column, _clipped(column, count, columns))
 
-    changed = {"matrix_bytes": touched, "blackwell": decoded, "stretch": stretch, "owners": owners}
+    changed = {"blackwell": decoded, "stretch": stretch, "owners": owners}
     with (
-        patch.multiple(wgmma, hopper=decoded, matrix_bytes=touched),
+        patch.object(matrices, "matrix_bytes", touched),
+        patch.object(wgmma, "hopper", decoded),
         patch.multiple(mma, **changed),
         patch.object(locate, "TILE_ALIGN", 16),
     ):
