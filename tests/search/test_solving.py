@@ -104,7 +104,7 @@ def test_the_formulas_say_of_a_program_what_the_engines_say(
 ) -> None:
     pair = ModelPair("sc" if "fence.sc" in words else "ptx-9.4", "ptx-9.3", outcomes=True)
     question = ProgramQuestion(pair, vocabulary(words.split(",")), ThreadLayout(lengths, seats))
-    for program in random_programs(question, 6, random.Random(3)):
+    for program in share(random_programs(question, 6, random.Random(3)), 2):
         assert question.solver.check(program).value == "sat"
         specimen, literals = question.candidate()
         assert set(literals) == set(program)
