@@ -24,7 +24,7 @@ from benchmarks.infected import watch
 from benchmarks.mutants import ROOT
 
 TIMES = 3
-"""So many of the chosen ones infect a mutant, where there are as many."""
+"""At least this many of the chosen ones infect a mutant, where there are as many."""
 
 EXTRA = ("fence.sc.<cta|gpu>;", "bar.sync 0;", "bar.<sync|arrive> 1, 64;", "@%c exit;", "@%c bar.sync 0;")
 CONDITION = " ld.relaxed.gpu.global.u32 %cc, [f]; setp.eq.u32 %c, %cc, 0;"

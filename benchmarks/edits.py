@@ -64,7 +64,7 @@ _CLOCKS = (
 
 
 def by_processor(edit: dict[str, Any], model: Path, seconds: float) -> tuple[WhatDiffers, float]:
-    """What the plain command finds in so many seconds of the processor, and how many it took."""
+    """What the plain command finds in some seconds of the processor, and how many it took."""
     began, found = process_time(), WhatDiffers()
 
     def stage(name: str) -> None:

@@ -66,10 +66,10 @@ TESTS = {
 """The tests of a room."""
 
 FEW = 40
-"""So many of the quickest tests run first: they notice nearly every mutant that is noticed, and few files are read."""
+"""This many of the quickest tests run first: they notice nearly every mutant that is noticed, and few files are read."""
 
 MORE = 200
-"""So many of the quickest tests of a file or a room run where few tests enter a function."""
+"""This many of the quickest tests of a file or a room run where few tests enter a function."""
 
 MEMORY = 8 << 30
 

@@ -38,7 +38,7 @@ WORD = 4
 COPY = 16
 MOST_NUMBER = (1 << 31) - 1
 MOST_WAYS = 64
-"""At most this many ways to signal are tried at most."""
+"""At most this many ways to signal are tried."""
 
 
 @dataclass(frozen=True, slots=True)
