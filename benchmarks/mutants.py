@@ -66,7 +66,7 @@ TESTS = {
 """The tests of a room."""
 
 FEW = 40
-"""This many of the quickest tests run first: they notice nearly every mutant that is noticed, and few files are read."""
+"""This many of the quickest tests run first: they notice nearly every mutant that is noticed, and read few files."""
 
 MORE = 200
 """This many of the quickest tests of a file or a room run where few tests enter a function."""
