@@ -17,8 +17,9 @@ from memmodel.kernel.check.choices import OpenChoices, with_more_choices
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
 from memmodel.kernel.executions.consistent import execution_of, impossible
+from memmodel.kernel.executions.decisions import leaves_out, returns_older, without_rounds
 from memmodel.kernel.executions.others import OtherReads
-from memmodel.kernel.executions.reads_from import ReadsFrom, leaves_out, returns_older, without_rounds
+from memmodel.kernel.executions.reads_from import ReadsFrom
 from memmodel.kernel.executions.schedules import ALL, atomics, complete, sampled, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints

@@ -12,7 +12,7 @@ from helpers.kernel.samples import entry, judged, launch, module
 from memmodel.base.labels import Side, side_of
 from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
 from memmodel.kernel.executions.consistent import weak_writes
-from memmodel.kernel.executions.reads_from import _loaded_after_several
+from memmodel.kernel.executions.decision_conditions import load_of_several_writers
 from memmodel.kernel.executions.schedules import ALL, _count, _interleavings
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.code import Follower
@@ -434,7 +434,7 @@ def test_a_weak_read_of_what_several_threads_write_strongly(first: str, at: int,
     """)
     run = run_launch(read, entry(read), launch(threads=2), Schedule())
     (load,) = (it.number for it in entry(read).body or () if it.opcode.startswith("ld") and "param" not in it.opcode)
-    assert _loaded_after_several(run) == (load if matters else None)
+    assert load_of_several_writers(run) == (load if matters else None)
 
 
 def test_late_warps_are_slow() -> None:

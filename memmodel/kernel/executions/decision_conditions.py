@@ -1,0 +1,163 @@
+"""Whether the decisions of a run say which execution it is.
+
+In: a run, its reads that decide something, what comes before what by the decisions. Out: the first condition that does
+not hold, in words. Source: docs/kernels-theorem.md, the conditions at the end of "All executions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memmodel.base.labels import Access, Side, side_of
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.executions.consistent import one_place, weak_writes
+from memmodel.kernel.executions.decisions import Place, place_of
+from memmodel.kernel.executions.dependence import flows, only_values
+from memmodel.kernel.executions.early_writes import all_dependent, by_others
+from memmodel.kernel.executions.followers import Followers
+from memmodel.kernel.order.last_writes import CausalOrder
+from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.vocabulary import Scope
+
+SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+"""From the smallest to the largest."""
+
+UNORDERED_BY_BARRIER = "a barrier leads to a later write, and does not order it"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionConditions:
+    """The conditions for the runs of one launch. `deciding`: the instructions whose results decide something."""
+
+    entry: PtxFunction
+    deciding: frozenset[int]
+    _dependent: dict[tuple[int, frozenset[int]], bool] = field(default_factory=dict)
+
+    def violated(
+        self, run: LaunchTrace, reads: Sequence[TraceEvent], waits: Sequence[TraceEvent],
+        accesses: Mapping[Place, Sequence[TraceEvent]], order: CausalOrder, *, in_time: bool,
+    ) -> str:  # fmt: skip
+        """Why the decisions of a run do not say which execution it is, or may depend on each other in a circle; empty
+        if they do. `accesses`: the strong ones. `in_time`: each read returns the last write in time.
+        """
+        body = self.entry.body or ()
+        read_by_threads = {read.at for read in reads if read.issue is None}
+        loaded_from = {at for kind, at in run.choices if kind is not ChoiceKind.LAST_WRITE}
+        for at in sorted((self.deciding & loaded_from) - read_by_threads):
+            return f"what {with_line(body[at])} reads is read by no strong access of a thread"
+        load = load_of_several_writers(run)
+        if load is not None:
+            return f"which write {with_line(body[load])} reads depends on the order of writes"
+        load = None if in_time else self._deciding_weak_load(run)
+        if load is not None:
+            return f"{with_line(body[load])} may read an older value than in a run"
+        if run.multimem:
+            return "words may be written through multimem addresses"
+        for place, read in {place_of(read): read for read in reads}.items():
+            if not one_place(run, read):
+                return f"what {with_line(body[read.at])} reads is not all written by strong accesses of its size"
+            if not _in_scope(run, accesses[place]):
+                return f"accesses to what {with_line(body[read.at])} reads are of too small a scope"
+            # A round of a loop that is left out, too, has to come after a weak write.
+            for write in weak_writes(run, read):
+                if not all(order.ahead(write, access) for access in accesses[place]):
+                    what = f"what {with_line(body[read.at])} reads"
+                    return f"a weak write to {what} does not come before all of its accesses"
+        words = {*map(place_of, reads), *map(place_of, waits)}
+        if len(words) > 1:
+            writes = [event for place in words for event in accesses[place] if side_of(event.label) is Side.WRITE]
+            numbers = frozenset(write.at for write in writes)
+            for at in sorted({read.at for read in (*reads, *waits)}):
+                if not self._all_dependent(at, numbers):
+                    return f"a later write may be performed before {with_line(body[at])}"
+            if by_others(run, (*reads, *waits), writes):
+                return "a thread writes such a word after another thread of its cluster has decided"
+        return ""
+
+    def _deciding_weak_load(self, run: LaunchTrace) -> int | None:
+        """The number of an instruction with a weak read of what other threads write, if it may decide what threads do:
+        where strong reads return older values, a later write is not to be seen, but the run has made it.
+        """
+        loads_of = flows(run)
+        for at in _loads_of_others(run):
+            if loads_of is None or not only_values(self.entry, at, loads_of):
+                return at
+        return None
+
+    def _all_dependent(self, at: int, writes: frozenset[int]) -> bool:
+        key = at, writes
+        if key not in self._dependent:
+            self._dependent[key] = all_dependent(body_of(self.entry), at, writes)
+        return self._dependent[key]
+
+
+def barriers_order_writes(
+    read: TraceEvent, accesses: Sequence[TraceEvent], later: Container[int], without_barriers: Followers,
+    order: CausalOrder,
+) -> bool:  # fmt: skip
+    """True if a read comes, by the model, before each write to its word that follows it only through a barrier or an
+    mbarrier object. `accesses`: those of the word; `later`: what follows the read.
+    """
+    nearer = without_barriers.of([read])
+    writes = (access for access in accesses if side_of(access.label) is Side.WRITE)
+    return all(order.before(read, write) for write in writes if id(write) in later and id(write) not in nearer)
+
+
+def _in_scope(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> bool:
+    """True if the scope of each access includes the threads of all of them."""
+    places = [run.threads[access.thread].place for access in accesses]
+    least = Scope.CTA
+    if len({place.cta_id for place in places}) > 1:
+        least = Scope.CLUSTER
+    if len({place.cluster_id for place in places}) > 1:
+        least = Scope.GPU
+    if len({place.gpu for place in places}) > 1:
+        least = Scope.SYS
+    wide = SCOPES[SCOPES.index(least) :]
+    return all(isinstance(access.label, Access) and access.label.scope in wide for access in accesses)
+
+
+def load_of_several_writers(run: LaunchTrace) -> int | None:
+    """The number of an instruction with a weak read of bytes that several threads, or a thread and
+    asynchronous instructions, write strongly: which write is the last one is no decision of a strong read.
+    """
+    writers: dict[Block, dict[int, set[object]]] = {}
+    for event in (event for thread in run.threads for event in thread.strong()):
+        if side_of(event.label) is Side.WRITE and event.block is not None:
+            writer = event.thread if event.issue is None else id(event)
+            for byte in range(event.first, event.first + event.size):
+                writers.setdefault(event.block, {}).setdefault(byte, set()).add(writer)
+    for access in run.weak(writers.keys()):
+        if side_of(access.label) is Side.READ:
+            written = writers[access.block]
+            if any(len(written.get(byte, ())) > 1 for byte in range(access.first, access.first + access.size)):
+                return access.at
+    return None
+
+
+def _loads_of_others(run: LaunchTrace) -> list[int]:
+    """The numbers of the instructions with weak reads of bytes that another thread writes."""
+    writers: dict[Block, dict[int, set[int]]] = {}
+    accesses: list[TraceEvent | WeakAccess] = [event for thread in run.threads for event in thread.strong()]
+    for access in (*accesses, *run.weak()):
+        if side_of(access.label) is Side.WRITE and access.block is not None:
+            written = writers.setdefault(access.block, {})
+            for byte in range(access.first, access.first + access.size):
+                written.setdefault(byte, set()).add(access.thread)
+    numbers = set[int]()
+    for access in run.weak(writers.keys()):
+        if side_of(access.label) is Side.READ and access.at not in numbers:
+            written = writers[access.block]
+            bytes_ = range(access.first, access.first + access.size)
+            if any(not written.get(byte, set()) <= {access.thread} for byte in bytes_):
+                numbers.add(access.at)
+    return sorted(numbers)
+
+
+def with_line(instruction: PtxInstruction) -> str:
+    return f"{instruction.opcode} at line {instruction.line}"
