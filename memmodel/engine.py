@@ -18,6 +18,7 @@ from memmodel.program.ops import Assign, Emit, IssueAsync, OnObject, Op, Read, W
 
 if TYPE_CHECKING:
     from memmodel.solve.kept_queries import KeptQueries
+    from memmodel.solve.parts import AxiomParts
     from memmodel.solve.seek import Seen, Sought
 
 FEW = 1_000_000
@@ -110,6 +111,22 @@ def seek(
         with Limits(options.budget):
             return solve_seek(lowered, model, sought, budget=options.budget, bound=options.bound, queries=queries)
     except (TooLarge, BudgetSpent):
+        return None
+
+
+def axiom_parts(
+    lowered: LoweredTest, model: Model, options: Options, queries: KeptQueries | None = None
+) -> AxiomParts | None:
+    """Questions to the solver about parts of the axioms of a model; None if the test is too large for it.
+
+    `queries`: those that `answer` has kept.
+    """
+    from memmodel.solve.parts import AxiomParts
+
+    try:
+        budget = available(options.budget)
+        return AxiomParts(lowered, model, budget=budget, bound=options.bound, queries=queries)
+    except TooLarge:
         return None
 
 

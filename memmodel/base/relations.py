@@ -67,9 +67,24 @@ class BaseRelation:
 
     def _fill(self, rows: list[int], left: Sequence[Point], right: Sequence[Point]) -> None:
         holds = self.holds
+        if self.kind is not None and holds is not None:
+            self._fill_by_kind(rows, left, holds)
+            return
         whole = sum(1 << b.event for b in right)
         for a in left:
             rows[a.event] |= whole if holds is None else sum(1 << b.event for b in right if holds(a, b))
+
+    def _fill_by_kind(self, rows: list[int], points: Sequence[Point], holds: Holds) -> None:
+        """Ask once for each two kinds: `points` are the domain and the range."""
+        assert self.kind is not None
+        kinds: dict[Hashable, list[Point]] = {}
+        for point in points:
+            kinds.setdefault(self.kind(point), []).append(point)
+        alike = [(group[0], group, sum(1 << point.event for point in group)) for group in kinds.values()]
+        for first, group, _ in alike:
+            row = sum(mask for second, _, mask in alike if holds(first, second))
+            for point in group:
+                rows[point.event] |= row
 
 
 def _memory(point: Point) -> bool:

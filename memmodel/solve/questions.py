@@ -25,13 +25,15 @@ TRIES = 8
 class Asker:
     """Questions about one query. `rounds`: how many candidates were looked at.
 
-    `likely`: choices with which each question is asked first. What the solver learns from that is true without them.
+    `axioms`: those that hold where a question names no others; None: all. `likely`: choices with which each question is
+    asked first. What the solver learns from that is true without them.
     """
 
     query: Query
     solver: Solver
     rounds: int = 0
     likely: Sequence[int] = ()
+    axioms: Sequence[str] | None = None
 
     def check(
         self,
@@ -41,13 +43,13 @@ class Asker:
         pairs: dict[Pair, int] | None = None,
         quiet: Sequence[Statement] = (),
     ) -> Satisfiable:
-        """SAT if there is an execution in which these formulas and axioms (None: all) hold.
+        """SAT if there is an execution in which these formulas and axioms (None: those of the asker) hold.
 
         `raised`: a flag that the execution raises, with one of these `pairs` if the flag has pairs. `quiet`: flags that
         it does not raise.
         """
-        query, logic = self.query, self.query.graph.logic
-        judged = [query.axioms[name] for name in (query.axioms if axioms is None else axioms)]
+        logic = self.query.graph.logic
+        judged = self._statements(axioms)
         assumed = [*formulas, *(statement.holds for statement in judged), *(-statement.holds for statement in quiet)]
         wanted = pairs if pairs is not None else raised.pairs if raised is not None else {}
         if raised is not None:
@@ -55,6 +57,11 @@ class Asker:
         if self.likely and self._accepted([*assumed, *self.likely], judged, raised, [wanted], quiet) is Satisfiable.SAT:
             return Satisfiable.SAT
         return self._accepted(assumed, judged, raised, [wanted], quiet)
+
+    def _statements(self, axioms: Sequence[str] | None) -> list[Statement]:
+        """Those of these axioms; None: of those of the asker."""
+        names = self.axioms if axioms is None else axioms
+        return list(self.query.axioms.values()) if names is None else [self.query.axioms[name] for name in names]
 
     def _accepted(
         self,
@@ -96,7 +103,7 @@ class Asker:
         if result is not Satisfiable.SAT or len(groups) < MANY:
             return result
         kept = self.solver.valuation()
-        judged = list(self.query.axioms.values())
+        judged = self._statements(None)
         logic = self.query.graph.logic
         wanted = {logic.disj(group.values()): group for group in groups}
         for _ in range(TRIES):

@@ -85,10 +85,10 @@ def why_never(
         test = replace(lowered.test, quantifier=Quantifier.NOT_EXISTS, condition=Not(lowered.test.condition))
         lowered = replace(lowered, test=test)
         names = tuple(check.name for check in model.axioms)
-        return limited(lambda: contradictions(lowered, model, options, names), ())
+        return limited(lambda: contradictions(lowered, model, options, names, answer), ())
     if answer.observation is Observation.NEVER and answer.axioms and shown_outcome(lowered, answer) is None:
         names = answer.axioms[:1] if first else answer.axioms
-        return limited(lambda: contradictions(lowered, model, options, names), ())
+        return limited(lambda: contradictions(lowered, model, options, names, answer), ())
     return ()
 
 

@@ -6,7 +6,8 @@ every other axiom of the model allows, or, where there is none, every other axio
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from memmodel import engine
 from memmodel.answer import Answer, Observation, Witness
@@ -25,29 +26,73 @@ MANY = 100
 
 
 def contradictions(
-    lowered: LoweredTest, model: Model, options: Options, axioms: tuple[str, ...]
+    lowered: LoweredTest, model: Model, options: Options, axioms: tuple[str, ...], answer: Answer
 ) -> tuple[Contradiction, ...]:
-    """One for each axiom that the `never` needs; fewer where the budget ran out."""
+    """One for each axiom that the `never` needs; fewer where the budget ran out.
+
+    `answer`: what was answered. The axioms that the solver names are minimal, and it makes the formulas of the test
+    once for all parts of the axioms.
+    """
     known = {check.name for check in model.axioms}
-    names = minimal(lowered, model, options, tuple(name for name in axioms if name in known))
+    names = tuple(name for name in axioms if name in known)
+    by_solver = answer.engine == "z3"
+    parts = (engine.axiom_parts(lowered, model, options) if by_solver else None) or EachByItself(lowered, options)
+    if not (by_solver and answer.observation is Observation.NEVER):
+        names = minimal(parts, model, names)
     shown = []
     for name in names:
-        witness = _without(lowered, _less(model, name), options)
+        witness = parts.witness(_less(model, name))
         if witness is None:
-            witness = _without(lowered, only(model, [other for other in names if other != name]), options)
+            witness = parts.witness(only(model, [other for other in names if other != name]))
         if witness is not None:
             shown.append(_contradiction(model, name, witness))
     return tuple(contradiction for contradiction in shown if contradiction is not None)
 
 
-def minimal(lowered: LoweredTest, model: Model, options: Options, axioms: tuple[str, ...]) -> tuple[str, ...]:
+class Parts(Protocol):
+    """Questions about the condition of a test under parts of a model's axioms."""
+
+    def forbids(self, part: Model) -> bool:
+        """True if no execution that the part allows satisfies the condition."""
+
+    def witness(self, part: Model) -> Witness | None:
+        """An execution that satisfies the condition and that the part allows, if one was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class EachByItself:
+    """Every part is a model of its own, which any engine may judge."""
+
+    lowered: LoweredTest
+    options: Options
+
+    def forbids(self, part: Model) -> bool:
+        """True if the condition is never seen under the part, or no execution ends."""
+        answer = self._answer(part)
+        return answer is not None and answer.observation in (Observation.NEVER, Observation.VACUOUS)
+
+    def witness(self, part: Model) -> Witness | None:
+        """The execution that an engine shows for the condition under the part."""
+        answer = self._answer(part)
+        return None if answer is None else answer.witness
+
+    def _answer(self, part: Model) -> Answer | None:
+        """What a model with less axioms says; None where it has an execution that cannot be run: without some
+        axiom, values may come out of thin air, and then no numbers need fit."""
+        try:
+            return engine.answer(self.lowered, part, self.options, findings=False)
+        except InternalError:
+            return None
+
+
+def minimal(parts: Parts, model: Model, axioms: tuple[str, ...]) -> tuple[str, ...]:
     """A part of the axioms that forbids the condition and of which none can be left out."""
     kept = list(axioms)
     if len(kept) < 2:
         return axioms
     for name in axioms:
         rest = [kept_name for kept_name in kept if kept_name != name]
-        if _never(lowered, only(model, rest), options):
+        if parts.forbids(only(model, rest)):
             kept = rest
     return tuple(kept)
 
@@ -67,25 +112,6 @@ def _less(model: Model, name: str) -> Model:
 def only(model: Model, names: list[str]) -> Model:
     """The model with these axioms alone."""
     return replace(model, checks=tuple(check for check in model.axioms if check.name in names))
-
-
-def _never(lowered: LoweredTest, model: Model, options: Options) -> bool:
-    answer = _answer(lowered, model, options)
-    return answer is not None and answer.observation in (Observation.NEVER, Observation.VACUOUS)
-
-
-def _without(lowered: LoweredTest, model: Model, options: Options) -> Witness | None:
-    answer = _answer(lowered, model, options)
-    return None if answer is None else answer.witness
-
-
-def _answer(lowered: LoweredTest, model: Model, options: Options) -> Answer | None:
-    """What a model with less axioms says; None where it has an execution that cannot be run: without some
-    axiom, values may come out of thin air, and then no numbers need fit."""
-    try:
-        return engine.answer(lowered, model, options, findings=False)
-    except InternalError:
-        return None
 
 
 def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction | None:
