@@ -79,32 +79,46 @@ def test_an_instruction_that_is_not_known_writes_its_first_operand() -> None:
     assert not instruction.without_effect and not instruction.computes
 
 
-SAID = ("computes", "without_effect", "loads", "stores", "atomic", "private", "tests_phase")
+SAID = (
+    *("computes", "without_effect", "loads", "stores", "atomic", "private", "tests_phase", "tests_parity", "fences"),
+    *("exchanges", "may_fail", "changes_control", "aligned", "synchronizes"),
+)
 
 EFFECTS = {
-    "add.u32 %r0, %r1, %r2;": {"computes", "without_effect"},
-    "cvta.to.shared.u64 %d0, %d1;": {"computes", "without_effect"},
-    "nanosleep.u32 %r0;": {"without_effect"},
+    "add.u32 %r0, %r1, %r2;": "computes without_effect",
+    "cvta.to.shared.u64 %d0, %d1;": "computes without_effect",
+    "nanosleep.u32 %r0;": "without_effect",
     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, "
-    "{%r0, %r1, %r2, %r3};": set(),
-    "ld.global.u32 %r0, [%d0];": {"loads"},
-    "ld.acquire.gpu.global.u32 %r0, [%d0];": {"loads"},
-    "ld.local.u32 %r0, [%d0];": {"loads", "private"},
-    "ld.param.u32 %r0, [%d0];": {"loads", "private"},
-    "st.global.u32 [%d0], %r0;": {"stores"},
-    "st.local.u32 [%d0], %r0;": {"stores", "private"},
-    "atom.global.add.u32 %r0, [%d0], %r1;": {"atomic"},
-    "red.global.add.u32 [%d0], %r1;": {"atomic"},
-    "mbarrier.test_wait.shared.b64 %p0, [s], %d0;": {"tests_phase"},
-    "fence.sc.gpu;": set(),
-    "shfl.sync.idx.b32 %r0, %r1, 0, 31, -1;": set(),
-    "activemask.b32 %r0;": set(),
+    "{%r0, %r1, %r2, %r3};": "aligned",
+    "ld.global.u32 %r0, [%d0];": "loads",
+    "ld.acquire.gpu.global.u32 %r0, [%d0];": "loads",
+    "ld.local.u32 %r0, [%d0];": "loads private",
+    "ld.param.u32 %r0, [%d0];": "loads private",
+    "st.global.u32 [%d0], %r0;": "stores",
+    "st.local.u32 [%d0], %r0;": "stores private",
+    "atom.global.add.u32 %r0, [%d0], %r1;": "atomic",
+    "atom.global.cas.b32 %r0, [%d0], %r1, %r2;": "atomic may_fail",
+    "red.global.add.u32 [%d0], %r1;": "atomic",
+    "mbarrier.test_wait.shared.b64 %p0, [s], %d0;": "tests_phase synchronizes",
+    "mbarrier.test_wait.parity.shared.b64 %p0, [s], 0;": "tests_phase tests_parity synchronizes",
+    "mbarrier.arrive.shared.b64 _, [s];": "synchronizes",
+    "fence.sc.gpu;": "fences synchronizes",
+    "fence.proxy.async;": "fences synchronizes",
+    "membar.gl;": "fences synchronizes",
+    "bar.sync 0;": "synchronizes aligned",
+    "barrier.sync 0;": "synchronizes",
+    "cp.async.wait_all;": "synchronizes",
+    "shfl.sync.idx.b32 %r0, %r1, 0, 31, -1;": "exchanges synchronizes",
+    "vote.sync.any.pred %p0, %p1, -1;": "exchanges synchronizes",
+    "activemask.b32 %r0;": "synchronizes",
+    "exit;": "changes_control",
+    "L: bra L;": "changes_control without_effect",
 }
 
 
 @pytest.mark.parametrize("line", EFFECTS)
 def test_what_an_instruction_does(line: str) -> None:
-    assert {name for name in SAID if getattr(lowered(instruction_of(line)), name)} == EFFECTS[line]
+    assert {name for name in SAID if getattr(lowered(instruction_of(line)), name)} == {*EFFECTS[line].split()}
 
 
 def test_where_an_instruction_leads() -> None:
@@ -146,7 +160,24 @@ def test_what_a_load_leaves_in_a_wider_register() -> None:
     assert lowered(instruction_of("ld.global.s8 %r0, [%d0];")).loaded(0x80) == 0xFFFFFF80
     assert lowered(instruction_of("ld.global.s8 %r0, [%d0];")).loaded(0x7F) == 0x7F
     assert lowered(instruction_of("ld.global.u8 %r0, [%d0];")).loaded(0x80) == 0x80
+    assert lowered(instruction_of("ld.global.s8 _, [%d0];")).loaded(0x80) == 0x80
+    assert lowered(instruction_of("st.global.u8 [%d0], %r0;")).loaded(0x80) == 0x80
     assert lowered(instruction_of("atom.global.min.s32 %r0, [%d0], 0;")).loaded(1 << 31) == 1 << 31
+
+
+@pytest.mark.parametrize(
+    ("line", "read", "written"),
+    [
+        ("add.u32 %r0, %r1, %r2;", 0, 0),
+        ("add.cc.u32 %r0, %r1, %r2;", 0, 1),
+        ("addc.cc.u32 %r0, %r1, %r2;", 1, 1),
+        ("madc.hi.u32 %r0, %r1, %r2, %r3;", 1, 0),
+        ("st.global.u32 [%d0], %r0;", 0, 0),
+    ],
+)
+def test_a_carry_is_left_beside_the_registers(line: str, read: int, written: int) -> None:
+    does = lowered(instruction_of(line))
+    assert (len(does.notes_read), len(does.notes_written)) == (read, written)
 
 
 def test_an_arrive_that_promises_not_to_end_the_phase() -> None:

@@ -393,11 +393,11 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
             ("0", "1", "2"),
         )
     ],
-    # Two columns of 16 rows: two lanes share a row, lanes 0 and 1, and again 16 lanes on.
+    # Two columns of 16 rows: lanes 0 and 2 share row 0, lanes 1 and 3 row 8, lanes 4 and 6 row 1.
     "tcgen05.st.sync.aligned.16x64b.x1.b32 [%r4], {%r0};": [
         MoveTensorMemory(
             Family.TCGEN_ST, Side.WRITE, tensor(Get("4")),
-            tuple(((lane // 2 % 16, lane % 2, 1),) for lane in range(32)), Track.TCGEN_ST,
+            tuple(((lane // 4 + 8 * (lane % 2), lane // 2 % 2, 1),) for lane in range(32)), Track.TCGEN_ST,
         )
     ],
     "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64;": [
@@ -418,6 +418,44 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
 @pytest.mark.parametrize("line", WORKED_OUT_IN_MODULES)
 def test_the_steps_are_those_worked_out(line: str) -> None:
     assert list(steps_of(line)) == WORKED_OUT_IN_MODULES[line]
+
+
+CELLS = {
+    "32x32b": [[(0, 0), (0, 1)], [(1, 0), (1, 1)], [(2, 0), (2, 1)], [(7, 0), (7, 1)], [(31, 0), (31, 1)]],
+    "16x64b": [[(0, 0), (0, 2)], [(8, 0), (8, 2)], [(0, 1), (0, 3)], [(9, 1), (9, 3)], [(15, 1), (15, 3)]],
+    "16x128b": [
+        [(0, 0), (8, 0), (0, 4), (8, 4)],
+        [(0, 1), (8, 1), (0, 5), (8, 5)],
+        [(0, 2), (8, 2), (0, 6), (8, 6)],
+        [(1, 3), (9, 3), (1, 7), (9, 7)],
+        [(7, 3), (15, 3), (7, 7), (15, 7)],
+    ],
+    "16x256b": [
+        [(0, 0), (0, 1), (8, 0), (8, 1), (0, 8), (0, 9), (8, 8), (8, 9)],
+        [(0, 2), (0, 3), (8, 2), (8, 3), (0, 10), (0, 11), (8, 10), (8, 11)],
+        [(0, 4), (0, 5), (8, 4), (8, 5), (0, 12), (0, 13), (8, 12), (8, 13)],
+        [(1, 6), (1, 7), (9, 6), (9, 7), (1, 14), (1, 15), (9, 14), (9, 15)],
+        [(7, 6), (7, 7), (15, 6), (15, 7), (7, 14), (7, 15), (15, 14), (15, 15)],
+    ],
+    "16x32bx2": [[(0, 0), (0, 1)], [(1, 0), (1, 1)], [(2, 0), (2, 1)], [(7, 0), (7, 1)], [(15, 20), (15, 21)]],
+}
+"""Rows and columns of the registers of .x2 in lanes 0, 1, 2, 7 and 31 ("Data Movement Shape"). The other half of
+.16x32bx2 is 20 columns on."""
+
+
+@pytest.mark.parametrize("shape", CELLS)
+def test_a_lane_has_the_part_of_a_shape_that_the_figures_show(shape: str) -> None:
+    registers = len(CELLS[shape][0])
+    names = ", ".join(f"%r{n % 8}" for n in range(registers))
+    for words, columns in (("", 1), (".pack::16b", 2)):  # packed, a register has two columns
+        split = f", {20 * columns}" if shape == "16x32bx2" else ""
+        (step,) = steps_of(f"tcgen05.ld.sync.aligned.{shape}.x2{words}.b32 {{{names}}}, [%r4]{split};")
+        assert isinstance(step, MoveTensorMemory)
+        lanes = [[(row, at + n) for row, at, count in part for n in range(count)] for part in step.pieces]
+        parts = [[(row, at * columns + n) for row, at in part for n in range(columns)] for part in CELLS[shape]]
+        assert [lanes[lane] for lane in (0, 1, 2, 7, 31)] == parts
+        cells = {cell for part in lanes for cell in part}
+        assert len(cells) == sum(map(len, lanes)) == 32 * registers * columns
 
 
 PAIR, ONE = "{%r10, %r11}", "{%r12}"

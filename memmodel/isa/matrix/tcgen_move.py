@@ -109,8 +109,8 @@ def store_in_warp(call: Call) -> tuple[WarpOp, ...]:
 
 def _pieces(call: Call, split: int | None) -> tuple[tuple[TensorPiece, ...], ...]:
     """What each lane of the warp moves ("Data Movement Shape"). With .pack::16b and .unpack::16b a register holds the
-    elements of two columns. 16 lanes of tensor memory: four threads share a row, and have the rows r and r + 8 but for
-    .16x64b.
+    elements of two columns. 16 lanes of tensor memory: four threads have the rows r and r + 8. Each has its columns of
+    both, but for .16x64b, where two have those of one row.
     """
     shape, times = call.word("shape") or "", int((call.word("num") or "x1")[1:])
     double = 2 if call.word("pack::16b") or call.word("unpack::16b") else 1
@@ -121,12 +121,13 @@ def _pieces(call: Call, split: int | None) -> tuple[tuple[TensorPiece, ...], ...
     width = {"16x64b": 2, "16x128b": 4, "16x256b": 8}[shape] * double
     pieces: list[tuple[TensorPiece, ...]] = []
     for lane in range(WARP):
-        rows = (lane // 2 % 16,) if shape == "16x64b" else (lane // 4, lane // 4 + 8)
-        shares = 2 if shape == "16x64b" else 4
+        upper, column = lane // 4, lane % 4
+        rows: tuple[int, ...] = (upper, upper + 8)
+        shares = 4
+        if shape == "16x64b":
+            rows, column, shares = (upper + 8 * (lane % 2),), lane // 2 % 2, 2
         count = width // shares
-        pieces.append(
-            tuple((row, turn * width + lane % shares * count, count) for turn in range(times) for row in rows)
-        )
+        pieces.append(tuple((row, turn * width + column * count, count) for turn in range(times) for row in rows))
     return tuple(pieces)
 
 

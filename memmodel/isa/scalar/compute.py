@@ -209,7 +209,7 @@ def look_up(call: Call) -> tuple[Op, ...]:
     target, (*inputs, table) = call.operands[0], call.operands[1:5]
     if isinstance(target, Pair) is not (combined is not None):
         call.fail(f"{call.instruction.mnemonic} writes {'d|p' if combined else 'd'}", target)
-    if call.module and not (isinstance(table, Imm) and 0 <= table.value <= 255):
+    if not isinstance(table, Imm) or not 0 <= table.value <= 255:
         call.fail("the table of lop3 is a number from 0 to 255", table)
     result = Apply("lop3", (*(call.source(a, type) for a in inputs), call.value(table, type)), type)
     if combined is None:
