@@ -38,8 +38,8 @@ An address is a name, a name and an offset, or a register that holds any number;
 instruction is executed. An address that is outside every object, misaligned, or outside the window of the state space
 is undefined behaviour, and the thread ends there ([executions.md](executions.md#bad-addresses)). Special registers
 that follow from where the test places its threads have their value (`%ctaid`, `%clusterid`, `%cluster_ctaid`,
-`%cluster_nctaid`, `%cluster_ctarank`, `%cluster_nctarank`, `%is_explicit_cluster`, and `%warpid` of a thread that
-names its warp); other special registers are refused.
+`%cluster_nctaid`, `%cluster_ctarank`, `%cluster_nctarank`, `%is_explicit_cluster`); other special registers are
+refused.
 
 CTA barriers: a litmus thread is a warp of its own unless the test puts several into one warp, so the thread count
 `b`, a multiple of 32 in PTX, says how many warps take part. The column layout has `a, resource, b` instead of `a, b`,

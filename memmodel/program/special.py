@@ -71,8 +71,6 @@ def special_register(name: str, place: Place, space: AddressSpace) -> int | str 
     base, _, axis = name.partition(".")
     if base not in SPECIAL:
         return None
-    if base == "warpid" and place.warp is not None:
-        return place.warp
     if base not in _PLACED:
         return _WRITE_IT
     size = space.cluster_size(place)

@@ -306,7 +306,7 @@ exists (true)
         ("cluster_nctaid.z", [1, 1, 1, 1]),
         ("clusterid.x", [2, 2, 5, 7]),
         ("is_explicit_cluster", [1, 1, 1, 0]),
-        ("warpid", [None, 3, None, None]),
+        ("warpid", [None, None, None, None]),
     ],
 )
 def test_special_registers_that_placement_determines(name: str, values: list[int | None]) -> None:

@@ -91,13 +91,14 @@ PARKED = "parked"
 @dataclass(slots=True, eq=False)
 class BarrierState:
     """A barrier. `counts`: its present generation. `partly`: the warps of which only some lanes have arrived, with how
-    many have, and the count that they ask for. `votes`: by generation, the values that a reduction combines. `missing`:
-    by generation, the threads that exited without arriving, if the barrier was complete without them.
+    many have, and the count that they ask for. `votes`: by generation, the values that a reduction combines, each with
+    its operation. `missing`: by generation, the threads that exited without arriving, if the barrier was complete
+    without them.
     """
 
     counts: BarrierCounts = field(default_factory=BarrierCounts)
     partly: dict[Warp, tuple[int, int | None]] = field(default_factory=dict)
-    votes: dict[int, list[Value]] = field(default_factory=dict)
+    votes: dict[int, list[tuple[str, Value]]] = field(default_factory=dict)
     missing: dict[int, int] = field(default_factory=dict)
 
     def arrive(self, warp: Warp, lanes: Lanes, count: int | None) -> None:

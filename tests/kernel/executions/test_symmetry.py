@@ -194,7 +194,7 @@ def test_lanes_that_store_together_may_have_done_something_else_before(before: s
         32,
     )
     assert {one.rule for one in unknown.findings} == {"same-store-race"}
-    equal = judged("mov.u32 %r5, %nwarpid;\n" + before + "st.shared.u32 [%r2], %r5;", 32)
+    equal = judged("mov.u32 %r5, %nctaid.x;\n" + before + "st.shared.u32 [%r2], %r5;", 32)
     assert {one.rule for one in equal.findings} == {"equal-store-race"} and equal.word == "clean"
 
 

@@ -75,6 +75,20 @@ def test_an_unknown_operand_is_undecided(line: str) -> None:
 
 def test_lanes_name_one_barrier() -> None:
     assert any("different barriers" in message for message in messages("and.b32 %r10, %r0, 1;\nbarrier.sync %r10;"))
+    counts = "and.b32 %r10, %r0, 1;\nadd.s32 %r10, %r10, 1;\nshl.b32 %r10, %r10, 5;\nbarrier.sync 1, %r10;"
+    assert any("different numbers of threads" in message for message in messages(counts))
+
+
+MIXED = """setp.lt.u32 %p5, %r0, 32;
+@%p5 barrier.red.and.pred %p6, 0, %p5;
+@!%p5 barrier.red.OTHER.pred %p6, 0, %p5;
+@%p6 st.shared.u32 [%r2], %r0;
+"""
+
+
+def test_what_two_operations_of_one_reduction_give_is_not_known() -> None:
+    assert verdict_of(MIXED.replace("OTHER", "and"), threads=64).word == "clean"
+    assert verdict_of(MIXED.replace("OTHER", "or"), threads=64).word == "undecided"
 
 
 @pytest.mark.parametrize("late", [False, True])

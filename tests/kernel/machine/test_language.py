@@ -23,6 +23,11 @@ def reached(value: str, wanted: str, kind: str = "u32") -> str:
     return f"setp.eq.{kind} %p7, {value}, {wanted};\n@%p7 bra GOOD;\ntrap;\nGOOD:\n"
 
 
+@pytest.mark.parametrize("name", ["warpid", "nwarpid"])
+def test_the_number_of_a_warp_is_not_that_of_its_threads(name: str) -> None:
+    assert rules(f"mov.u32 %r5, %{name};\n" + reached("%r5", "0"), threads=32) == {"undecided"}
+
+
 # ---- initial values --------------------------------------------------------------------------------------------
 
 

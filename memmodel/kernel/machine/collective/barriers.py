@@ -39,7 +39,8 @@ def at_barrier(interpreter: Interpreter, op: AtBarrier) -> Blocking:
     waits = any(isinstance(other, AtBarrier) and other.label.half is Half.WAIT for other in ops)
     if op.label.domain is Domain.WARP:
         return _warp_arrive(op, instruction, interpreter.value(op.key[0]))
-    vote = next((interpreter.value(other.value) for other in ops if isinstance(other, Combine)), None)
+    reduction = next((other for other in ops if isinstance(other, Combine)), None)
+    vote = None if reduction is None else (reduction.op, interpreter.value(reduction.value))
     count = None if op.count is None else interpreter.value(op.count)
     return _cta_arrive(op, instruction, interpreter.value(op.key[0]), count, vote, waits=waits)
 
@@ -48,7 +49,7 @@ def _same(machine: Machine, row: Row, lanes: Lanes, instruction: PtxInstruction)
     """The number that all lanes give. Raises Refused."""
     value = row[lanes[0]]
     if any(row[lane] != value for lane in lanes):
-        raise Refused("lanes of one warp name different barriers", instruction.span)
+        raise Refused("lanes of one warp name different barriers, or different numbers of threads", instruction.span)
     if value is None:
         machine.unknown("the barrier", instruction)
     return value
@@ -58,17 +59,16 @@ def _same(machine: Machine, row: Row, lanes: Lanes, instruction: PtxInstruction)
 
 
 def _cta_arrive(
-    op: AtBarrier, instruction: PtxInstruction, number: Get, count: Get | None, vote: Get | None, *, waits: bool
-) -> Blocking:
-    """The arrive half. `vote`: what it gives to a reduction; `waits`: the wait half follows."""
+    op: AtBarrier, instruction: PtxInstruction, number: Get, count: Get | None, vote: tuple[str, Get] | None,
+    *, waits: bool,
+) -> Blocking:  # fmt: skip
+    """The arrive half. `vote`: the operation of a reduction, and what it gives to it; `waits`: the wait half follows."""
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         which = _same(machine, number(warp), lanes, instruction)
         if isinstance(group.waits, WarpArrival):
             return _gone_on(group, waits=machine.barrier(warp.cta, which)[0].lacks(warp))
-        needed = None if count is None else count(warp)[lanes[0]]
-        if count is not None and needed is None:
-            machine.unknown("the barrier", instruction)
+        needed = None if count is None else _same(machine, count(warp), lanes, instruction)
         needed = needed or None  # 0 stands for all threads
         cta = warp.cta
         meeting, identity = machine.barrier(cta, which)
@@ -77,8 +77,8 @@ def _cta_arrive(
         for event in machine.each(threads, instruction.number, op.label, which, generation, needed):
             event.barrier, event.generation, event.count = identity, generation, needed
         if vote is not None:
-            values = vote(warp)
-            meeting.votes.setdefault(generation, []).extend(values[lane] for lane in lanes)
+            operation, values = vote[0], vote[1](warp)
+            meeting.votes.setdefault(generation, []).extend((operation, values[lane]) for lane in lanes)
         meeting.arrive(warp, lanes, needed)
         if needed is not None and meeting.counts.overfull(cta.everyone):
             machine.problem("barrier-count", f"more threads arrive at barrier {which} than its {needed}", instruction)
@@ -135,14 +135,17 @@ def _wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
 
 
 def combine(interpreter: Interpreter, op: Combine) -> Blocking:
-    """What the threads of the generation gave, combined: unknown if one of the predicates is."""
+    """What the threads of the generation gave, combined: unknown if one of the predicates is, or the operations differ.
+
+    Which of several operations combines the predicates, the page ("bar, barrier") does not say.
+    """
     slot = interpreter.slot(op.register)
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         assert isinstance(group.waits, tuple)
         which, generation = group.waits
         votes = machine.barrier(warp.cta, which)[0].votes[generation]
-        known = [vote & 1 for vote in votes if vote is not None]
+        known = [vote & 1 for operation, vote in votes if vote is not None and operation == op.op]
         results = {"popc": sum(known), "and": int(all(known)), "or": int(any(known))}
         result: Value = results[op.op] if len(known) == len(votes) else None
         row = warp.own(slot)

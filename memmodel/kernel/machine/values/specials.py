@@ -11,8 +11,9 @@ from memmodel.kernel.machine.memory import RESERVED, WORKSPACE_START
 from memmodel.kernel.machine.parts import Warp
 from memmodel.kernel.machine.rows import UNKNOWN, Row, uniform
 
-UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid", "%total_smem_size",
-                   "%aggr_smem_size", "%current_graph_exec")  # fmt: skip
+# %warpid is where a thread is at the moment, and may change: no number that follows from %tid. %nwarpid counts such.
+UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%warpid", "%nwarpid", "%smid", "%pm", "%envreg", "%gridid", "%nsmid",
+                   "%total_smem_size", "%aggr_smem_size", "%current_graph_exec")  # fmt: skip
 RESERVED_WORD = "%reserved_smem_offset_"
 WORKSPACE_WORDS = {"%envreg1": 32, "%envreg2": 0}
 

@@ -47,7 +47,7 @@ def start_cta(
             f"%clusterid.{letter}": cluster_index[axis], f"%nclusterid.{letter}": clusters[axis],
         }  # fmt: skip
     common |= {"%cluster_ctarank": rank, "%cluster_nctarank": size[0] * size[1] * size[2]}
-    common |= {"%is_explicit_cluster": int(not single), "%nwarpid": -(-len(threads) // LANES)}
+    common |= {"%is_explicit_cluster": int(not single)}
     warps = [
         _warp(launch, cta, first // LANES, threads[first : first + LANES], common)
         for first in range(0, len(threads), LANES)
@@ -67,7 +67,6 @@ def _warp(launch: Launch, cta: Cta, number: int, threads: list[TraceThread], com
     special["%tid.y"] = [n // block[0] % block[1] for n in places]
     special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
     special["%laneid"] = list(range(LANES))
-    special["%warpid"] = uniform(number)
     special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
     special["%lanemask_lt"] = [(1 << lane) - 1 for lane in range(LANES)]
     special["%lanemask_le"] = [(2 << lane) - 1 for lane in range(LANES)]
