@@ -62,7 +62,7 @@ def _cta_arrive(
     op: AtBarrier, instruction: PtxInstruction, number: Get, count: Get | None, vote: tuple[str, Get] | None,
     *, waits: bool,
 ) -> Blocking:  # fmt: skip
-    """The arrive half. `vote`: the operation of a reduction, and what it gives to it; `waits`: the wait half follows."""
+    """The arrive half. `vote`: the operation of a reduction and what it gives to it; `waits`: the wait half follows."""
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         which = _same(machine, number(warp), lanes, instruction)
