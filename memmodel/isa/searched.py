@@ -95,6 +95,8 @@ _LD_TILE, _ST_TILE = _tile("tile", "global", TILE, ())
 _ARRIVE, _TEST = ".shared::cta.b64 _, [{x}];", ".shared::cta.b64 %p, [{x}], 0;\nselp.u32 %{r}, 1, 0, %p;"
 _EXPECT = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, "
 
+_GROUPED = ("copy.out", "copy.out.relaxed", "reduce")
+
 # ---- matrices --------------------------------------------------------------------------------------------------------
 
 _ONE = (".shared .align 16 .u32 one[4] = {{1}};",)
@@ -318,6 +320,32 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 local=True,
                 whole_tiles=True,
             ),
+            Ingredient(
+                "copy.out.relaxed",
+                _only(
+                    "cp.async.bulk.relaxed.{scope}.global.shared::cta.bulk_group.b128 [{y}], [{x}], 16;\n"
+                    "cp.async.bulk.commit_group;",
+                    "relaxed",
+                ),
+                SHARED + TILE,
+                "rw",
+                local=True,
+                whole_tiles=True,
+            ),
+            Ingredient(
+                "copy.in.relaxed",
+                _only(
+                    _EXPECT + "[{z}], 16;\ncp.async.bulk.relaxed.{scope}.shared::cluster.global"
+                    ".mbarrier::complete_tx::bytes.b128 [{y}], [{x}], 16, [{z}];",
+                    "relaxed",
+                ),
+                TILE + SHARED + OBJECT,
+                "rw-",
+                local=True,
+                arrives=1,
+                far="yz",
+                whole_tiles=True,
+            ),
         ),
     ),
     (
@@ -339,10 +367,8 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     (
         "cp.async.bulk.wait_group",
         (
-            Ingredient("wait_group", _only("cp.async.bulk.wait_group 0;"), local=True, ends=("copy.out", "reduce")),
-            Ingredient(
-                "wait_group.read", _only("cp.async.bulk.wait_group.read 0;"), local=True, ends=("copy.out", "reduce")
-            ),
+            Ingredient("wait_group", _only("cp.async.bulk.wait_group 0;"), local=True, ends=_GROUPED),
+            Ingredient("wait_group.read", _only("cp.async.bulk.wait_group.read 0;"), local=True, ends=_GROUPED),
         ),
     ),
     (

@@ -12,7 +12,7 @@ from helpers.examples import share
 from benchmarks.edits import by_processor, edited_model, edits
 from memmodel import api
 from memmodel.answer import Budget
-from memmodel.base.labels import Fault, Undefined
+from memmodel.base.labels import Access, Fault, Undefined
 from memmodel.base.resources import suite_dir
 from memmodel.cli import main
 from memmodel.cli.searches import Changed, Searching
@@ -22,6 +22,7 @@ from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.rows.row import Effect
 from memmodel.isa.searched import NOT_SEARCHED, SEARCHED
 from memmodel.isa.table import HEADS, TABLE
+from memmodel.ptx.vocabulary import Sem
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
 from memmodel.search.edits.comparing import EFFORT, MORE_EFFORT, ComparedModels, labels_in
@@ -30,7 +31,7 @@ from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.tasks import sides_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
-from memmodel.search.edits.words import ChosenWords, reached, spelt_out, word_labels
+from memmodel.search.edits.words import ChosenWords, by_flags, reached, spelt_out, word_labels
 from memmodel.search.properties import load_property
 from memmodel.search.vocabulary import SCOPES, every_word, vocabulary
 from memmodel.search.work import HereAndNow
@@ -272,3 +273,13 @@ def test_nobody_reads_no_difference_without_what_was_tried(monkeypatch, capsys, 
     assert answer["results"] == [] and answer["tried"].startswith("1 shipped test")
     assert left.value.code == (0 if answer["complete"] else 3)
     assert Path(answer["second"]).name == "grid-ends-with-copies-under-way.cat"
+
+
+def test_a_tile_may_hand_a_word_over():
+    """A strong copy reads a tile as a flag: what it hands over is elsewhere, in global memory."""
+    copies = ("fence.acq_rel", "ld.shared.weak", "st.shared.weak", "copy.out.relaxed", "wait_group")
+    flags = {"ld.shared.acquire", "st.shared.release", "ld.tile.acquire", "st.tile.release"}
+    assert {*by_flags(copies)} == {"ld.weak", "st.weak", "fence.acq_rel", "copy.out.relaxed", "wait_group"} | flags
+    assert by_flags(copies[1:]) == () and by_flags(("ld.weak", *copies)) == ()
+    reads = [label for label in word_labels("copy.out.relaxed") if isinstance(label, Access) and label.asynchronous]
+    assert reads and {label.sem for label in reads} == {Sem.RELAXED}

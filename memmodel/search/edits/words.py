@@ -41,6 +41,12 @@ _HANDED_OVER = {
 }
 """What hands a place of a class over to another thread. A tile goes with the shared memory that it is copied to."""
 
+_FLAGS = {TILE: ("ld.tile.acquire", "st.tile.release"), SHARED: ("ld.shared.acquire", "st.shared.release")}
+"""What hands another place over by a tile."""
+
+_ORDERING = ("fence.acq_rel", "fence.sc", "fence.acquire", "fence.release")
+"""Fences that hand over what is done elsewhere."""
+
 _BRIDGE = "fence.proxy.async"
 """What leads from loads and stores of a tile to instructions that access it as a whole, through the async proxy."""
 
@@ -96,12 +102,14 @@ class ChosenWords:
         """Further words that may show it: with a proxy fence, and without an instruction that the first ones need."""
         if not self._first:
             return []
-        near, wider = self._first[0], self._first[-1]
+        near = self._first[0]
         sets = islice(sets_of_words(self._every, self._disagree), 1, 1 + _OTHERS)
         others = [_near(_with_kin(words, self._every), self._disagree) for words in sets]
         if any(_ingredient(word).whole_tiles for word in near):
             others.insert(0, reached((*near, *_handed(near), _BRIDGE)))
-        return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in (near, wider)]
+        if flagged := by_flags(near):
+            others.insert(0, flagged)
+        return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in self._first]
 
     @cached_property
     def _first(self) -> list[tuple[str, ...]]:
@@ -121,6 +129,17 @@ class ChosenWords:
 def _handed(words: Iterable[str]) -> list[str]:
     """What hands the places of words over to another thread."""
     return [word for kind in _kinds(words) for word in _HANDED_OVER.get(kind, ())]
+
+
+def by_flags(words: Sequence[str]) -> tuple[str, ...]:
+    """The words with a word in global memory that a tile hands over; none if no fence can do so, or a word is there."""
+    kinds = {kind for word in words for kind in _ingredient(word).places}
+    flags = [word for kind in _FLAGS if kind in kinds for word in _FLAGS[kind]]
+    if GLOBAL in kinds or not flags or not any(word in _ORDERING for word in words):
+        return ()
+    weak = {word for kind in _FLAGS for word in _ACCESSES[kind]}
+    wanted = {*words, *flags, *_ACCESSES[GLOBAL]} - weak
+    return tuple(word for word in every_word() if word in wanted)
 
 
 def _with_kin(words: tuple[str, ...], every: Sequence[str]) -> tuple[str, ...]:
