@@ -182,6 +182,7 @@ class Case:
 
     The budget is put at its end, or where it says BUDGET. `budgets`: the titles of those that the command knows.
     `prepare`: what is done in the folder before. `unbounded`: the part of it that no budget bounds, as a command.
+    `program`: what Python runs.
     """
 
     text: Callable[[], str]
@@ -191,6 +192,7 @@ class Case:
     budgets: tuple[str, ...] = ("2 s", "10 s", "200 MB", "100k steps")
     prepare: Callable[[Path], None] | None = None
     unbounded: tuple[str, ...] = ()
+    program: tuple[str, ...] = ("-m", "memmodel")
 
 
 def committed(folder: Path) -> None:
@@ -223,6 +225,28 @@ def launched(rounds: int) -> str:
 
 PROGRAM = ("env", "LD_LIBRARY_PATH=.", "./program", "dlsym", "u", "FILE")
 """It launches one kernel of a file."""
+
+
+def triton(*lines: str) -> str:
+    """A program that launches a kernel of the stand-in for Triton, with a long loop before its barrier. It is given
+    `--timeout SECONDS`.
+    """
+    tests = Path("tests").resolve()
+    loop = "mov.u32 %r10, 0;\nLOOP:\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p0, %r10, 100000000;\n@%p0 bra LOOP;\n"
+    head = f"import sys\nsys.path[:0] = [{str(tests)!r}, {str(tests / 'helpers' / 'stubs')!r}]\n"
+    kernel = f"triton_ptx(barrier=True).replace('bar.sync 0;', '.reg .pred %p<1>;' + {loop!r} + 'bar.sync 0;')"
+    return "\n".join(
+        (
+            head,
+            "import triton, memmodel.triton",
+            "from helpers.triton_programs import triton_ptx",
+            "from memmodel import FakeArray",
+            f"long = triton.jit(ptx={kernel})(lambda x, y, n, BLOCK: None)",
+            "a, b, seconds = FakeArray((64,)), FakeArray((64,)), float(sys.argv[2])",
+            *lines,
+        )
+    )
+
 
 SEARCH = ("2 s", "10 s", "200 MB")
 """The budgets of a search."""
@@ -352,6 +376,22 @@ CASES: dict[str, Case] = {
         prepare=program,
         unbounded=("record", "--", *PROGRAM),
     ),
+    "a kernel of Triton": Case(
+        lambda: triton("print(memmodel.triton.check(long, a, b, 64, BLOCK=64, grid=1, seconds=seconds, kept=False))"),
+        ("FILE",),
+        ".py",
+        budgets=("2 s", "10 s"),
+        unbounded=("FILE", "--timeout", "0.01"),
+        program=(),
+    ),
+    "a program with a kernel of Triton": Case(
+        lambda: triton("memmodel.triton.install(wait=seconds)", "long[(1,)](a, b, 64, BLOCK=64)"),
+        ("FILE",),
+        ".py",
+        budgets=("2 s", "10 s"),
+        unbounded=("FILE", "--timeout", "0.01"),
+        program=(),
+    ),
 }
 
 
@@ -393,13 +433,15 @@ class Used:
         return (self.seconds - limit) * self.share - idle.seconds * idle.share
 
 
-def measured(argv: Sequence[str], last: float = 200.0, folder: str | None = None) -> Used:
+def measured(
+    argv: Sequence[str], last: float = 200.0, folder: str | None = None, program: Sequence[str] = ("-m", "memmodel")
+) -> Used:
     """Run memmodel in a process group of its own: its seconds, its peak memory and its words."""
     begun = monotonic()
     path = os.pathsep.join(filter(None, (os.getcwd(), os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(
-            [sys.executable, "-m", "memmodel", *argv],
+            [sys.executable, *program, *argv],
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -514,10 +556,11 @@ def main(argv: Sequence[str]) -> int:
                 words = [file if word == "FILE" else word for word in case.command]
                 start = idle.seconds
                 if case.unbounded:
-                    start += measured([file if w == "FILE" else w for w in case.unbounded], folder=folder).seconds
+                    alone = [file if word == "FILE" else word for word in case.unbounded]
+                    start += measured(alone, folder=folder, program=case.program).seconds
                 at = words.index("BUDGET") if "BUDGET" in words else len(words)
                 words[at : at + 1] = BUDGETS[title]
-                used = measured(words, folder=folder)
+                used = measured(words, folder=folder, program=case.program)
                 before = replace(idle, seconds=start)
                 wrong = kept(used, BUDGETS[title], before, title)
                 rows, failed = rows + 1, failed + bool(wrong)

@@ -1,21 +1,23 @@
 """Work on many things, on several processes.
 
-In: jobs, and a function for one of them. Out: results in the order of the jobs, as they come. Settled here: a process
-that dies costs its own job and nothing else; signals are the parent's to handle; no process outlives its parent.
+In: jobs, and a function for one of them. Out: results in the order of the jobs, or as they come. Settled here: a
+process that dies costs its own job and nothing else; signals are the parent's; no process outlives its parent.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from memmodel.limits import hold_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -103,18 +105,149 @@ class Workers(Generic[J, R]):
         return self._died(job, child.exitcode == -_SIGKILL)
 
 
+KILLED = "a process was killed (did memory run out?)"
+
+_AHEAD = 4
+"""Jobs that are begun for each process: all but one of them wait."""
+
+
+class WorkerKilled(Exception):
+    """A process ended that did a job, or another job beside it."""
+
+
+class Place(Protocol):
+    """Where jobs run. What is begun there is a future."""
+
+    count: int
+
+    def results(self, future: Any) -> Any:
+        """What a job that is done came to. Raises WorkerKilled."""
+
+    def first(self, futures: set[Any], seconds: float) -> set[Any]:
+        """Those that are done, when one is or the time is over."""
+
+    def forget(self) -> None:
+        """Give up what was begun, and be ready for more."""
+
+
+class ProcessPool:
+    """A number of processes of this machine. `begin`: what each does first; it has to settle."""
+
+    def __init__(
+        self, count: int, context: BaseContext | None = None, begin: Callable[[], object] | None = None
+    ) -> None:
+        self.count = count
+        self._context, self._begin = context, begin or settle
+        self._pool = self._fresh(count)
+
+    def _fresh(self, count: int) -> ProcessPoolExecutor:
+        from concurrent.futures import ProcessPoolExecutor
+
+        return ProcessPoolExecutor(count, self._context, self._begin)
+
+    def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
+        """Begin a job, as soon as a process is free."""
+        from concurrent.futures import Future
+        from concurrent.futures.process import BrokenProcessPool
+
+        try:
+            return self._pool.submit(work, *arguments)
+        except BrokenProcessPool as broken:  # nobody has seen yet that a process ended
+            future: Future[R] = Future()
+            future.set_exception(broken)
+            return future
+
+    def alone(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
+        """The same in a process of its own, after some job ended the shared ones."""
+        pool = self._fresh(1)
+        future = pool.submit(work, *arguments)
+        pool.shutdown(wait=False)  # it ends with its job
+        return future
+
+    def results(self, future: Future[R]) -> R:
+        """What a job came to. Raises WorkerKilled, and what the job raised."""
+        from concurrent.futures.process import BrokenProcessPool
+
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            raise WorkerKilled from None
+
+    def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
+        """Those that are done, when one is or the time is over."""
+        from concurrent.futures import FIRST_COMPLETED, wait
+
+        return set(wait(futures, seconds, FIRST_COMPLETED).done)
+
+    def forget(self) -> None:
+        """Give up what was begun, and be ready for more."""
+        self.close()
+        self._pool = self._fresh(self.count)
+
+    def close(self) -> None:
+        """End the processes, whatever they do."""
+        abandon(self._pool)
+
+
+def surviving(
+    jobs: Iterable[J], place: Place, begin: Callable[[J, bool], Any], until: float, ahead: int = _AHEAD
+) -> Iterator[tuple[J, Any | None]]:
+    """Each job with its result, as they come; None if its process was killed. Jobs are begun in their order. What was
+    under way when a process ended is done once more, each job in a process of its own.
+
+    `begin`: begins a job, in a process of its own if it is told so. `until`, on the clock of `monotonic`: raises
+    TimeoutError then. `ahead`: how many jobs are begun for each process.
+    """
+    waiting, suspects = deque(jobs), deque[J]()
+    running: dict[Any, J] = {}
+    alone: set[Any] = set()
+    while waiting or suspects or running:
+        # Suspects first, while nothing else is under way that they could end.
+        while suspects and len(running) < place.count:
+            job = suspects.popleft()
+            future = begin(job, True)
+            running[future] = job
+            alone.add(future)
+        while alone.isdisjoint(running) and waiting and len(running) < place.count * ahead:
+            job = waiting.popleft()
+            running[begin(job, False)] = job
+        left = until - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        broken = False
+        for future in place.first(set(running), min(1.0, left)):
+            job = running.pop(future)
+            try:
+                yield job, place.results(future)
+            except WorkerKilled:
+                if future in alone:
+                    yield job, None
+                else:
+                    suspects.append(job)
+                    broken = True
+        if broken:  # what else is under way ends, too
+            suspects.extend(running.values())
+            running.clear()
+            place.forget()
+
+
 _FORKED: list[Callable[[Any], Any]] = []
 """What forked processes do with a job. It is there before they are forked, so that `pickle` need not take it."""
 
 
 def forked(
-    jobs: Sequence[J], processes: int, work: Callable[[J], R], until: float, patience: float = 0.0
+    jobs: Sequence[J],
+    processes: int,
+    work: Callable[[J], R],
+    killed: Callable[[J], R],
+    until: float,
+    patience: float = 0.0,
 ) -> Iterator[tuple[J, R]]:
     """Each job with its result, as they come; jobs are begun in their order. On one process, or where no process can be
-    forked, they run in this one.
+    forked, they run in this one. `killed`: the result of a job whose process was killed.
 
     `until`, on the clock of `monotonic`: no job is begun in this process after that, and other processes may go on for
-    `patience` seconds. Raises TimeoutError then, and BrokenProcessPool where a process was killed.
+    `patience` seconds. Raises TimeoutError then.
     """
     import multiprocessing
 
@@ -125,18 +258,15 @@ def forked(
                 raise TimeoutError
             yield job, work(job)
         return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-
     _FORKED.append(work)
     try:
-        with ProcessPoolExecutor(parallel, multiprocessing.get_context("fork"), settle) as pool:
-            try:
-                job_of = {pool.submit(_forked_job, job): job for job in jobs}
-                for future in as_completed(job_of, timeout=max(0.0, until + patience - monotonic())):
-                    yield job_of[future], future.result()
-            except BaseException:  # a signal, or the time is over: do not wait for jobs under way
-                abandon(pool)
-                raise
+        pool = ProcessPool(parallel, multiprocessing.get_context("fork"))
+        try:
+            begin = lambda job, alone: (pool.alone if alone else pool.submit)(_forked_job, job)  # noqa: E731
+            for job, result in surviving(jobs, pool, begin, until + patience):
+                yield job, killed(job) if result is None else result
+        finally:  # a signal may have come, or the time be over: jobs under way are not waited for
+            pool.close()
     finally:
         _FORKED.pop()
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from time import monotonic
 
 from memmodel import api
@@ -27,7 +27,7 @@ from memmodel.mutate.outcome import EditResult, Fate, NoticedBy, Strength
 from memmodel.mutate.proofs import Bounds, kinds_of
 from memmodel.mutate.work import EditJudging, FileFindings, FileJudge
 from memmodel.search.journal import Journal
-from memmodel.workers import abandon, settle
+from memmodel.workers import KILLED, ProcessPool, settle, surviving
 
 _CHUNK = 6
 """Small tests that one process judges together."""
@@ -256,29 +256,27 @@ class _Run:
         return ""
 
     def _elsewhere(self, todo: Sequence[tuple[int, PathChunk]]) -> str:
-        waiting = list(reversed(todo))
-        running: dict[Future[list[FileFindings]], tuple[int, PathChunk]] = {}
-        pool = ProcessPoolExecutor(self._jobs, initializer=_settle, initargs=(self._judging,))
+        pool = ProcessPool(self._jobs, begin=partial(_settle, self._judging))
+
+        def begin(job: tuple[int, PathChunk], alone: bool) -> Future[list[FileFindings]]:
+            return (pool.alone if alone else pool.submit)(_judge, job[1], *self._alive())
+
+        left = dict(todo)
         try:
-            while waiting or running:
-                while waiting and len(running) < self._jobs + 1:
-                    job = waiting.pop()
-                    running[pool.submit(_judge, job[1], *self._alive())] = job
-                left = self._judging.until - monotonic()
-                if left <= 0:
-                    return self._late([*running.values(), *waiting])
-                for future in wait(running, min(1.0, left), FIRST_COMPLETED).done:
-                    number, chunk = running[future]
-                    findings = future.result()
-                    del running[future]
+            # The fewer are begun, the more is known of which edits they need not try.
+            for (number, chunk), findings in surviving(todo, pool, begin, self._judging.until, ahead=2):
+                if findings is not None:
+                    del left[number]
                     self._kept.add(number, findings)
                     self._take(number, chunk, findings)
-            return ""
-        except BrokenProcessPool:
-            self._late([*running.values(), *waiting])
-            return "a process was killed (did memory run out?)"
+        except TimeoutError:
+            return self._late(list(left.items()))
         finally:
-            abandon(pool)
+            pool.close()
+        if not left:
+            return ""
+        self._late(list(left.items()))
+        return KILLED
 
     def _late(self, left: Sequence[tuple[int, PathChunk]]) -> str:
         self.unjudged |= {path for _, chunk in left for path in chunk.paths}

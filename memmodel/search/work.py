@@ -8,10 +8,8 @@ interrupted goes on with the chunks that the file lacks. A process that is kille
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Protocol
@@ -22,13 +20,10 @@ from memmodel.limits import Limits, default_memory
 from memmodel.search.journal import Journal
 from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.vocabulary import Vocabulary
-from memmodel.workers import abandon, settle
+from memmodel.workers import KILLED, ProcessPool, WorkerKilled, surviving
 
 NO_END = Budget(sys.maxsize, 1e9)
 """The budget of work that is not bounded in time."""
-_AHEAD = 4
-"""Chunks that wait for each worker."""
-KILLED = "a process was killed (did memory run out?)"
 
 Record = dict[str, Any]
 """One result, as JSON has it."""
@@ -96,10 +91,6 @@ class Progress:
     signal: KeyboardInterrupt | None = None
 
 
-class WorkerKilled(Exception):
-    """A process ended that judged a chunk, or another chunk beside it."""
-
-
 class SearchWorkers(Protocol):
     """Where chunks are judged."""
 
@@ -165,40 +156,17 @@ class Processes:
         whole = memory or default_memory()
         # This process takes one share of the memory, too.
         self._budget = replace(NO_END, memory=whole // (count + 1), original=Budget(memory=whole))
-        self._pool = self._fresh()
-
-    def _fresh(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.count, initializer=settle)
+        self._pool = ProcessPool(count)
+        self.first, self.forget, self.close = self._pool.first, self._pool.forget, self._pool.close
 
     def submit(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
-        try:
-            return self._pool.submit(judge_chunk, task, chunk, self._budget)
-        except BrokenProcessPool as broken:  # nobody has seen yet that a process ended
-            future: Future[list[Record]] = Future()
-            future.set_exception(broken)
-            return future
+        return self._pool.submit(judge_chunk, task, chunk, self._budget)
 
     def alone(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
-        pool = ProcessPoolExecutor(1, initializer=settle)
-        future = pool.submit(judge_chunk, task, chunk, self._budget)
-        pool.shutdown(wait=False)  # it ends with its chunk
-        return future
+        return self._pool.alone(judge_chunk, task, chunk, self._budget)
 
     def results(self, future: Future[list[Record]]) -> list[Record]:
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            raise WorkerKilled from None
-
-    def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
-        return set(wait(futures, seconds, FIRST_COMPLETED).done)
-
-    def forget(self) -> None:
-        self.close()
-        self._pool = self._fresh()
-
-    def close(self) -> None:
-        abandon(self._pool)
+        return self._pool.results(future)
 
 
 class DaskCluster:
@@ -335,9 +303,7 @@ def run(
 
 
 class _Size:
-    """All sketches of one size. `suspects`: chunks that were under way when a process ended; each is judged once more,
-    in a process of its own.
-    """
+    """All sketches of one size."""
 
     def __init__(
         self,
@@ -350,54 +316,29 @@ class _Size:
         self.task, self.where, self.kept, self.size, self.killed = task, where, kept, size, killed
         self.parts = task.parts(size)
         self.chunks = [self.parts[at : at + task.chunk] for at in range(0, len(self.parts), task.chunk)]
-        self.waiting = deque(number for number in range(len(self.chunks)) if (size, number) not in kept.done)
-        self.suspects: deque[int] = deque()
-        self.running: dict[Any, int] = {}
-        self.alone: set[Any] = set()
         self.lost = False
 
     def judge(self, progress: Progress, deadline: float, report: Callable[[int, int, int], None]) -> None:
         """Raises BudgetSpent."""
         progress.sketches += len(self.parts)
-        self._fill()
-        while self.running:
-            left = deadline - monotonic()
-            if left <= 0:
-                raise BudgetSpent
-            broken = False
-            for future in self.where.first(set(self.running), min(1.0, left)):
-                number = self.running.pop(future)
-                try:
-                    results = self.where.results(future)
-                except WorkerKilled:
-                    if future not in self.alone:
-                        self.suspects.append(number)
-                        broken = True
-                        continue
+        waiting = [number for number in range(len(self.chunks)) if (self.size, number) not in self.kept.done]
+        try:
+            for number, records in surviving(waiting, self.where, self._begin, deadline):
+                if records is None:
                     results = self._given_up(number)
                 else:
+                    results = records
                     self.kept.add(self.size, number, results)
                 report(self.size, sum(key[0] == self.size for key in self.kept.done), len(self.chunks))
                 if results and self.task.first_only:
                     return
-            if broken:  # what else is under way ends, too
-                self.suspects.extend(self.running.values())
-                self.running.clear()
-                self.where.forget()
-            self._fill()
+        except TimeoutError:
+            raise BudgetSpent from None
         if self.lost:
             raise BudgetSpent(KILLED)
 
-    def _fill(self) -> None:
-        """Begin what there are workers for: suspects first, while nothing else is under way that they could end."""
-        while self.suspects and len(self.running) < self.where.count:
-            future = self.where.alone(self.task, self.chunks[self.suspects[0]])
-            self.running[future] = self.suspects.popleft()
-            self.alone.add(future)
-        if self.alone.isdisjoint(self.running):
-            while self.waiting and len(self.running) < self.where.count * _AHEAD:
-                future = self.where.submit(self.task, self.chunks[self.waiting[0]])
-                self.running[future] = self.waiting.popleft()
+    def _begin(self, number: int, alone: bool) -> Any:
+        return (self.where.alone if alone else self.where.submit)(self.task, self.chunks[number])
 
     def _given_up(self, number: int) -> list[Record]:
         """What is said of a chunk that ended a process of its own. The file does not keep it: a run that goes on tries

@@ -80,7 +80,7 @@ class KernelsOfDirectories:
 
     def killed(self, part: KernelFile) -> list[dict[str, Any]]:
         """The row of a file whose process was killed."""
-        from memmodel.search.work import KILLED
+        from memmodel.workers import KILLED
 
         return [
             _no_verdict(replace(self.asked, files=(part.path,)), UNDECIDED, f"not judged: {KILLED}", Exit.UNDECIDED)

@@ -6,7 +6,6 @@ In: the kernel with its verdict and its order, a mutation. Out: `MutantResult`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -26,7 +25,7 @@ from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding, KernelVerdict
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
-from memmodel.workers import forked
+from memmodel.workers import KILLED, forked
 
 SCHEDULES = 4
 """Explored for each mutant whose control flow depends on the schedule."""
@@ -161,10 +160,15 @@ def findings_of_readings(
 def judged_alone(work: MutantWork, numbers: Sequence[int], jobs: int) -> Iterator[tuple[int, MutantResult]]:
     """Results of some of the changes as they come, each judged for itself."""
     try:
-        for number, fate in forked(numbers, jobs, partial(_fate, work), work.until):
+        for number, fate in forked(numbers, jobs, partial(_fate, work), _killed, work.until):
             yield number, MutantResult(work.changes[number], *fate)
-    except (TimeoutError, BrokenProcessPool):  # what is missing is listed as not judged
+    except TimeoutError:  # what is missing is listed as not judged
         pass
+
+
+def _killed(number: int) -> MutantFate:
+    """What becomes of a mutant whose process was killed."""
+    return MutantFate(Noticed.LATE, KILLED)
 
 
 def _fate(work: MutantWork, number: int) -> MutantFate:

@@ -8,7 +8,6 @@ values. No other verdict is taken from a launch with an unknown parameter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
@@ -41,7 +40,7 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.limits import shared, within_budget
 from memmodel.program.ops import UndefinedIf, Write
 from memmodel.ptx.module.syntax import PtxFunction
-from memmodel.workers import forked
+from memmodel.workers import KILLED, forked
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +103,14 @@ def sweep(request: SweepRequest, *, jobs: int = 1, progress: Callable[[str, int]
 def _results(work: SweepWork, jobs: int) -> Iterator[tuple[LaunchGroup, GroupAnswers]]:
     """Answers as they come. Raises BudgetSpent."""
     try:
-        yield from forked(work.groups, jobs, partial(_answers, work), work.request.until, PATIENCE)
+        yield from forked(work.groups, jobs, partial(_answers, work), _killed, work.request.until, PATIENCE)
     except TimeoutError:
         raise BudgetSpent(work.request.budget.out_of_seconds) from None
-    except BrokenProcessPool:
-        raise BudgetSpent("a process was killed, as the system does when memory runs out") from None
+
+
+def _killed(group: LaunchGroup) -> GroupAnswers:
+    """The answers of a group whose process was killed."""
+    return GroupAnswers(dict.fromkeys(group, SweepAnswer("undecided", (f"not judged: {KILLED}",))), {}, 0, "")
 
 
 def _answers(work: SweepWork, group: LaunchGroup) -> GroupAnswers:

@@ -180,7 +180,7 @@ def _without(removed: MutantResult | None) -> str:
         return ""
     if removed.noticed in BROKEN:
         return f"without it: {removed.how}"
-    return "the time ran out" if removed.noticed is Noticed.LATE else removed.how or removed.noticed.value
+    return removed.how or ("the time ran out" if removed.noticed is Noticed.LATE else removed.noticed.value)
 
 
 class _Crossing:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 from itertools import product
 from pathlib import Path
 from time import monotonic
@@ -17,8 +19,11 @@ import memmodel
 from memmodel.cli.app import app
 from memmodel.cli.commands.schema import json_schema
 from memmodel.errors import InputError
+from memmodel.kernel.sweep import judging
 from memmodel.kernel.sweep.axes import axes
+from memmodel.kernel.sweep.family import LaunchGroup
 from memmodel.kernel.sweep.ranges import boxes_of
+from memmodel.workers import KILLED
 
 GALLERY = Path(__file__).parents[3] / "docs" / "gallery"
 
@@ -132,6 +137,23 @@ def test_several_processes_say_the_same(tmp_path: Path) -> None:
     words = ("st.global.u32 [%d1], %r2;", "--sweep", "n=1..3,grid.x=1..4")
     alone = run(tmp_path, *words)
     assert alone[0] == 1 and run(tmp_path, *words, "--jobs", "2") == alone
+
+
+def test_a_process_that_is_killed_costs_its_own_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One launch ends its process whenever it is judged, and one when it is judged first."""
+    judge = judging._answers
+
+    def deadly(work: judging.SweepWork, group: LaunchGroup) -> judging.GroupAnswers:
+        size = dict(next(iter(group)))["grid.x"]
+        if size == 3 or (size == 5 and not (tmp_path / "seen").exists()):
+            (tmp_path / "seen").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return judge(work, group)
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(judging, "_answers", deadly)
+    code, output = run(tmp_path, "bar.sync 0;", "--sweep", "grid.x=1..8", "--jobs", "2")
+    assert code == 3 and "clean: 7 launches: grid.x=1,2,4..8" in output and f"not judged: {KILLED}" in output, output
 
 
 @pytest.mark.parametrize(("text", "says"), [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -15,6 +17,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.same_run import SameRun
@@ -22,6 +25,7 @@ from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
 from memmodel.kernel.synchronization.report import Necessity, synchronization_report
 from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.workers import KILLED
 
 MODEL = load_model("ptx-9.4")
 HALVES = NEIGHBOUR.format(sync="bar.arrive 1, 128;\nbar.sync 1, 128;\nbar.sync 0;")
@@ -167,6 +171,25 @@ def test_where_the_time_runs_out_the_rest_is_not_judged(monkeypatch: pytest.Monk
         ("bar.sync", Necessity.NEEDLESS),
     ]
     assert made.synchronizations[0].without == "the time ran out" and made.minimum is None
+
+
+def test_a_process_that_is_killed_costs_its_own_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    fate = mutants._fate
+
+    def deadly(work: MutantWork, number: int) -> MutantFate:
+        if number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return fate(work, number)
+
+    read = module(HALVES)
+    alone = mutation_table(read, entry(read), launch(), MODEL)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(mutants, "_fate", deadly)
+    table = mutation_table(read, entry(read), launch(), MODEL, jobs=2)
+    fates = [(it.noticed, it.how) for it in alone.results]
+    fates[1] = (Noticed.LATE, KILLED)
+    assert [(it.noticed, it.how) for it in table.results] == fates and len(fates) > 3
+    assert table.partial and exit_code(table) == Exit.UNDECIDED
 
 
 def test_what_the_run_shows_is_new_and_harmful() -> None:
