@@ -140,7 +140,8 @@ class KernelFrame(FixedPart):
         for event in self.events:
             point = event.point
             if row.domain(point):
-                key = scope_of(point.label), isinstance(point.label, Signal), point.seat
+                at = point.seat if row.name == "sr" else point.place  # of a signal: its object, or who issued it
+                key = scope_of(point.label), isinstance(point.label, Signal), at
                 classes.setdefault(key, {}).setdefault(point.thread, []).append(point)
         masks = [{thread: _mask(points) for thread, points in members.items()} for members in classes.values()]
         rows = [0] * self.count
