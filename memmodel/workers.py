@@ -115,7 +115,7 @@ class WorkerKilled(Exception):
     """A process ended that did a job, or another job beside it."""
 
 
-class Place(Protocol):
+class JobRunner(Protocol):
     """Where jobs run. What is begun there is a future."""
 
     count: int
@@ -190,7 +190,7 @@ class ProcessPool:
 
 
 def surviving(
-    jobs: Iterable[J], place: Place, begin: Callable[[J, bool], Any], until: float, ahead: int = _AHEAD
+    jobs: Iterable[J], runner: JobRunner, begin: Callable[[J, bool], Any], until: float, ahead: int = _AHEAD
 ) -> Iterator[tuple[J, Any | None]]:
     """Each job with its result, as they come; None if its process was killed. Jobs are begun in their order. What was
     under way when a process ended is done once more, each job in a process of its own.
@@ -203,22 +203,22 @@ def surviving(
     alone: set[Any] = set()
     while waiting or suspects or running:
         # Suspects first, while nothing else is under way that they could end.
-        while suspects and len(running) < place.count:
+        while suspects and len(running) < runner.count:
             job = suspects.popleft()
             future = begin(job, True)
             running[future] = job
             alone.add(future)
-        while alone.isdisjoint(running) and waiting and len(running) < place.count * ahead:
+        while alone.isdisjoint(running) and waiting and len(running) < runner.count * ahead:
             job = waiting.popleft()
             running[begin(job, False)] = job
         left = until - monotonic()
         if left <= 0:
             raise TimeoutError
         broken = False
-        for future in place.first(set(running), min(1.0, left)):
+        for future in runner.first(set(running), min(1.0, left)):
             job = running.pop(future)
             try:
-                yield job, place.results(future)
+                yield job, runner.results(future)
             except WorkerKilled:
                 if future in alone:
                     yield job, None
@@ -228,7 +228,7 @@ def surviving(
         if broken:  # what else is under way ends, too
             suspects.extend(running.values())
             running.clear()
-            place.forget()
+            runner.forget()
 
 
 _FORKED: list[Callable[[Any], Any]] = []
