@@ -42,9 +42,13 @@ COPIED = (
     "docs",
     "benchmarks",
     "editors",
+    ".ci",
+    ".pre-commit-hooks.yaml",
+    "action.yml",
     "pyproject.toml",
     "README.md",
     "CHANGELOG.md",
+    "SKILL.md",
 )
 """What a copy of the project needs for its tests to run."""
 

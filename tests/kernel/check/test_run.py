@@ -516,21 +516,6 @@ BODIES = [
 ]
 
 
-def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
-    """What is reported: rule and instructions."""
-    read = module(body)
-    run = run_launch(read, entry(read), launch(threads=36))
-    made = RunJudge(entry(read), run, symmetric=symmetric)
-    flags = Flags(load_model("ptx-9.4"), made.execution)
-    behind = made.graph.origins
-    return {(rule, frozenset((behind[a].at, behind[b].at))) for rule, a, b in made.raised(flags)}
-
-
-@pytest.mark.parametrize("body", BODIES[:3] + BODIES[6:])
-def test_representatives_show_what_all_threads_show(body: str) -> None:
-    assert flagged(body, symmetric=True) == flagged(body, symmetric=False)
-
-
 @pytest.mark.parametrize("body", BODIES)
 def test_the_flags_are_those_of_the_referee(body: str) -> None:
     read = module(body)
