@@ -225,3 +225,14 @@ def test_what_is_wrong_with_a_launch_has_its_file(tmp_path) -> None:
     (tmp_path / "l.json").write_text(json.dumps({**fuzz.LAUNCH, "params": 2 * [POINTER]}))
     with pytest.raises(InputError, match=r"l\.json: k has 1 parameter; the launch gives 2"):
         check_kernel(tmp_path / "k.ptx", tmp_path / "l.json")
+
+
+def test_a_description_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "l.json"
+    file.write_text(json.dumps(GOOD))
+    size = len(json.dumps(GOOD))
+    monkeypatch.setattr("memmodel.kernel.launch.MAX_TEXT", size)
+    assert read_launch(file).block == (32, 1, 1)
+    monkeypatch.setattr("memmodel.kernel.launch.MAX_TEXT", size - 1)
+    with pytest.raises(InputError, match=f"larger than {size - 1} bytes"):
+        read_launch(file)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from helpers.computed import computed, expressions
 from helpers.examples import TIMES, generator
-from helpers.kernel.samples import judged
+from helpers.kernel.samples import entry, judged, module
 
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.flow.packing import packed_registers
 from memmodel.program.expressions import Apply, Const, Get
 from memmodel.program.fields import NOTHING, Bits, known_bits
 from memmodel.ptx.vocabulary import DataType
@@ -190,3 +192,18 @@ def test_each_state_of_a_word_is_seen_in_some_schedule(wanted: int, state: int, 
     body = "@%p0 st.relaxed.cta.shared.u32 [%r2], 0;\nbar.sync 0;" + TWICE.format(wanted=wanted, state=state)
     verdict = judged(body)
     assert {one.rule for one in verdict.findings} == rule and verdict.word == ("findings" if rule else "clean")
+
+
+@pytest.mark.parametrize(("atom", "left"), [("cas.b32 %r10, [%r2], %r20, %r21;", 5), ("add.u32 %r10, [%r2], %r21;", 8)])
+def test_what_an_atomic_operation_leaves_is_known_beside_words_that_pack(atom: str, left: int) -> None:
+    body = f"""mov.u32 %r20, 3;
+mov.u32 %r21, 5;
+st.relaxed.cta.shared.u32 [%r2], %r20;
+atom.relaxed.cta.shared.{atom}
+ld.relaxed.cta.shared.u32 %r11, [%r2];
+setp.eq.u32 %p5, %r11, {left};
+L: @!%p5 bra L;
+"""
+    assert packed_registers(body_of(entry(module(body))))
+    assert judged(body, 1).word == "clean"
+    assert judged(body.replace(f"{left};\nL", "7;\nL"), 1).findings
