@@ -17,7 +17,7 @@ from memmodel import api, cat
 from memmodel.answer import Budget
 from memmodel.base.oneline import shown
 from memmodel.base.resources import DEFAULT_MODEL, cache_dir, suite_dir
-from memmodel.cache.verdicts import Posed, Verdicts
+from memmodel.cache.verdicts import PosedQuestion, Verdicts
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.isa.lower import refuse_beyond
@@ -217,7 +217,7 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
     return [entry for posed in asked for entry in _question(job, posed, verdicts, options, settings)]
 
 
-def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, settings: Settings) -> list[Entry]:
+def _question(job: Job, posed: PosedQuestion, verdicts: Verdicts, options: Options, settings: Settings) -> list[Entry]:
     """One question of a file under each of its models. What a CSV expects is about the first."""
     expectations = posed.expectations
     named = tuple(dict.fromkeys(expectation.model for expectation in expectations))

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from memmodel.solve.seek import Seen, Sought
 
 FEW = 1_000_000
+"""With no more candidate executions than this by the estimate, enumeration is tried before the solver. Most of them are
+ruled out before they are tried."""
+
 FEW_PLAIN = 250
-"""With no more candidate executions than this by the estimate, enumeration is tried before the solver. In a program of
-plain reads, writes and fences (`FEW_PLAIN`), enumeration tries every candidate that the estimate counts. In others most
-candidates are ruled out before they are tried."""
+"""The same for a program of plain reads, writes and fences: there every candidate of the estimate is tried."""
 
 MANY = 1e9
 """With more candidates than this by the estimate, enumeration takes too long to confirm an answer."""
@@ -34,14 +35,22 @@ ATOMIC = 8
 """The factor by which `FEW_PLAIN` is larger for a plain program with atomics: each atomic reads the last write, so that
 many candidates are ruled out early."""
 
+# What the solver is expected to cost, in effort units of an enumeration that takes as long: fitted to the shipped tests
+# (benchmarks/engines.py). `auto` gives up an enumeration that seems to need more.
 SOLVER = 130_000
+"""For any test."""
+
 SOLVER_BY_STEP: dict[type[Op], int] = {Read: 25_000, Write: 25_000, IssueAsync: 85_000, OnObject: 42_000}
+"""For each step of it."""
+
 SOLVER_BY_ATOMIC = 145_000
+"""For each atomic operation."""
+
 SOLVER_MOST = 2_000_000
-NEARLY = 1.3
-"""The expected cost of the solver, in effort units of an enumeration that takes as long: for any test, for each of its
-steps, for each atomic, and at most. `auto` gives up an enumeration that seems to need more, or has used `NEARLY` times
-as much. Fitted to the shipped tests (benchmarks/engines.py)."""
+"""More is expected of no test."""
+
+OVERRUN = 1.3
+"""`auto` also gives up an enumeration that has used this many times as much as the solver is expected to."""
 
 PLAIN = Read | Write | Emit | Assign
 
@@ -84,7 +93,7 @@ def _answered(
         from memmodel.enumeration.answers import enumerate_answer
 
         trial = _trial(lowered) if options.engine == "auto" else None
-        limit = budget if trial is None else replace(budget, effort=min(int(NEARLY * trial), budget.effort))
+        limit = budget if trial is None else replace(budget, effort=min(int(OVERRUN * trial), budget.effort))
         try:
             return enumerate_answer(lowered, model, budget=limit, bound=options.bound, findings=findings, trial=trial)
         except (BudgetSpent, TooLarge):

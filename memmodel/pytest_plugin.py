@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from memmodel.cache.verdicts import Posed, Verdicts
+    from memmodel.cache.verdicts import PosedQuestion, Verdicts
     from memmodel.engine import Options
     from memmodel.testing import Asserting
     from memmodel.triton.pytest_kernels import KernelChecks
@@ -323,7 +323,7 @@ class VerdictItem(pytest.Item):
 
     collection: LitmusRun
     problem: str
-    posed: Posed | None
+    posed: PosedQuestion | None
     standing_for: str
     model: str
     word: str
@@ -334,7 +334,7 @@ class VerdictItem(pytest.Item):
         parent: pytest.Collector,
         name: str,
         collection: LitmusRun,
-        posed: Posed | None = None,
+        posed: PosedQuestion | None = None,
         standing_for: str = "",
         model: str = "",
         word: str = "",

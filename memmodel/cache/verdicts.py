@@ -1,4 +1,4 @@
-"""Judge tests, or know what was said of them before.
+"""Answers about tests: kept ones where there are any, else new ones from the engines.
 
 In: a test's text, a model by name or loaded, options. Out: `Report`, `Outcomes`, the same whether they are new or kept.
 Settled here: a test is read, lowered and judged only if something of it is not known. Kept is what was answered in
@@ -55,7 +55,7 @@ class PosedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Posed:
+class PosedQuestion:
     """One question of a test. `words`: what it expects. `key`: what its answers depend on, the model and the options
     aside; empty if nothing is kept."""
 
@@ -122,24 +122,24 @@ class Verdicts:
         """What is known of a model without loading it, if it is. Raises InputError."""
         return self._keys.of(model)
 
-    def posed(self, source: Source, ask: tuple[str, ...] = ()) -> tuple[Posed, ...]:
+    def posed(self, source: Source, ask: tuple[str, ...] = ()) -> tuple[PosedQuestion, ...]:
         """The questions of a test, or `ask` in their place. Raises InputError."""
         text = PosedText(source, ask)
         key = keys.digest("test", keys.program(), source.name, source.text, *ask) if self._store is not None else ""
         known = self._store.get(key) if self._store is not None else None
         if known is not None:
             return tuple(
-                Posed(text, number, name, tuple(map(tuple, rows)), key)
+                PosedQuestion(text, number, name, tuple(map(tuple, rows)), key)
                 for number, (name, rows) in enumerate(json.loads(known))
             )
         questions = tuple(
-            Posed(text, number, steps.test.name, tuple(map(_row, steps.test.expectations)), key)
+            PosedQuestion(text, number, steps.test.name, tuple(map(_row, steps.test.expectations)), key)
             for number, steps in enumerate(text.lowered())
         )
         self._put(key, json.dumps([(question.name, question.rows) for question in questions]))
         return questions
 
-    def meets(self, posed: Posed, model: str, options: str, word: str) -> bool | None:
+    def meets(self, posed: PosedQuestion, model: str, options: str, word: str) -> bool | None:
         """Returns whether the stored answer meets a word of an Expect line; None if no answer is stored.
 
         `options`: as `keys.of_options` has it.
@@ -154,7 +154,7 @@ class Verdicts:
 
     def report(
         self,
-        posed: Posed,
+        posed: PosedQuestion,
         model: str | Model,
         options: Options,
         *,
@@ -175,14 +175,14 @@ class Verdicts:
         bare = report if self._store is None or reasons else replace(report, subject=None)
         return api.expecting(bare, posed.expectations, word)
 
-    def explained(self, report: Report, posed: Posed, model: str | Model, options: Options) -> Report:
+    def explained(self, report: Report, posed: PosedQuestion, model: str | Model, options: Options) -> Report:
         """A report with what its reasons need: a question whose answer was kept is judged again. Raises InputError."""
         if report.subject is not None:
             return report
         fresh = Verdicts().report(posed, model, options, expected=report.expected)
         return fresh if fresh.answer.observation is report.answer.observation else report
 
-    def outcomes(self, posed: Posed, model: str | Model, options: Options) -> Outcomes:
+    def outcomes(self, posed: PosedQuestion, model: str | Model, options: Options) -> Outcomes:
         """All final states of a question under a model. Raises InputError."""
         from memmodel import engine
         from memmodel.answer import Outcomes
@@ -196,7 +196,7 @@ class Verdicts:
     def _answered(
         self,
         kind: type[T],
-        posed: Posed,
+        posed: PosedQuestion,
         model: str | Model,
         options: Options,
         work: Callable[[LoweredTest, Model], T],
@@ -226,7 +226,7 @@ class Verdicts:
                     kept_in.put(key, f"{json.dumps(met)}\n{body}")
         return answer
 
-    def _key(self, kind: str, posed: Posed, model: str, judged_by: str) -> str:
+    def _key(self, kind: str, posed: PosedQuestion, model: str, judged_by: str) -> str:
         return keys.digest(kind, posed.key, posed.number, model, judged_by)
 
     def _put(self, key: str, text: str) -> None:

@@ -77,7 +77,7 @@ def gathered(name: str, kind: type[Any], *options: Decorator[Any]) -> Decorator[
     return decorate
 
 
-class WithWordsBehind(click.Command):
+class TakesWordsAfterDashes(click.Command):
     """A command that takes the words after `--` as they are, as the parameter `after_dashes`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

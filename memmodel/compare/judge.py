@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from memmodel.answer import HANG, FinalValues, Finding, Observation, Outcomes, ShownEvent
-from memmodel.cache.verdicts import Posed, Verdicts
+from memmodel.cache.verdicts import PosedQuestion, Verdicts
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError
@@ -100,7 +100,7 @@ class Contrast:
         return self.direction is not Direction.SAME
 
 
-def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Iterator[Contrast]:
+def contrasts(verdicts: Verdicts, asked: tuple[PosedQuestion, ...], sides: Sides) -> Iterator[Contrast]:
     """Each question of a test under both models. Raises InputError."""
     for posed in asked:
         with sharing_budget(sides.options.budget):
@@ -110,7 +110,7 @@ def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Ite
         yield contrast
 
 
-def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
+def _contrast(verdicts: Verdicts, posed: PosedQuestion, sides: Sides) -> Contrast:
     first, second = (
         replace(verdicts.report(posed, model, sides.options, reasons=True), model=name, expected=None)
         for model, name in zip((sides.first, sides.second), sides.names, strict=True)
@@ -162,7 +162,7 @@ def _end(event: ShownEvent) -> object:
 # ---- final states ----------------------------------------------------------------------------------------------------
 
 
-def _with_states(contrast: Contrast, verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
+def _with_states(contrast: Contrast, verdicts: Verdicts, posed: PosedQuestion, sides: Sides) -> Contrast:
     first, second = (verdicts.outcomes(posed, model, sides.options) for model in (sides.first, sides.second))
     gone = _only(first, second)
     new = _only(second, first)
@@ -182,7 +182,9 @@ def _only(mine: Outcomes, others: Outcomes) -> tuple[FinalValues, ...]:
     return tuple(state for state in mine.states if state.values not in known)
 
 
-def _explained(verdicts: Verdicts, posed: Posed, sides: Sides, state: FinalValues) -> tuple[Report, Report] | None:
+def _explained(
+    verdicts: Verdicts, posed: PosedQuestion, sides: Sides, state: FinalValues
+) -> tuple[Report, Report] | None:
     """Both models asked for one final state; None if it cannot be asked for."""
     terms = " /\\ ".join(f"{name} == {value}" for name, value in state.values) or "true"
     try:

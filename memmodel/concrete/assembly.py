@@ -75,7 +75,7 @@ class Assembly:
 
     def sets(self, observed: Observed) -> dict[str, int]:
         """The sets that the objects decide."""
-        return {"MBBAD": observed.bad, "MBSTALE": observed.stale, "MBLATER": observed.later}
+        return {"MBBAD": observed.mbbad, "MBSTALE": observed.mbstale, "MBLATER": observed.mblater}
 
     def relations(self, meeting: Meeting, observed: Observed) -> dict[str, Rows]:
         """The relations that barriers and objects decide."""
@@ -125,7 +125,7 @@ class Assembly:
             record = self.frame.record_of(self.frame.events[event])
             if isinstance(record, ObjectRecord):
                 uses = next(uses for uses in self.objects if uses.cell == record.object)
-                return f"{spell_cell(space, uses.cell)} {uses.missing(uses.chosen(mbar), record)}"
+                return f"{spell_cell(space, uses.cell)} {uses.missing(uses.walk_of(mbar), record)}"
             value = values[event]
             if _reads(self.frame, event) and point.cell is not None and value is not None:
                 return f"{spell_cell(space, point.cell)} stays {spell_value(space, point.cell, value)}"

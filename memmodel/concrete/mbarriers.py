@@ -50,7 +50,7 @@ class ObjectWalk:
 
     order: tuple[ObjectUse, ...]
     counts: tuple[MbarrierCounts, ...]
-    broken: frozenset[int] = frozenset()
+    bad_events: frozenset[int] = frozenset()
 
     def extended(self, use: ObjectUse) -> ObjectWalk | None:
         """One more update. None if the object would answer otherwise than this run assumed; invalid, it answers 0."""
@@ -66,9 +66,10 @@ class ObjectWalk:
             no_complete=wanted.no_complete,
             life=use.event,
         )
-        return ObjectWalk((*self.order, use), (*self.counts, after), self.broken | {use.event} if bad else self.broken)
+        bad_events = self.bad_events | {use.event} if bad else self.bad_events
+        return ObjectWalk((*self.order, use), (*self.counts, after), bad_events)
 
-    def counted(self, number: int) -> bool:
+    def has_effect(self, number: int) -> bool:
         """True if update `number` of the order changed anything."""
         return self.order[number].record.action is Action.INIT or self.counts[number].live
 
@@ -78,8 +79,8 @@ class ObjectWalk:
         before = zip(self.order, self.counts, strict=False)
         return len({now.over for use, now in before if use.record.failed and now.life == life and now.over < over})
 
-    def numbered(self, view: View) -> int:
-        """What a test sees, as states count it."""
+    def state_number(self, view: View) -> int:
+        """The state that an arrive returns in the phase that a test sees (`base.lives`)."""
         life, over = view
         return in_life(next(max(0, counts.number) for counts in self.counts if counts.life == life), over)
 
@@ -101,8 +102,8 @@ class MbarrierUses:
             start, _ = start.after(Action.INIT, declared, life=START)
         self._start = ObjectWalk((), (start,))
         inits = [use for use in self.updates if use.record.action is Action.INIT]
-        self._first = inits[0] if len(inits) == 1 and declared is None else None
-        self._never = declared is None and not inits
+        self._single_init = inits[0] if len(inits) == 1 and declared is None else None
+        self._never_initialised = declared is None and not inits
         self._before = {
             use.event: frozenset(other.event for other in self.updates if self.precedes(other, use))
             for use in self.updates
@@ -111,7 +112,7 @@ class MbarrierUses:
     def precedes(self, first: ObjectUse, second: ObjectUse) -> bool:
         """True if the first update comes before the second in every order. A single init comes before all updates that
         its own thread does not put before it."""
-        if self._first is not None and first is self._first and first is not second:
+        if self._single_init is not None and first is self._single_init and first is not second:
             return not second.precedes(first)
         return first.precedes(second)
 
@@ -137,7 +138,7 @@ class MbarrierUses:
 
     def possible(self, meter: Meter) -> bool:
         """True if in some order the tests can see states in which every answer is as this run assumed."""
-        return any(True for walk in self.walks(meter) for _ in self.sightings(walk))
+        return any(True for walk in self.walks(meter) for _ in self.possible_views(walk))
 
     def _continue(self, walk: ObjectWalk, done: frozenset[int], meter: Meter) -> Iterator[ObjectWalk]:
         meter.spend(STEP)
@@ -152,13 +153,13 @@ class MbarrierUses:
 
     # ---- tests ---------------------------------------------------------------------------------------------
 
-    def fits(self, walk: ObjectWalk, seen: Mapping[int, View]) -> bool:
+    def can_have_seen(self, walk: ObjectWalk, seen: Mapping[int, View]) -> bool:
         """True if the tests can have seen this, and yield what this run assumed."""
         return any(
-            all(views[test.event] == seen.get(test.event) for test in self.tests) for views in self.sightings(walk)
+            all(views[test.event] == seen.get(test.event) for test in self.tests) for views in self.possible_views(walk)
         )
 
-    def sightings(self, walk: ObjectWalk) -> Iterator[Views]:
+    def possible_views(self, walk: ObjectWalk) -> Iterator[Views]:
         """Everything that the tests may see, along the order in which their threads make them."""
         lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
         options = [[view for view in self._views(walk, test) if self._answers(walk, test, view)] for test in self.tests]
@@ -179,7 +180,7 @@ class MbarrierUses:
         return extend(0, {})
 
     def _answers(self, walk: ObjectWalk, test: ObjectUse, view: View) -> bool:
-        over = view[1] if test.record.state is None else walk.numbered(view)
+        over = view[1] if test.record.state is None else walk.state_number(view)
         over -= walk.failures(view) if test.record.conditional else 0
         return test.record.answer(over) == test.record.result
 
@@ -190,9 +191,9 @@ class MbarrierUses:
         """
         low, high = 0, len(walk.order)
         for number, update in enumerate(walk.order):
-            if not walk.counted(number) or update.record.action is Action.INVAL:
+            if not walk.has_effect(number) or update.record.action is Action.INVAL:
                 continue
-            first = self._first is not None and update is self._first and not test.precedes(update)
+            first = self._single_init is not None and update is self._single_init and not test.precedes(update)
             if update.precedes(test) or first:
                 low = max(low, number + 1)
             elif test.precedes(update):
@@ -207,19 +208,17 @@ class MbarrierUses:
         failures = walk.failures((last.life, last.over)) if test is not None and test.conditional else 0
         if failures:
             return f"conditional phase {last.over - failures}: an operation failed, so that it does not end"
-        if self._never:
+        if self._never_initialised:
             return "is never initialised"
         if not last.live:
             return f"phase {last.over}: the object is no longer valid"
-        inside = [
-            number
-            for number in range(len(walk.order))
-            if walk.counted(number) and (walk.counts[number].life, walk.counts[number].over) == (last.life, last.over)
-        ]
+        in_last_phase = [(counts.life, counts.over) == (last.life, last.over) for counts in walk.counts]
         begun = next(
-            counts for counts in walk.counts if (counts.life, counts.over) == (last.life, last.over) and counts.live
+            counts for counts, in_phase in zip(walk.counts, in_last_phase, strict=True) if in_phase and counts.live
         )
-        updates = [walk.order[number].record for number in inside]
+        updates = [
+            use.record for number, use in enumerate(walk.order) if walk.has_effect(number) and in_last_phase[number]
+        ]
         raised = sum(record.count for record in updates if record.action is Action.PENDING)
         came = sum(record.bytes for record in updates if record.action is Action.COMPLETE_TX)
         needed = sum(record.bytes for record in updates if record.action in (Action.ARRIVE, Action.EXPECT_TX))
@@ -227,7 +226,7 @@ class MbarrierUses:
         text = f"phase {last.over}: {total - last.pending} of {total} arrivals"
         return f"{text}, {came} of {needed} bytes" if came or needed else text
 
-    def chosen(self, mbar: Sequence[int]) -> ObjectWalk:
+    def walk_of(self, mbar: Sequence[int]) -> ObjectWalk:
         """The order of the updates that `mbar`, as rows, describes."""
         walk = self.walk(sorted((use.event for use in self.updates), key=lambda event: -mbar[event].bit_count()))
         if walk is None:
@@ -238,7 +237,7 @@ class MbarrierUses:
 
     def bad_events(self, walk: ObjectWalk, seen: Views) -> Iterator[int]:
         """Events that break the object's rules, or use it before it is initialised or when it is no more."""
-        yield from walk.broken
+        yield from walk.bad_events
         for test in self.tests:
             life, _ = seen[test.event]
             ended = [
@@ -252,16 +251,18 @@ class MbarrierUses:
 
 @dataclass(slots=True)
 class Observed:
-    """What the orders chosen for all objects say: pairs of event numbers, and masks of events."""
+    """The base relations and base sets of cat that the orders chosen for all objects give: pairs of event numbers, and
+    masks of events.
+    """
 
     mbar: list[tuple[int, int]]
     mbarobs: list[tuple[int, int]]
     mbarfr: list[tuple[int, int]]
     mbarnext: list[tuple[int, int]]
     mbarended: list[tuple[int, int]]
-    bad: int = 0
-    stale: int = 0
-    later: int = 0
+    mbbad: int = 0
+    mbstale: int = 0
+    mblater: int = 0
 
 
 def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observed:
@@ -271,11 +272,11 @@ def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observe
         order = [use.event for use in walk.order]
         observed.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
         for event in uses.bad_events(walk, seen):
-            observed.bad |= 1 << event
+            observed.mbbad |= 1 << event
         for number, use in enumerate(walk.order):
             before = walk.counts[number]
             counts = use.record.action not in (Action.INIT, Action.INVAL) and before.live
-            observed.later |= (counts and before.over > 0) << use.event
+            observed.mblater |= (counts and before.over > 0) << use.event
         for test in uses.tests:
             _relate(observed, walk, test, seen[test.event])
     return observed
@@ -285,12 +286,12 @@ def _relate(observed: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -
     """What one test observes, and what comes after it."""
     life, over = view
     lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
-    if test.record.state is not None and walk.numbered(view) - test.record.state > 1:
-        observed.stale |= 1 << test.event
+    if test.record.state is not None and walk.state_number(view) - test.record.state > 1:
+        observed.mbstale |= 1 << test.event
     # The conditional phase lags behind once an operation has failed: such a test does not say which phases are over.
     sees = test.record.result and not (test.record.conditional and walk.failures(view))
     for number, use in enumerate(walk.order):
-        if not walk.counted(number) or use.record.action is Action.INVAL:
+        if not walk.has_effect(number) or use.record.action is Action.INVAL:
             continue
         before, after = walk.counts[number], walk.counts[number + 1]
         init = use.record.action is Action.INIT
@@ -314,7 +315,7 @@ def observations(objects: Sequence[MbarrierUses], meter: Meter) -> Iterator[Obse
             return
         uses = objects[number]
         for walk in uses.walks(meter):
-            for seen in uses.sightings(walk):
+            for seen in uses.possible_views(walk):
                 yield from extend(number + 1, (*chosen, (uses, walk, seen)))
 
     if all(uses.possible(meter) for uses in objects):

@@ -48,8 +48,8 @@ MAX_STEPS = 100_000
 class Runner:
     """One thread, ready to be run.
 
-    `bound` None: loops are followed wherever the values lead (a given execution). `noisy`: the spin loops, by their
-    backward jump, of which a failed round is kept once. `starts`: where matrix operands begin.
+    `bound` None: loops are followed wherever the values lead (a given execution). `racing_loops`: the spin loops, by
+    their backward jump, of which a failed round is kept once. `starts`: where matrix operands begin.
     """
 
     def __init__(self, lowered: LoweredTest, number: int, starts: Starts, bound: int | None) -> None:
@@ -59,7 +59,7 @@ class Runner:
         self.space = lowered.space
         self.program = lowered.programs[number]
         self.starts = starts
-        self.noisy: set[int] = set()
+        self.racing_loops: set[int] = set()
         self.loops = find_loops(self.program)
         self.marks_end = marks_ends(lowered)
         self._bound = bound
@@ -219,7 +219,7 @@ class Runner:
         if self._bound is None:
             return True
         if silent:
-            if loop.last in self.noisy and loop.last not in state.failed:
+            if loop.last in self.racing_loops and loop.last not in state.failed:
                 state.failed |= {loop.last}
                 return True
             state.dropped = True

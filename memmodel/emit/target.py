@@ -6,7 +6,7 @@ In: LitmusTest, or `sm_90a` as typed. Out: Target. Settled here: the oldest targ
 from __future__ import annotations
 
 from memmodel.errors import InputError
-from memmodel.isa.lower import minimum_target, needs
+from memmodel.isa.lower import minimum_target, requirements
 from memmodel.litmus.constants import all_instructions
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.special import is_special
@@ -31,7 +31,7 @@ def oldest_target(test: LitmusTest) -> Target:
     if _has_clusters(test):
         number = max(number, CLUSTERS)
     common: frozenset[int] | None = None
-    for instruction, since in needs(test):
+    for instruction, since in requirements(test):
         if since.numbers:
             common = since.numbers if common is None else common & since.numbers
             if not any(sm >= number for sm in common):

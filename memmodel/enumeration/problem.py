@@ -60,7 +60,7 @@ def prepare(
     seeds = frozenset() if grounded else constants(lowered) | asked_constants(lowered)
     seeded, rounds, fresh = grounded, 0, True
     while True:
-        known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
+        known, noise = starts.count, sum(len(runner.racing_loops) for runner in runners)
         changed = [thread for thread in threads if thread.differs(domains)]
         for thread in changed:
             thread.run(domains)
@@ -72,7 +72,7 @@ def prepare(
             if not seeded:
                 _seed(learnt, runs, seeds)
             _note_noise(runners, runs)
-        settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
+        settled = starts.count == known and sum(len(runner.racing_loops) for runner in runners) == noise
         rounds += 1
         fresh = learnt is not domains and learnt != domains
         # Each round follows one more dependence from a read to a write or update. A value that is still new after as
@@ -98,7 +98,7 @@ class _Thread:
     @property
     def _current_state(self) -> tuple[int, int]:
         """What else decides how the thread runs; both numbers only grow."""
-        return self._runner.starts.count, len(self._runner.noisy)
+        return self._runner.starts.count, len(self._runner.racing_loops)
 
     def differs(self, domains: Domains) -> bool:
         """True if the thread may run otherwise with these domains."""
@@ -157,7 +157,7 @@ def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> N
     """
     for number, runner in enumerate(runners):
         for loop in runner.loops.values():
-            if not (loop.spins and loop.reads) or loop.last in runner.noisy:
+            if not (loop.spins and loop.reads) or loop.last in runner.racing_loops:
                 continue
             reads = _accesses(runs[number], Side.READ, range(loop.first, loop.last + 1))
             for other, traces in enumerate(runs):
@@ -166,7 +166,7 @@ def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> N
                     writes = [write for write in writes if write.access.asynchronous]
                 for write in writes:
                     if any(_may_race(runner, runners[other], read, write) for read in reads):
-                        runner.noisy.add(loop.last)
+                        runner.racing_loops.add(loop.last)
 
 
 def _accesses(traces: Sequence[Trace], side: Side, steps: range | None = None) -> list[AccessRecord]:

@@ -93,16 +93,16 @@ def _ask_for_values(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> Non
 
 def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
     """Note what a pass shows. Out: what it missed, so that another pass is needed: "events", "values", or ""."""
-    noisy, states = len(knowledge.noisy), len(knowledge.states())
+    noisy, states = len(knowledge.racing_loops), len(knowledge.states())
     for number, loop, (first, end) in walk.rounds:
         if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
-            knowledge.noisy.add((number, loop))
+            knowledge.racing_loops.add((number, loop))
     knowledge.most_phases = max(knowledge.most_phases, 2 + len(graph.of_kind(ObjectEvent)))
     knowledge.most_lives = max(knowledge.most_lives, _most_lives(graph))
     may_wait = knowledge.may_wait
     knowledge.may_wait = may_wait or (_has_waits(graph) if graph.stuck else _uneven(graph))
     _thin_air(graph, knowledge, seeds)
-    if walk.build.outdated_cells() or len(knowledge.noisy) > noisy or knowledge.may_wait is not may_wait:
+    if walk.build.outdated_cells() or len(knowledge.racing_loops) > noisy or knowledge.may_wait is not may_wait:
         return "events"
     if len(knowledge.states()) > states and any(event.result for event in graph.of_kind(ObjectEvent)):
         return "events"

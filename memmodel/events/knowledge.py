@@ -25,11 +25,11 @@ Domain = Mapping[int, int] | None
 class Knowledge:
     """What is known after some passes.
 
-    `noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever. `most_phases`: how
-    many phases of an mbarrier object a state can tell apart, `most_lives`: how many lives. `most_pending`: how many
-    arrivals may be pending. `rounds`: how often loops are followed whose jumps depend on values that were read, and
-    still always go back. `grounded`: no value supports itself, so that a value which takes more writes, one after
-    the other, than an execution has (`most_writes`, of scalars) is impossible.
+    `racing_loops`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever.
+    `most_phases`: how many phases of an mbarrier object a state can tell apart, `most_lives`: how many lives.
+    `most_pending`: how many arrivals may be pending. `rounds`: how often loops are followed whose jumps depend on
+    values that were read, and still always go back. `grounded`: no value supports itself, so that a value which takes
+    more writes, one after the other, than an execution has (`most_writes`, of scalars) is impossible.
     """
 
     space: AddressSpace
@@ -41,7 +41,7 @@ class Knowledge:
     most_writes: int = 0
     cells: Cells = field(default_factory=Cells)
     starts: Starts = field(default_factory=Starts)
-    noisy: set[tuple[int, Loop]] = field(default_factory=set)
+    racing_loops: set[tuple[int, Loop]] = field(default_factory=set)
     may_wait: bool = False
     _domains: dict[Cell, Domain] = field(default_factory=dict)
     _scalars: dict[Edges, bool] = field(default_factory=dict)

@@ -269,7 +269,7 @@ class Walk:
                 inside = (self._heads[loop], len(self.build.events))
                 self.rounds.append((current.number, loop, inside))
                 stays = silent
-                if count == 0 and (current.number, loop) in self.build.knowledge.noisy:
+                if count == 0 and (current.number, loop) in self.build.knowledge.racing_loops:
                     stays = logic.both(silent, logic.var(f"stuck(v{current.visit})"))
                 self._graph.stuck.append(StuckAt(current.number, stays, current.visit, tuple(range(*inside))))
                 go = logic.both(go, -stays)

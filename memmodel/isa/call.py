@@ -131,12 +131,12 @@ class Call:
         return self.reading.head
 
     @property
-    def module(self) -> bool:
+    def in_module(self) -> bool:
         """True if the instruction is one of a compiled module."""
         return False
 
     @property
-    def columns(self) -> bool:
+    def in_columns(self) -> bool:
         """True in the column layout (no types, no state spaces, no brackets)."""
         return self.context.test.layout is Layout.COLUMNS
 
@@ -236,7 +236,7 @@ class Call:
         bits = operand.encoded(type)
         if bits is None:
             hint = f"PTX takes it as a .f32, a .f64 or a .b{operand.width}"
-            self.fail(f"{describe(operand)} is not a .{type}", operand, None if self.columns else hint)
+            self.fail(f"{describe(operand)} is not a .{type}", operand, None if self.in_columns else hint)
         return bits
 
     def _register_value(self, operand: Reg) -> Expr:
@@ -280,7 +280,7 @@ class Call:
 
     def predicate(self, operand: Operand) -> Expr:
         """A source predicate: %p or !%p; in a module a number, too."""
-        if isinstance(operand, Reg | Negated) or (self.module and isinstance(operand, Imm)):
+        if isinstance(operand, Reg | Negated) or (self.in_module and isinstance(operand, Imm)):
             return self.value(operand)
         return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
 
@@ -345,7 +345,7 @@ class Call:
             return Apply("add", (base, Const(operand.offset)), ADDRESS) if operand.offset else base
         symbol: Operand = operand.base if isinstance(operand, Mem) else operand
         offset = operand.offset if isinstance(operand, Mem | Sym) else 0
-        if not isinstance(symbol, Sym) or (symbol is operand and not self.columns):
+        if not isinstance(symbol, Sym) or (symbol is operand and not self.in_columns):
             self.no_memory(operand)
         self._check_access(self.variable(symbol), operand, proxy)
         return self.address_of(symbol, offset)

@@ -6,7 +6,9 @@ each destination; which pieces these are is for the engines to find out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
 from memmodel.isa.call import ADDRESS, WINDOW_OF, Call
@@ -26,21 +28,39 @@ B128 = 16
 BULK_GROUP = frozenset({Track.BULK})
 
 
-def end(call: Call, operand: Operand, space: str) -> tuple[Expr, Window, Sym | None]:
-    """The address, the window and, if there is one, the name of a memory operand that is one end of a copy."""
+class CopyEnd(NamedTuple):
+    """A memory operand that is one end of a copy. `symbol`: the name in it, if there is one."""
+
+    address: Expr
+    window: Window
+    symbol: Sym | None
+
+
+class Destination(NamedTuple):
+    """What a copy writes, and the mbarrier object that it signals. `when`: a formula that is not 0 if it does (None:
+    surely).
+    """
+
+    address: Expr
+    barrier: Object
+    when: Expr | None
+
+
+def end(call: Call, operand: Operand, space: str) -> CopyEnd:
+    """One end of a copy, from its memory operand."""
     wanted = Space.GLOBAL if space == "global" else Space.SHARED
     address, _, symbol = memory_base(call, operand, wanted)
-    return address, WINDOW_OF[space], symbol
+    return CopyEnd(address, WINDOW_OF[space], symbol)
 
 
-def size_of(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
+def checked_size(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
     """The number of bytes, and the step that finds one that is no multiple of 16.
 
     One that is written out is checked here in a litmus test; a compiler may leave a number to the run.
     """
     size = call.integer(operand)
     if isinstance(operand, Imm):
-        if not call.module and (operand.value <= 0 or operand.value % CHUNK):
+        if not call.in_module and (operand.value <= 0 or operand.value % CHUNK):
             call.fail(f"{call.head} copies a positive multiple of {CHUNK} bytes, not {operand.value}", operand)
         if operand.value % CHUNK == 0:
             return size, ()
@@ -54,27 +74,27 @@ def access(call: Call, side: Side, role: Role | None = None) -> Access:
     label = call.access(
         side, Sem.RELAXED if strong else Sem.WEAK, call.scope if strong else None, Proxy.ASYNC, Family.BULK
     )
-    return replace(label, asynchronous=True, role=role, spelt=spelt(call, side))
+    return replace(label, asynchronous=True, role=role, spelt=multimem_word(call, side))
 
 
-def spelt(call: Call, side: Side) -> str | None:
+def multimem_word(call: Call, side: Side) -> str | None:
     """Whether an access goes through a multimem address, to all the memory that this points to."""
     return "multimem" if side is Side.WRITE and call.head.startswith("multimem.") else None
 
 
-def scalar(call: Call) -> int | None:
+def operation_bytes(call: Call) -> int | None:
     """Bytes of the operations that a copy consists of: .b128 if it is strong, pieces of any size if it is weak."""
     return B128 if call.word("sem") == "relaxed" else None
 
 
-def tracks(in_group: bool) -> frozenset[Track]:
+def group_tracks(in_group: bool) -> frozenset[Track]:
     """How the parts of a copy are found by commit_group and wait_group."""
     return BULK_GROUP if in_group else frozenset()
 
 
 def gather(call: Call, region: Region, *, in_group: bool) -> Gather:
     """The read of the source."""
-    return Gather(access(call, Side.READ, Role.SOURCE), region, tracks(in_group))
+    return Gather(access(call, Side.READ, Role.SOURCE), region, group_tracks(in_group))
 
 
 def signal(family: Family) -> Signal:
@@ -87,40 +107,42 @@ def issue(family: Family, *parts: Part) -> IssueAsync:
     return IssueAsync(Issue(family), parts)
 
 
-def delivered(
+def signalled_copy(
     call: Call,
     first: tuple[Part, ...],
     source: int,
-    destinations: list[tuple[Region, Object, Expr | None]],
+    destinations: list[Destination],
+    region: Callable[[Expr], Region],
     size: Expr | None,
 ) -> tuple[Op, ...]:
-    """A copy whose completion is signalled by a complete-tx for each destination (region, mbarrier, condition).
+    """A copy whose completion is signalled by a complete-tx for each destination.
 
-    `first`: the parts before the writes, of which number `source` reads the data. `size` None: that of the source.
+    `first`: the parts before the writes, of which number `source` reads the data. `region`: the bytes that are written
+    at an address. `size` None: that of the source.
     """
     parts: list[Part] = list(first)
-    for region, barrier, when in destinations:
-        parts.append(Scatter(access(call, Side.WRITE), region, source, when=when))
-        of = (*range(len(first)), len(parts) - 1)
+    for address, barrier, when in destinations:
+        parts.append(Scatter(access(call, Side.WRITE), region(address), source, when=when))
+        completed = (*range(len(first)), len(parts) - 1)
         bytes_of = source if size is None else None
-        parts.append(SignalPart(signal(Family.BULK), barrier, size, bytes_of, of, when=when))
+        parts.append(SignalPart(signal(Family.BULK), barrier, size, bytes_of, completed, when=when))
     return (issue(Family.BULK, *parts),)
 
 
-def receivers(
+def destinations_in(
     call: Call, target: Expr, barrier: Object, ctas: tuple[Receiver, ...], group: int | None
-) -> list[tuple[Expr, Object, Expr | None]]:
-    """(destination, mbarrier, condition) in every CTA of a multicast; the ones written without.
+) -> list[Destination]:
+    """What a copy writes in every CTA of a multicast; without one, what its operands name.
 
     With .cta_group::2 the signal goes to the CTA of each pair that has the parity of the one in which the mbarrier
     operand lies ("cp.async.bulk.tensor").
     """
     if not ctas:
-        return [(target, barrier, None)]
+        return [Destination(target, barrier, None)]
     destinations = []
     for rank, when in ctas:
-        bar = _of_pair(call, barrier.address, rank) if group == 2 else in_cta(call, barrier.address, rank)
-        destinations.append((in_cta(call, target, rank), Object(bar, Window.SHARED_CLUSTER), when))
+        signalled = _of_pair(call, barrier.address, rank) if group == 2 else in_cta(call, barrier.address, rank)
+        destinations.append(Destination(in_cta(call, target, rank), Object(signalled, Window.SHARED_CLUSTER), when))
     return destinations
 
 
@@ -146,4 +168,4 @@ def check_barrier(call: Call, target: Sym | None, where: Sym | None, operand: Op
 
 def chunk(call: Call, address: Expr, window: Window, size: Expr) -> Chunk:
     """The bytes at one end of a copy."""
-    return Chunk(address, window, size, scalar=scalar(call))
+    return Chunk(address, window, size, scalar=operation_bytes(call))

@@ -13,7 +13,7 @@ from memmodel.errors import InputError
 from memmodel.isa.call import Call, Context, part_span
 from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.place import ranged
+from memmodel.isa.place import range_checks
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
@@ -56,7 +56,7 @@ def lower_instruction(instruction: Instruction, context: Context) -> tuple[Op, .
     if guard is not None and not isinstance(call.value(Reg(guard.register)), Get):
         call.fail(f"the special register '%{guard.register}' is not a guard", hint="move it to a predicate first")
     assert reading.row.lower is not None, "rows for modules alone are refused in litmus tests"
-    return (*ranged(call), *reading.row.lower(call))
+    return (*range_checks(call), *reading.row.lower(call))
 
 
 def lower_test(test: LitmusTest) -> LoweredTest:
@@ -114,8 +114,8 @@ def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str,
     return values
 
 
-def needs(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
-    """What has each instruction of the test."""
+def requirements(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
+    """Each instruction of the test, with the targets and the version of PTX that have it, or a word of it."""
     for instruction in all_instructions(test):
         for since in read_instruction(instruction, test).requirements(len(instruction.operands)).values():
             yield instruction, since
@@ -132,17 +132,17 @@ def refuse_beyond(test: LitmusTest, level: PtxLevel) -> None:
 
 def minimum_target(test: LitmusTest) -> int:
     """The least sm number that has every instruction of the test, as the pages' "Target ISA Notes" give it."""
-    return max((since.sm for _, since in needs(test)), default=0)
+    return max((since.sm for _, since in requirements(test)), default=0)
 
 
 def minimum_version(test: LitmusTest, least: str) -> str:
     """The version of PTX that has every instruction of the test; at least `least`."""
-    return max([least, *(since.version for _, since in needs(test))], key=version_of)
+    return max([least, *(since.version for _, since in requirements(test))], key=version_of)
 
 
 def target(test: LitmusTest) -> str | None:
     """The least target that has every instruction of the test, such as `sm_90a`; None if no single one does."""
-    families = [since.numbers for _, since in needs(test) if since.numbers]
+    families = [since.numbers for _, since in requirements(test) if since.numbers]
     least = minimum_target(test)
     if not families:
         return f"sm_{least}"

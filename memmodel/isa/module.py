@@ -16,7 +16,7 @@ from typing import NoReturn
 from memmodel.errors import InputError
 from memmodel.isa.call import ADDRESS, WINDOW_OF, Call, describe
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.place import ranged
+from memmodel.isa.place import range_checks
 from memmodel.isa.rows.row import Row
 from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.table import HEADS
@@ -91,7 +91,7 @@ def lower_in_module(instruction: PtxInstruction, cluster_size: int = 1) -> tuple
     call = _call(spelling, instruction, operands, cluster_size)
     lower = row.lower_module or row.lower
     assert lower is not None, "a row lowers for litmus tests or for modules"
-    return (*ranged(call), *lower(call))
+    return (*range_checks(call), *lower(call))
 
 
 def uniform_values(instruction: PtxInstruction) -> tuple[tuple[str, Expr], ...]:
@@ -122,11 +122,11 @@ class ModuleCall(Call):
     launched: int = 1
 
     @property
-    def module(self) -> bool:
+    def in_module(self) -> bool:
         return True
 
     @property
-    def columns(self) -> bool:
+    def in_columns(self) -> bool:
         return False
 
     @property

@@ -44,7 +44,7 @@ def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Bas
     """
     if not isinstance(operand, Mem):
         call.no_memory(operand)
-    if call.module:
+    if call.in_module:
         generic = not isinstance(operand.base, Sym) and _names_no_space(call)
         return call.in_space(call.location_of(operand), None if generic or space is None else space.value), None, None
     if not isinstance(operand.base, Sym):
@@ -80,7 +80,7 @@ def _names_no_space(call: Call) -> bool:
 
 def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
     """The mbarrier object at a memory operand, which has to lie in that window."""
-    if call.module:
+    if call.in_module:
         return Object(address_in(call, operand, Space.SHARED), window)
     address, variable, _ = memory_base(call, operand, Space.SHARED)
     if variable is not None and call.root(variable).maps:
@@ -90,7 +90,7 @@ def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
 
 def in_cta(call: Call, address: Expr, rank: int) -> Expr:
     """The same address in the CTA of that rank in the executing thread's cluster."""
-    named = not call.module and isinstance(address, AddressOf)
+    named = not call.in_module and isinstance(address, AddressOf)
     if named and call.context.space.cta_of_rank(rank, call.place) is not None:
         assert isinstance(address, AddressOf)
         return AddressOf(address.name, address.offset, rank)
@@ -107,7 +107,7 @@ def mapped(call: Call, address: Expr, rank: Expr) -> Expr:
 
 def rank_of(call: Call, address: Expr) -> Expr:
     """The rank of the CTA in whose shared memory an address lies."""
-    if call.module:  # of a generic address, too
+    if call.in_module:  # of a generic address, too
         address = Apply("and", (address, Const(0xFFFFFFFF)), ADDRESS)
     window = Apply("shr", (address, Const(call.window_bits)), ADDRESS)
     return Apply("sub", (window, Const(call.first_window)), ADDRESS)
@@ -144,11 +144,11 @@ def mask(call: Call, operand: Operand, *addresses: Expr) -> tuple[tuple[Op, ...]
     if value is None:
         bits = call.integer(operand)
         others = Const(~sum(1 << rank for rank in ranks) & (1 << width) - 1)
-        where = "that the cluster does not have" if call.module else "that has no thread in the test"
+        where = "that the cluster does not have" if call.in_module else "that has no thread in the test"
         beyond = Unmodelled(f"a CTA mask names a CTA {where}", Apply("and", (bits, others), type))
         chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), type)) for rank in ranks)
         return (*outside, beyond), chosen
-    if call.module:  # a number of the width of the type, with or without a sign
+    if call.in_module:  # a number of the width of the type, with or without a sign
         value &= (1 << width) - 1
     if not 0 < value < 1 << width:
         call.fail(f"a CTA mask is a {width}-bit number with a bit for each CTA, not {value}", operand)
@@ -189,7 +189,7 @@ def in_range(call: Call, operand: Operand, allowed: OperandRange) -> tuple[Op, .
     if isinstance(operand, Imm):
         if least <= operand.value <= most:
             return ()
-        if not call.module:
+        if not call.in_module:
             call.fail(f"{what} is a number from {least} to {most}, not {operand.value}", operand)
     below = call.integer(operand)
     if least:
@@ -209,12 +209,12 @@ def own_lane_in(call: Call, mask: Expr) -> tuple[Op, ...]:
 
     Which lane a litmus thread is that stands for a whole warp is open; it is not in an empty mask.
     """
-    own_lane = None if call.module else lane(call)
+    own_lane = None if call.in_module else lane(call)
     bit = Const(FULL_MASK) if own_lane is None else Const(1 << own_lane)
-    known = isinstance(mask, Const) and (mask.value == FULL_MASK if call.module else mask.value & bit.value)
+    known = isinstance(mask, Const) and (mask.value == FULL_MASK if call.in_module else mask.value & bit.value)
     if known:
         return ()
-    own: Expr = Get("%lanemask_eq") if call.module else bit
+    own: Expr = Get("%lanemask_eq") if call.in_module else bit
     bits = mask if own == Const(FULL_MASK) else Apply("and", (mask, own), U32)
     rule = f"a thread executes {call.head} with a mask that does not have its own lane"
     return (UndefinedIf(rule, Apply("eq", (bits, Const(0)), U32)),)
@@ -237,7 +237,7 @@ def writable(call: Call, operand: Operand) -> tuple[Op, ...]:
 def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
     """The steps that find an address in a register that is not in global memory; a name was checked before."""
     address, variable, _ = memory_base(call, operand, Space.GLOBAL)
-    if variable is not None or call.module:  # the machine of modules finds where an address lies
+    if variable is not None or call.in_module:  # the machine of modules finds where an address lies
         return ()
     rule = f"{what} is in .global memory"
     shared = Apply("lt", (address, Const(FIRST_GLOBAL)), U64)
@@ -246,7 +246,7 @@ def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
 
 def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tuple[Variable, Expr]]:
     """Each variable in these state spaces, with 1 if the address is in it, else 0."""
-    if call.module:
+    if call.in_module:
         return
     space = call.context.space
     for variable in call.context.test.variables:
@@ -258,7 +258,7 @@ def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tup
 
 def within(call: Call, address: Expr, space: str) -> Expr:
     """1 if an address lies in the window of a state space, as the executing thread sees it, else 0."""
-    if call.module:
+    if call.in_module:
         return windows.within(address, space)
     places = call.context.space
     window: Expr = Apply("shr", (address, Const(WINDOW_BITS)), U64)
@@ -290,14 +290,14 @@ def in_shared(call: Call, address: Expr, *, own: bool = False) -> tuple[Op, ...]
     rank = rank_of(call, address)
     outside = Apply("ne", (rank, call.own_rank), U64) if own else Apply("ge", (rank, Const(call.cluster_size)), U64)
     relative = isinstance(address, Apply) and address.op.startswith(WITHIN)
-    if call.module and not relative:
+    if call.in_module and not relative:
         elsewhere = Apply("eq", (within(call, address, "shared::cluster"), Const(0)), U64)
         outside = Apply("or", (outside, elsewhere), U64)
     space = "shared::cta" if own else "shared::cluster"
     return (UndefinedIf(f"{call.head}.{call.word('multicast')} takes an address in .{space} memory", outside),)
 
 
-def ranged(call: Call) -> tuple[Op, ...]:
+def range_checks(call: Call) -> tuple[Op, ...]:
     """The steps that find operands beyond their ranges. Raises InputError for a number of a litmus test."""
     row, words = call.reading.row, call.reading.words
     ranges: dict[str, OperandRange] = {}

@@ -6,6 +6,8 @@ reader stands at the question. Of `.reg` lines only the predicates are kept: a r
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from memmodel.errors import InputError, suggestion
 from memmodel.litmus.columns import read_labels
 from memmodel.litmus.condition import is_over
@@ -15,6 +17,15 @@ from memmodel.litmus.lexer import Reader
 from memmodel.litmus.scopes import closing, flatten
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
 from memmodel.ptx.lexer import shorten
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The registers that the `.reg` lines of a thread name, and those of them that are predicates."""
+
+    registers: set[str] = field(default_factory=set)
+    predicates: set[str] = field(default_factory=set)
+
 
 Registers = dict[str, set[str]]
 """Thread name -> registers that its `.reg` lines declare."""
@@ -43,20 +54,18 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
             raise InputError(f"more than {MAX_THREADS} threads", reader.span(token))
         place = read_place(reader)
         reader.expect("{", "`{` and the thread's instructions")
-        registers[token.text] = set()
-        predicates: set[str] = set()
-        body = _body(reader, declarations, (registers[token.text], predicates), MAX_INSTRUCTIONS - total)
+        declared = _Declared()
+        body = _body(reader, declarations, declared, MAX_INSTRUCTIONS - total)
         total += len(body)
-        threads[token.text] = Thread(token.text, place, tuple(body), frozenset(predicates), reader.span(token))
+        registers[token.text] = declared.registers
+        threads[token.text] = Thread(token.text, place, tuple(body), frozenset(declared.predicates), reader.span(token))
     if not threads or not is_over(reader):
         what = "`thread` or a question" if threads else "`thread`"
         raise reader.wanted(what, "a thread is `thread P0 @ cta 0, gpu 0 { … }`")
     return declarations, list(threads.values()), registers
 
 
-def _body(
-    reader: Reader, declarations: Declarations, registers: tuple[set[str], set[str]], room: int
-) -> list[Instruction | Label]:
+def _body(reader: Reader, declarations: Declarations, declared: _Declared, room: int) -> list[Instruction | Label]:
     """The rest of a thread after its `{`, of at most `room` instructions and labels."""
     end = closing(reader.source, reader.tokens, reader.at - 1)
     flat = flatten(reader.source, reader.tokens[reader.at : end])
@@ -69,7 +78,7 @@ def _body(
             body.append(labels[reader.next().text])
             reader.next()
         elif reader.token.text == ".reg":
-            _registers(reader, declarations, registers)
+            _registers(reader, declarations, declared)
         else:
             body.append(read_instruction(reader, names, Layout.BLOCKS))
             reader.expect(";", "`;` after the instruction")
@@ -79,7 +88,7 @@ def _body(
     return body
 
 
-def _registers(reader: Reader, declarations: Declarations, registers: tuple[set[str], set[str]]) -> None:
+def _registers(reader: Reader, declarations: Declarations, declared: _Declared) -> None:
     """`.reg .u32 %r<4>, %x;`. Fills the names of all registers, and of those that are predicates."""
     reader.next()
     kind = reader.expect("dot", "a register type such as .u32")
@@ -91,15 +100,15 @@ def _registers(reader: Reader, declarations: Declarations, registers: tuple[set[
         if token.text in declarations.variables:
             raise InputError(f"`{name}` is a variable already", reader.span(token), f"write the register as %{name}")
         names = [name]
-        registers[0].add(name)
+        declared.registers.add(name)
         if reader.accept("<"):
             count, _ = reader.count("a number of registers", 1 << 16)
             reader.expect(">", "`>`")
             names = [f"{name}{number}" for number in range(count if kind.text == ".pred" else 0)]
         if kind.text == ".pred":
-            registers[0].update(names)
-            registers[1].update(names)
-            if len(registers[1]) > MAX_PREDICATES:
+            declared.registers.update(names)
+            declared.predicates.update(names)
+            if len(declared.predicates) > MAX_PREDICATES:
                 raise InputError(f"more than {MAX_PREDICATES:,} predicates in a thread", reader.span(token))
         if reader.accept(",") is None:
             break

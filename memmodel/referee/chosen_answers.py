@@ -31,7 +31,7 @@ class ChosenAnswers:
         for writer, reader, cell in choice.rf:
             self._sources.setdefault(reader, []).append((writer, cell))
         self._learned: dict[RecordName, int] = {}
-        self._behind: dict[RecordName, set[RecordName]] = {}
+        self._depends_on: dict[RecordName, set[RecordName]] = {}
 
     # ---- Oracle ------------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ class ChosenAnswers:
         """The value of a read as far as it is known."""
         if name not in self._sources and footprint.extents:
             return ()
-        return (self._known(name, footprint, self._learned.get(name, 0)),)
+        return (self._with_chosen_bytes(name, footprint, self._learned.get(name, 0)),)
 
     def test(self, name: RecordName, object: Cell) -> Sequence[int]:
         return self._choice.answers.get(name, (1,) if self._choice.partial else ())[:1]
@@ -61,7 +61,7 @@ class ChosenAnswers:
 
     # ---- values ------------------------------------------------------------------------------------------------
 
-    def _known(self, name: RecordName, footprint: Footprint, data: int) -> int:
+    def _with_chosen_bytes(self, name: RecordName, footprint: Footprint, data: int) -> int:
         """The data of a read, with the bytes that the choice says in place."""
         for cell, value in self._values.get(name, ()):
             for position, extent in footprint.placed():
@@ -81,25 +81,26 @@ class ChosenAnswers:
                 if not isinstance(record.label, Access) or record.label.side is not Side.READ:
                     continue
                 assert isinstance(record, AccessRecord)
-                data = self._known(record.name, record.footprint, self._written(lowered, record, written))
+                data = self._with_chosen_bytes(record.name, record.footprint, self._written(lowered, record, written))
                 changed = changed or data != value
                 self._learned[record.name] = data
         return changed
 
-    def follow(self, traces: Sequence[Trace]) -> None:
+    def note_dependencies(self, traces: Sequence[Trace]) -> None:
         """Note which reads each write of these runs depends on."""
         for trace in traces:
             for record in trace.records:
                 if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
                     mask = reduce(or_, record.data, record.addr | record.ctrl)
-                    behind = {trace.tokens[token].record for token in bits(mask)}
-                    behind |= {number for number in (record.half_of, record.copies) if number is not None}
-                    self._behind.setdefault(record.name, set()).update(trace.records[number].name for number in behind)
+                    sources = {trace.tokens[token].record for token in bits(mask)}
+                    sources |= {number for number in (record.half_of, record.copies) if number is not None}
+                    names = {trace.records[number].name for number in sources}
+                    self._depends_on.setdefault(record.name, set()).update(names)
 
     @property
     def circular(self) -> bool:
         """True if some value supports itself, by a chain of reads-from and dependencies that closes."""
-        graph: dict[RecordName, set[RecordName]] = {name: set(behind) for name, behind in self._behind.items()}
+        graph: dict[RecordName, set[RecordName]] = {name: set(reads) for name, reads in self._depends_on.items()}
         for reader, sources in self._sources.items():
             graph.setdefault(reader, set()).update(writer for writer, _ in sources if writer is not None)
         return has_cycle(graph)

@@ -83,30 +83,30 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice, wanted: Wanted = 
 
 def _replayed(lowered: LoweredTest, model: Model, choice: Choice, answers: ChosenAnswers, wanted: Wanted) -> Replay:
     finals = Finals(lowered, tuple(terms_of(lowered.test.condition)))
-    traces = _settled(lowered, choice, answers)
+    traces = _final_traces(lowered, choice, answers)
     frame = FixedPart(lowered, traces, finals.extents)
     assembly = Assembly(frame)
     values = frame.values_of(traces)
-    where = _Where(frame, traces)
-    rf = where.reads_from(choice, values)
-    co = where.coherence(choice)
-    meeting = _meeting(assembly, where, choice)
-    observed = _objects(assembly, where, choice)
+    by_name = _EventsByName(frame, traces)
+    rf = by_name.reads_from(choice, values)
+    co = by_name.coherence(choice)
+    meeting = _meeting(assembly, by_name, choice)
+    observed = _objects(assembly, by_name, choice)
     relations: dict[str, Rows] = {
         "rf": rf,
         "co": co,
-        "sync_fence": where.fence_order(choice),
+        "sync_fence": by_name.fence_order(choice),
         **assembly.relations(meeting, observed),
     }
     execution = Execution(frame, values, assembly.sets(observed), relations)
     if not wanted(execution):
         raise InternalError("replay: an execution that is not looked for")
-    evaluation = evaluate(model, execution, where.orders(choice))
-    last = where.finals(choice, co, values)
+    evaluation = evaluate(model, execution, by_name.orders(choice))
+    last = by_name.finals(choice, co, values)
     registers = [trace.registers for trace in traces]
     satisfies = finals.holds(lowered.test.condition, registers, last)
     waits = assembly.sentences(values, relations["mbar"], meeting)
-    _rest(assembly, evaluation)
+    _check_waits(assembly, evaluation)
     witness = make_witness(model, evaluation, registers, last, waits)
     if witness.ground is not None:
         witness.ground.choice = choice
@@ -123,7 +123,7 @@ def _replayed(lowered: LoweredTest, model: Model, choice: Choice, answers: Chose
     )
 
 
-def _settled(lowered: LoweredTest, choice: Choice, answers: ChosenAnswers) -> list[Trace]:
+def _final_traces(lowered: LoweredTest, choice: Choice, answers: ChosenAnswers) -> list[Trace]:
     """A trace of each thread. What a choice leaves open of the values that are read follows from who wrote them: the
     threads are run again until nothing changes."""
     starts = choice.starts
@@ -133,7 +133,7 @@ def _settled(lowered: LoweredTest, choice: Choice, answers: ChosenAnswers) -> li
         for number, thread in enumerate(lowered.test.threads):
             runner = Runner(lowered, number, starts, None)
             runs = runner.run(answers, meter, waits=choice.waiting[number] is not None)
-            answers.follow(runs)
+            answers.note_dependencies(runs)
             trace = stopped(runs, choice.waiting[number])
             if trace is None:
                 raise InternalError(f"replay: thread {thread.name} does not end as the execution found says")
@@ -143,7 +143,7 @@ def _settled(lowered: LoweredTest, choice: Choice, answers: ChosenAnswers) -> li
     raise InternalError("replay: the values that are read do not settle")
 
 
-class _Where:
+class _EventsByName:
     """Events of an execution by the names in a Choice."""
 
     def __init__(self, frame: FixedPart, traces: Sequence[Trace]) -> None:
@@ -299,9 +299,9 @@ def _writes(label: object) -> bool:
     return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
 
 
-def _meeting(assembly: Assembly, where: _Where, choice: Choice) -> Meeting:
+def _meeting(assembly: Assembly, by_name: _EventsByName, choice: Choice) -> Meeting:
     """The way to meet whose generations the choice names."""
-    asked = {where.event(name): number for name, number in choice.generations.items()}
+    asked = {by_name.event(name): number for name, number in choice.generations.items()}
     for meeting in meetings(assembly.barriers, assembly.halves, assembly.waiting):
         if meeting.generations == asked or (choice.partial and asked.items() <= meeting.generations.items()):
             if not reductions_agree(assembly.contributions, assembly.barriers, meeting):
@@ -310,25 +310,25 @@ def _meeting(assembly: Assembly, where: _Where, choice: Choice) -> Meeting:
     raise InternalError("replay: the barriers cannot complete in the way chosen")
 
 
-def _objects(assembly: Assembly, where: _Where, choice: Choice) -> Observed:
+def _objects(assembly: Assembly, by_name: _EventsByName, choice: Choice) -> Observed:
     """The order of updates, and what the tests see, for every mbarrier object."""
-    orders = {cell: [where.event(name) for name in names] for cell, names in choice.mbar}
+    orders = {cell: [by_name.event(name) for name in names] for cell, names in choice.mbar}
     seen = {}
     for name, (life, over) in choice.seen.items():
-        seen[where.event(name)] = (START if life is None else where.event(life), over)
+        seen[by_name.event(name)] = (START if life is None else by_name.event(life), over)
     chosen = []
     for uses in assembly.objects:
         walk = _walk(uses, orders.pop(uses.cell, []), partial=choice.partial)
         if walk is None:
             raise InternalError(f"replay: the operations on {uses.cell} cannot have the order chosen")
-        its = {test.event: seen.pop(test.event) for test in uses.tests if test.event in seen}
+        views = {test.event: seen.pop(test.event) for test in uses.tests if test.event in seen}
         if choice.partial:
-            its = next((views for views in uses.sightings(walk) if its.items() <= views.items()), its)
+            views = next((each for each in uses.possible_views(walk) if views.items() <= each.items()), views)
         else:
-            its = {test.event: (START, -1) for test in uses.tests} | its
-        if not uses.fits(walk, its):
-            raise InternalError(f"replay: the tests of {uses.cell} cannot see {its}")
-        chosen.append((uses, walk, its))
+            views = {test.event: (START, -1) for test in uses.tests} | views
+        if not uses.can_have_seen(walk, views):
+            raise InternalError(f"replay: the tests of {uses.cell} cannot see {views}")
+        chosen.append((uses, walk, views))
     if seen or any(orders.values()):
         raise InternalError("replay: an order of updates, or what a test sees, for what is no such event")
     return observe(chosen)
@@ -343,7 +343,7 @@ def _walk(uses: MbarrierUses, order: list[int], *, partial: bool) -> ObjectWalk 
     return walk
 
 
-def _rest(assembly: Assembly, evaluation: Evaluation) -> None:
+def _check_waits(assembly: Assembly, evaluation: Evaluation) -> None:
     """In a spin loop that never ends, every read reads a write that no other follows."""
     if not assembly.waits_read_last_writes(evaluation.execution.relation("rf"), evaluation.execution.relation("co")):
         raise InternalError("replay: a thread waits for ever, and reads what is overwritten")

@@ -29,7 +29,7 @@ Pair = tuple[int, int]
 
 @dataclass(slots=True)
 class Statement:
-    """A check of one test. `failing`: the formula. `open`: its variable means what has been learnt so far.
+    """A check of one test. `failing`: the formula. `is_open`: its variable means what has been learnt so far.
 
     `pairs`: for `empty`, each pair (event, twice) of the body with its formula, which may be a variable too.
     """
@@ -37,7 +37,7 @@ class Statement:
     check: Check
     root: int
     failing: int
-    open: bool
+    is_open: bool
     pairs: dict[Pair, int]
 
     @property
@@ -111,7 +111,7 @@ class Judge:
 
     def accepts(self, view: View, statement: Statement, *, bad: bool) -> bool:
         """True if the body of the check is bad in a candidate exactly if `bad`. If False, the solver has learnt why."""
-        if not statement.open or _is_bad(view, statement.check, statement.root) is bad:
+        if not statement.is_open or _is_bad(view, statement.check, statement.root) is bad:
             return True
         explainer = Explainer(self.cells, view)
         if statement.check.kind == "empty" and statement.pairs:

@@ -129,10 +129,10 @@ def _arrivals(execution: Execution) -> dict[str, list[int]]:
     frame = execution.frame
     arrivals: dict[str, list[int]] = {}
     for uses in Assembly(frame).objects:
-        walk = uses.chosen(execution.relation("mbar"))
+        walk = uses.walk_of(execution.relation("mbar"))
         counts = [0] * (walk.counts[-1].over + 1)
         for number, use in enumerate(walk.order):
-            if walk.counted(number) and use.record.action is Action.ARRIVE:
+            if walk.has_effect(number) and use.record.action is Action.ARRIVE:
                 counts[walk.counts[number].over] += use.record.count
         arrivals[spell_cell(frame.lowered.space, uses.cell)] = counts[:-1]
     return arrivals

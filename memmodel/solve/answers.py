@@ -86,7 +86,7 @@ class Questions:
         self.solver = solver
         self.bound = bound
         self.asker = Asker(query, solver)
-        self.settled: list[Replay] = []
+        self.settling: list[Replay] = []
 
     def begin(self) -> None:
         """Ask for any execution that ends, if the test is large."""
@@ -131,7 +131,7 @@ class Questions:
             return Observation.SOMETIMES, ""
         if Satisfiable.UNKNOWN in (yes, no):
             return Observation.UNDECIDED, self.solver.reason
-        stopped = self.stopped()
+        stopped = self.why_not_followed()
         if stopped:
             return Observation.UNDECIDED, stopped
         if yes is Satisfiable.SAT:
@@ -152,7 +152,7 @@ class Questions:
         result = self.asker.check([self.query.stops], raised=flag)
         return "" if result is Satisfiable.UNSAT else mixed_sizes() if result is Satisfiable.SAT else self.solver.reason
 
-    def stopped(self) -> str:
+    def why_not_followed(self) -> str:
         """Why not every execution was followed to its end; "" if every one was."""
         for when in (self.query.cut, self.query.unmodelled):
             if when == FALSE:
@@ -169,13 +169,13 @@ class Questions:
         graph = self.query.graph
         for cut in graph.cut:
             if self.solver.holds(cut.when):
-                return beyond_the_bound(cut.instruction, self.bound, self._enough())
+                return beyond_the_bound(cut.instruction, self.bound, self._sufficient_bound())
         for stop in graph.unmodelled:
             if self.solver.holds(stop.when):
                 return not_modelled(stop.reason, stop.instruction)
         raise InternalError("an execution is stopped by nothing")
 
-    def _enough(self) -> int | None:
+    def _sufficient_bound(self) -> int | None:
         """The least bound with which no loop is stopped, if one is known."""
         terms, grounded = tuple(terms_of(self.lowered.test.condition)), grounds_values(self.model)
         for wider in range(self.bound + 1, self.bound + _WIDER):
@@ -216,7 +216,7 @@ class Questions:
         judged = self.replayed()
         if judged.satisfies is not satisfies or judged.waits:
             raise self._differs_when_replayed(judged, "the final state that Z3 found is another when replayed")
-        self.settled.append(judged)
+        self.settling.append(judged)
         return judged.witness
 
     # ---- findings ------------------------------------------------------------------------------------------------
@@ -227,17 +227,17 @@ class Questions:
         The executions that settle the question are looked at first, and of these first the one that is shown.
         """
         if self.lowered.test.quantifier is Quantifier.FORALL:
-            self.settled.reverse()
+            self.settling.reverse()
         findings: list[Finding] = []
         for name, flag in self.query.flags.items():
-            if not self._raise(name, flag, findings):
+            if not self._report_all(name, flag, findings):
                 return tuple(findings), f"the list of findings is not complete: {self.solver.reason}"
         if self.query.waits != FALSE:
             asked, hang = self.hang()
             if asked is Satisfiable.UNKNOWN:
                 return tuple(findings), f"whether it can hang is not known: {self.solver.reason}"
             findings += [hang] if hang is not None else []
-        return tuple(findings), self.stopped()
+        return tuple(findings), self.why_not_followed()
 
     def first(self, name: str) -> Finding | None:
         """What one flag reports in some execution; None if nothing was found."""
@@ -256,10 +256,10 @@ class Questions:
         result = self.asker.check([self.query.stops, self.query.waits], quiet=undefined)
         return result, Finding(HANG, self.replayed().witness) if result is Satisfiable.SAT else None
 
-    def _raise(self, name: str, flag: Statement, findings: list[Finding]) -> bool:
+    def _report_all(self, name: str, flag: Statement, findings: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
         left = self._by_position(flag.pairs)
-        for judged in self.settled:
+        for judged in self.settling:
             self._take(name, judged, left, findings)
         while True:
             if flag.pairs:
@@ -328,7 +328,7 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     questions = Questions(lowered, model, query, solver, bound)
     logic = query.graph.logic
     values = [(spell(term, lowered), query.final.term(term)) for term in terms]
-    reason = questions.stopped() or questions.mixed_sizes()
+    reason = questions.why_not_followed() or questions.mixed_sizes()
     states: list[FinalValues] = []
     while len(states) < MAX_STATES:
         result = questions.asker.check([query.ends])

@@ -45,7 +45,7 @@ class AxiomParts:
         questions = self._questions(part)
         if self._asked(questions) is not Satisfiable.UNSAT:
             return False
-        return not (questions.mixed_sizes() or questions.stopped())
+        return not (questions.mixed_sizes() or questions.why_not_followed())
 
     def witness(self, part: Model) -> Witness | None:
         """An execution that satisfies the condition and that the part allows; None if none was found, or if the values

@@ -130,4 +130,4 @@ class Asker:
 
     @staticmethod
     def _is_open(judged: Sequence[Statement], raised: Statement | None, quiet: Sequence[Statement]) -> bool:
-        return any(statement.open for statement in (*judged, *quiet)) or (raised is not None and raised.open)
+        return any(statement.is_open for statement in (*judged, *quiet)) or (raised is not None and raised.is_open)

@@ -105,7 +105,7 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
     frame = execution.frame
     name = spell_cell(frame.lowered.space, test.object)
     uses = next(object_uses for object_uses in Assembly(frame).objects if object_uses.cell == test.object)
-    walk = uses.chosen(execution.relation("mbar"))
+    walk = uses.walk_of(execution.relation("mbar"))
     last = walk.counts[-1]
     if not last.live:
         return _Cause(Reason.GONE, f"mbarrier.init of {name} before the wait")
@@ -120,7 +120,7 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         )
         return _Cause(Reason.DEADLOCK, f"{later[1]} before its own wait{fresh}", (later[0],))
     begun = any(
-        walk.counted(n)
+        walk.has_effect(n)
         and walk.order[n].record.action is Action.ARRIVE
         and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
         for n in range(len(walk.order))

@@ -12,7 +12,7 @@ from memmodel.cli.app import app
 from memmodel.emit import Assembler, emit
 from memmodel.emit.ptxas import architecture, complaints
 from memmodel.errors import InputError
-from memmodel.isa.lower import needs
+from memmodel.isa.lower import requirements
 from memmodel.litmus.parse import parse_litmus
 from memmodel.ptx.targets import Target, version_of
 from memmodel.source import Source
@@ -43,7 +43,7 @@ NOT_TAKEN = ("%p|%q, %rd1, [bar]",)
 
 def is_new(line: str) -> bool:
     """True if a sample has a word of a new version that ptxas takes."""
-    new = any(version_of(since.version) in NEW for _, since in needs(blocks(line)))
+    new = any(version_of(since.version) in NEW for _, since in requirements(blocks(line)))
     return new and not any(text in line for text in NOT_TAKEN)
 
 

@@ -136,7 +136,7 @@ class _Told:
         mbar = self.execution.relation("mbar")
         for one in self.candidate.skeleton.assembly.objects:
             if one.updates:
-                yield one.cell, tuple(self.name(use.event) for use in one.chosen(mbar).order)
+                yield one.cell, tuple(self.name(use.event) for use in one.walk_of(mbar).order)
 
     def _seen(self) -> Iterator[tuple[RecordName, Place]]:
         mbar = self.execution.relation("mbar")
@@ -146,8 +146,8 @@ class _Told:
 
     def _views(self, one: MbarrierUses, mbar: list[int]) -> Views:
         """What the tests saw: the views from which the relations follow that the execution has."""
-        walk, wanted = one.chosen(mbar), self.candidate.variant.observed
-        return next(views for views in one.sightings(walk) if _within(observe([(one, walk, views)]), wanted, one))
+        walk, wanted = one.walk_of(mbar), self.candidate.variant.observed
+        return next(views for views in one.possible_views(walk) if _within(observe([(one, walk, views)]), wanted, one))
 
     def _finals(self):  # type: ignore[no-untyped-def]
         co, values = self.execution.relation("co"), self.execution.values
@@ -166,6 +166,6 @@ def _within(found: Observed, wanted: Observed, one: MbarrierUses) -> bool:
         set(found.mbarobs) == {pair for pair in wanted.mbarobs if pair[1] in tests}
         and set(found.mbarfr) == {pair for pair in wanted.mbarfr if pair[0] in tests}
         and set(found.mbarnext) == {pair for pair in wanted.mbarnext if pair[0] in tests}
-        and found.bad & mask == wanted.bad & mask
-        and found.stale & mask == wanted.stale & mask
+        and found.mbbad & mask == wanted.mbbad & mask
+        and found.mbstale & mask == wanted.mbstale & mask
     )

@@ -21,7 +21,7 @@ from memmodel.cli.kernels.several import judge_all
 from memmodel.cli.kernels.sweeps import show_sweep
 from memmodel.cli.kernels.what_if import answer_what_if
 from memmodel.cli.options import (
-    WithWordsBehind,
+    TakesWordsAfterDashes,
     budget_option,
     gathered,
     include_option,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memmodel.kernel.question.asking import SeveralLaunches
 
 
-@click.command(cls=WithWordsBehind)
+@click.command(cls=TakesWordsAfterDashes)
 @gathered(
     "asked",
     KernelRequest,
@@ -194,7 +194,7 @@ def _check(asked: KernelRequest) -> Exit:
         except SeveralLaunches as several:
             return _check_launches(asked, several, out)
         code = out.after_verdict(verdict)
-        if kept.kept:
+        if kept.keeps:
             kept.keep(verdict, code)
         return code
 

@@ -16,7 +16,7 @@ import click
 
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.kernels.several import run_kernel, say_run
-from memmodel.cli.options import Seconds, WithWordsBehind, one_model_option
+from memmodel.cli.options import Seconds, TakesWordsAfterDashes, one_model_option
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOLDER = "memmodel-record"
 
 
-class WithProgram(WithWordsBehind):
+class WithProgram(TakesWordsAfterDashes):
     """A command whose words after `--` are a program and its arguments."""
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:

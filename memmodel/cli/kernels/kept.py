@@ -75,7 +75,7 @@ class KeptAnswers:
         return answer
 
     @property
-    def kept(self) -> bool:
+    def keeps(self) -> bool:
         """True if answers are kept."""
         return self._store is not None
 

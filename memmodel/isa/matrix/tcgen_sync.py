@@ -147,7 +147,7 @@ def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
     if call.word("exclusive"):
         return _check_exclusive(call, columns)
     rule = f"{call.head} takes a power of two from {COLUMNS[0]} to {COLUMNS[-1]} columns"
-    if number is not None and number not in COLUMNS and call.module:
+    if number is not None and number not in COLUMNS and call.in_module:
         return (UndefinedIf(rule, Const(1)),)
     if number is not None and number not in COLUMNS:
         call.fail(f"{rule}, not {number}", operand)

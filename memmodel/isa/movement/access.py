@@ -55,7 +55,7 @@ def generic_window(call: Call, size: int, *, stores: bool) -> Window:
     if call.word("proxy") is not None:
         return Window.READ_ONLY
     sem = call.word("sem") or "weak"
-    if call.module and (sem == "volatile" or (stores and sem == "weak")):
+    if call.in_module and (sem == "volatile" or (stores and sem == "weak")):
         return Window.DATA_OR_LOCAL  # what is only read is left out; of a litmus test `writable` names it
     return Window.GENERIC if sem == "weak" else Window.DATA
 
@@ -85,7 +85,7 @@ def _targets(call: Call, elements: Sequence[Operand]) -> tuple[str | None, ...]:
 def load(call: Call) -> tuple[Op, ...]:
     """ld: one Read. Without any qualifier, the column layout also moves a number or a register."""
     target, source = call.operands[:2]
-    if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
+    if call.in_columns and not call.reading.words and isinstance(source, Imm | Reg):
         return (Assign(call.register(target), call.value(source)),)
     elements = call.vector(target)
     return (Read(_targets(call, elements), _region(call, source, elements), _label(call, Side.READ), call.given_type),)

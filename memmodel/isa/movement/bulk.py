@@ -12,7 +12,20 @@ from functools import partial
 from memmodel.base.labels import Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
-from memmodel.isa.copying import access, chunk, delivered, end, gather, issue, receivers, signal, size_of, spelt, tracks
+from memmodel.isa.copying import (
+    CopyEnd,
+    access,
+    checked_size,
+    chunk,
+    destinations_in,
+    end,
+    gather,
+    group_tracks,
+    issue,
+    multimem_word,
+    signal,
+    signalled_copy,
+)
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, mask, mbarrier
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, OperandRange, Row
@@ -20,10 +33,8 @@ from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import NO_SUCH_SCOPE, needed, optional
 from memmodel.isa.rows.types import data_type, types_by_operation
 from memmodel.isa.synchronization.atomic import MODIFYING_TYPES, NO_FLOATS
-from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
-from memmodel.program.regions import Chunk, Object, Region
-from memmodel.ptx.operands import Sym
+from memmodel.program.regions import Chunk, Region
 from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
@@ -35,45 +46,45 @@ _COPY_SINCE = {"ignore_oob": Since(90, "9.2"), "dst=shared::cta": Since(90, "8.6
 
 def copy(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk and multimem.cp.async.bulk."""
-    (target, window, _), (source, from_window, _) = both_ends(call)
-    size, whole = size_of(call, call.operands[2])
+    target, source = both_ends(call)
+    size, size_check = checked_size(call, call.operands[2])
     left, right, byte_mask = (
         None if (operand := call.operand(name)) is None else call.integer(operand)
         for name in ("ignoreBytesLeft", "ignoreBytesRight", "byteMask")
     )
-    reads = replace(chunk(call, source, from_window, size), skip_left=left, skip_right=right)
+    reads = replace(chunk(call, source.address, source.window, size), skip_left=left, skip_right=right)
     barrier_operand, cta_mask = call.operand("[mbar]"), call.operand("ctaMask")
     if barrier_operand is None:
-        written = replace(chunk(call, target, window, size), mask=byte_mask)
-        write = Scatter(access(call, Side.WRITE), written, 0, tracks(True))
-        return (*whole, issue(Family.BULK, gather(call, reads, in_group=True), write))
-    barrier_window = Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
+        written = replace(chunk(call, target.address, target.window, size), mask=byte_mask)
+        write = Scatter(access(call, Side.WRITE), written, 0, group_tracks(True))
+        return (*size_check, issue(Family.BULK, gather(call, reads, in_group=True), write))
+    barrier_window = Window.SHARED_CTA if target.window is Window.SHARED_CTA else Window.SHARED_CLUSTER
     barrier = mbarrier(call, barrier_operand, barrier_window)
-    steps, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask, target, barrier.address)
-    destinations: list[tuple[Region, Object, Expr | None]] = [
-        (chunk(call, address, Window.SHARED_CLUSTER if ctas else window, size), own_barrier, when)
-        for address, own_barrier, when in receivers(call, target, barrier, ctas, None)
-    ]
-    return (*whole, *steps, *delivered(call, (gather(call, reads, in_group=False),), 0, destinations, size))
+    mask_checks, ctas = ((), ()) if cta_mask is None else mask(call, cta_mask, target.address, barrier.address)
+    destinations = destinations_in(call, target.address, barrier, ctas, None)
+    window = Window.SHARED_CLUSTER if ctas else target.window
+    first = (gather(call, reads, in_group=False),)
+    copy = signalled_copy(call, first, 0, destinations, lambda address: chunk(call, address, window, size), size)
+    return (*size_check, *mask_checks, *copy)
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """cp.reduce.async.bulk and multimem.cp.reduce.async.bulk: an atomic update of every element of the destination."""
     barrier_operand = call.operand("[mbar]")
     in_group = barrier_operand is None
-    (target, window, _), (source, from_window, _) = both_ends(call)
-    size, whole = size_of(call, call.operands[2])
+    target, source = both_ends(call)
+    size, size_check = checked_size(call, call.operands[2])
     type = _element_type(call.word("type") or "")
     # The source is read weakly, whatever the semantics of the updates.
     weak = replace(access(call, Side.READ), sem=Sem.WEAK, scope=None, family=Family.BULK_REDUCTION)
-    read = Gather(replace(weak, role=Role.SOURCE), Chunk(source, from_window, size), tracks(in_group))
-    region = Chunk(target, window, size, scalar=type.width // 8)
+    read = Gather(replace(weak, role=Role.SOURCE), Chunk(source.address, source.window, size), group_tracks(in_group))
+    region = Chunk(target.address, target.window, size, scalar=type.width // 8)
     updates = update(call, region, 0, call.scope or Scope.SYS, type, in_group=in_group)
     if barrier_operand is None:
-        return (*whole, issue(Family.BULK_REDUCTION, read, updates))
+        return (*size_check, issue(Family.BULK_REDUCTION, read, updates))
     barrier = mbarrier(call, barrier_operand, Window.SHARED_CLUSTER)
     signalled = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
-    return (*whole, issue(Family.BULK_REDUCTION, read, updates, signalled))
+    return (*size_check, issue(Family.BULK_REDUCTION, read, updates, signalled))
 
 
 def _element_type(word: str) -> DataType:
@@ -87,27 +98,24 @@ def update(call: Call, region: Region, source: int, scope: Scope, type: DataType
         replace(
             call.access(side, Sem.RELAXED, scope, Proxy.ASYNC, Family.BULK_REDUCTION, rmw=True),
             asynchronous=True,
-            spelt=spelt(call, Side.WRITE),
+            spelt=multimem_word(call, Side.WRITE),
         )
         for side in (Side.READ, Side.WRITE)
     )
-    return Update(read, write, region, source, call.word("op") or "", type, tracks(in_group))
+    return Update(read, write, region, source, call.word("op") or "", type, group_tracks(in_group))
 
 
-End = tuple[Expr, Window, Sym | None]
-
-
-def both_ends(call: Call) -> tuple[End, End]:
+def both_ends(call: Call) -> tuple[CopyEnd, CopyEnd]:
     """Destination and source of a copy between two addresses, its first operands."""
     target, source = (
         end(call, operand, call.word(slot) or "") for operand, slot in zip(call.operands, ("dst", "src"), strict=False)
     )
-    named = target[2]
+    named = target.symbol
     if call.head == "cp.async.bulk" and (call.word("src"), call.word("dst")) == ("shared::cta", "shared::cluster"):
         if named is not None and named.cta in (None, call.place.cta):
             hint = f"write [{named.name}@cta1] for the instance in CTA 1"
             call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", call.operands[0], hint)
-        target = (target[0], Window.SHARED_OTHER, named)
+        target = target._replace(window=Window.SHARED_OTHER)
     return target, source
 
 

@@ -60,7 +60,7 @@ def _check(call: Call, operand: Operand, address: Expr) -> tuple[Op, ...]:
     """The step that finds an address outside the shared memory of the cluster; a name was checked before."""
     if isinstance(operand, Sym) or isinstance(address, AddressOf):
         return ()
-    if call.module:
+    if call.in_module:
         space = call.word("space")
         whole = address if space is None else windows.generic(address, space)
         outside = Apply("eq", (windows.within(whole, "shared::cluster"), Const(0)), U64)

@@ -201,7 +201,7 @@ def _read(call: Call, source: Operand, number: int) -> Gather:
 
 def _no_module(call: Call) -> None:
     """Raise InputError in a module."""
-    if call.module:
+    if call.in_module:
         call.fail(f"{call.head} is not modelled in kernels: no launch says which memory a logical endpoint is bound to")
 
 

@@ -26,7 +26,7 @@ def store(call: Call) -> tuple[Op, ...]:
     """st.bulk: `size` bytes of zeros. No bytes, no write."""
     target, amount, initial = call.operands
     odd = isinstance(amount, Imm) and bool(amount.value % UNIT or not 0 <= amount.value <= MOST)
-    if isinstance(amount, Imm) and odd and not call.module:
+    if isinstance(amount, Imm) and odd and not call.in_module:
         call.fail(f"st.bulk writes a multiple of {UNIT} bytes, 16 MB at most, not {amount.value}", amount)
     if not isinstance(initial, Imm) or initial.value:
         call.fail(f"st.bulk writes zeros, and this is {describe(initial)}", initial, "write 0")
@@ -35,7 +35,7 @@ def store(call: Call) -> tuple[Op, ...]:
     region = Chunk(address, Window.SHARED_CTA, size, align=UNIT, multiple=UNIT)
     any_bytes = Apply("ne", (size, Const(0)), UNTYPED)
     written = Write((Const(0),), region, call.access(Side.WRITE), any_bytes)
-    if not call.module or not (odd or isinstance(amount, Reg)):
+    if not call.in_module or not (odd or isinstance(amount, Reg)):
         return (written,)
     rest = Apply("ne", (Apply("rem", (size, Const(UNIT)), U64), Const(0)), U64)
     return (UndefinedIf(f"st.bulk writes a multiple of {UNIT} bytes", rest), written)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
-from memmodel.isa.copying import size_of
+from memmodel.isa.copying import checked_size
 from memmodel.isa.movement.fabric import endpoint, parts_of
 from memmodel.isa.place import U64, address_in, memory_base, within
 from memmodel.isa.refused import refusing
@@ -69,7 +69,7 @@ def apply_priority(call: Call) -> tuple[Op, ...]:
 def apply_priority_to_bulk(call: Call) -> tuple[Op, ...]:
     """applypriority.async.bulk: of a multiple of 16 bytes of global memory."""
     address, size = call.operands
-    return (*in_global(call, address, LINE), *size_of(call, size)[1])
+    return (*in_global(call, address, LINE), *checked_size(call, size)[1])
 
 
 def discard(call: Call) -> tuple[Op, ...]:
@@ -91,7 +91,7 @@ def discard_unknown(call: Call) -> tuple[Op, ...]:
 def _policy_in(call: Call) -> tuple[Op, ...]:
     """The cache policy that an instruction creates."""
     register = call.register(call.operands[0])
-    return (Assign(register, opaque("createpolicy", DataType("b", 64))),) if call.module else ()
+    return (Assign(register, opaque("createpolicy", DataType("b", 64))),) if call.in_module else ()
 
 
 def range_policy(call: Call) -> tuple[Op, ...]:
@@ -103,7 +103,7 @@ def range_policy(call: Call) -> tuple[Op, ...]:
 def fabric_policy(call: Call) -> tuple[Op, ...]:
     """createpolicy.range.fabric: for a range of a logical endpoint."""
     _, handle, primary, total = call.operands
-    for part in parts_of(call, handle) if call.module else (endpoint(call, handle)[1],):
+    for part in parts_of(call, handle) if call.in_module else (endpoint(call, handle)[1],):
         call.integer(part)
     return _sized(call, primary, total)
 

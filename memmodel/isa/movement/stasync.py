@@ -116,7 +116,7 @@ def _conditions(call: Call, barrier: Expr) -> Iterator[UndefinedIf]:
 def _cta(call: Call, operand: Operand) -> int | None:
     """The CTA of an operand that a litmus test names; None for a register."""
     base = operand.base if isinstance(operand, Mem) else None
-    if not isinstance(base, Sym) or call.module:
+    if not isinstance(base, Sym) or call.in_module:
         return None
     own = call.root(call.variable(base)).cta
     return base.cta if base.cta is not None else own if own is not None else call.place.cta

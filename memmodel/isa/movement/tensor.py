@@ -13,7 +13,17 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call, describe
-from memmodel.isa.copying import CHUNK, check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
+from memmodel.isa.copying import (
+    CHUNK,
+    check_barrier,
+    checked_size,
+    destinations_in,
+    end,
+    gather,
+    group_tracks,
+    issue,
+    signalled_copy,
+)
 from memmodel.isa.movement.bulk import (
     COMPLETION,
     MECHANISM,
@@ -35,7 +45,7 @@ from memmodel.isa.rows.slots import needed, optional
 from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
-from memmodel.program.regions import Box, BoxMode, BoxTile, Object, Region, TensorMapAt
+from memmodel.program.regions import Box, BoxMode, BoxTile, Region, TensorMapAt
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector
 from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Window
@@ -76,7 +86,7 @@ _OF_IMAGES = ("im2col", "im2col_no_offs")
 def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None, count: int) -> None:
     dimensions = call.word("dim") or "1d"
     wanted = 1 + BoxMode.ROWS.boxes if call.word("mode") in _OF_ROWS else int(dimensions[0])
-    if not call.module:
+    if not call.in_module:
         _check_mode(call, ("tile",))
     if count != wanted:
         call.fail(f"{call.head}.{dimensions} takes {wanted} coordinate(s), and {count} are given", operand)
@@ -117,7 +127,7 @@ def descriptor_read(call: Call, address: Expr) -> AsyncRead:
     Of a load too it is in the bulk group; whether the end of the group is the end of the read is decision D17.
     """
     label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
-    return AsyncRead(label, TensorMapAt(address, Window.MAPS), ("$map",), tracks=tracks(True))
+    return AsyncRead(label, TensorMapAt(address, Window.MAPS), ("$map",), tracks=group_tracks(True))
 
 
 def copy(call: Call) -> tuple[Op, ...]:
@@ -126,7 +136,7 @@ def copy(call: Call) -> tuple[Op, ...]:
         address, _, coordinates = map_at(call, call.operands[0])
         tile, window, _ = end(call, call.operands[1], "shared::cta")
         box = _box(call, coordinates, None, reads=False)
-        write = Scatter(_weak(call, Side.WRITE), box, 1, tracks(True))
+        write = Scatter(_weak(call, Side.WRITE), box, 1, group_tracks(True))
         source = gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True)
         made_of = descriptor_read(call, address), source, write
         return (*_inside(call, coordinates), issue(Family.BULK, *made_of))
@@ -144,12 +154,14 @@ def copy(call: Call) -> tuple[Op, ...]:
     if cta_mask is None and not own:
         steps = _one_cta(call, tile, barrier.address, group)
     box = _box(call, coordinates, call.operand("im2colInfo"), reads=True)
-    destinations: list[tuple[Region, Object, Expr | None]] = [
-        (BoxTile(place, Window.SHARED_CLUSTER if ctas else window, Get("$map"), box.mode), own_barrier, when)
-        for place, own_barrier, when in receivers(call, tile, barrier, ctas, group)
-    ]
+    destinations = destinations_in(call, tile, barrier, ctas, group)
+    to_window = Window.SHARED_CLUSTER if ctas else window
     first = (descriptor_read(call, address), gather(call, box, in_group=False))
-    return (*steps, *delivered(call, first, 1, destinations, None))
+
+    def written(address: Expr) -> Region:
+        return BoxTile(address, to_window, Get("$map"), box.mode)
+
+    return (*steps, *signalled_copy(call, first, 1, destinations, written, None))
 
 
 def _one_cta(call: Call, target: Expr, barrier: Expr, group: int | None) -> tuple[Op, ...]:
@@ -188,7 +200,7 @@ def reduce(call: Call) -> tuple[Op, ...]:
     """cp.reduce.async.bulk.tensor: atomic updates at .gpu scope, in the type of the data."""
     address, descriptor, coordinates = map_at(call, call.operands[0])
     tile, window, _ = end(call, call.operands[1], "shared::cta")
-    type = _UNTYPED if call.module else _element_type(call, descriptor)  # the map says it when the copy is made
+    type = _UNTYPED if call.in_module else _element_type(call, descriptor)  # the map says it when the copy is made
     weak = replace(_weak(call, Side.READ), family=Family.BULK_REDUCTION, role=Role.SOURCE)
     box = replace(_box(call, coordinates, None, reads=False), scalars=True)
     read = replace(gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True), label=weak)
@@ -212,7 +224,7 @@ def _element_type(call: Call, descriptor: Variable | None) -> DataType:
 
 def prefetch(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.prefetch: a hint, without events."""
-    return (*in_global(call, call.operands[0], CHUNK), *size_of(call, call.operands[1])[1])
+    return (*in_global(call, call.operands[0], CHUNK), *checked_size(call, call.operands[1])[1])
 
 
 def prefetch_box(call: Call) -> tuple[Op, ...]:

@@ -82,7 +82,7 @@ def _beyond(call: Call, field: str) -> tuple[Op, ...]:
     new, plain = call.operands[-1], {"element_stride": 1, **dict.fromkeys(CODED[1:], 0)}
     if field == "global_stride" and _axis(call) == MAX_DIMENSIONS - 1:
         return (Unmodelled("a tensor map with a stride beyond its dimensions", Const(1)),)
-    if call.module:
+    if call.in_module:
         beyond = Apply("gt", (Apply("sub", (call.integer(new), Const(1)), U32), Const(MAX_STEP - 1)), U32)
         return (Unmodelled(f"an element stride beyond {MAX_STEP}", beyond),) if field == "element_stride" else ()
     if field == "elemtype" and isinstance(new, Imm) and new.value > LAST_PLAIN:

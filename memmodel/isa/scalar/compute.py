@@ -77,7 +77,7 @@ def divide(call: Call) -> tuple[Op, ...]:
     A litmus test that divides by zero is not modelled; in a compiled module the result is an unknown value.
     """
     type = type_of(call)
-    if call.module:
+    if call.in_module:
         return operate(call)
     by_zero = Unmodelled(
         f"{call.head} by zero gives an unspecified value", Apply("eq", (call.value(call.operands[2]), Const(0)), type)

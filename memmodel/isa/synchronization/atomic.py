@@ -124,7 +124,7 @@ def _region(call: Call, where: Operand, count: int) -> Elements:
     region = call.elements(where, count)
     if _type(call).floating:
         region = replace(region, size=_type(call).element.width // 8)
-    if not call.module or call.word("space") is not None:
+    if not call.in_module or call.word("space") is not None:
         return region
     return replace(region, window=Window.DATA if call.word("vec") is None else Window.GLOBAL)
 

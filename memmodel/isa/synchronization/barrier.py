@@ -42,13 +42,13 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
     """The halves of a CTA barrier whose number stands at operand `first`."""
     number, resource, count = call.operands[first], call.optional(first + 1), call.optional(first + 2)
     key = (call.integer(number), call.integer(resource) if resource else Const(0))
-    litmus = not call.columns and not call.module
+    litmus = not call.in_columns and not call.in_module
     if litmus and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
         call.fail(f"a CTA has barriers 0 to {RESOURCES - 1}, not {number.value}", number)
-    if not call.columns and resource is not None:
+    if not call.in_columns and resource is not None:
         call.fail("a barrier of PTX is a number alone", resource, "the column layout has resources; number them here")
     threads = _threads(call, count) if count else HOWEVER_MANY if resource else None
-    if threads is None and halves == (Half.ARRIVE,) and not call.columns:
+    if threads is None and halves == (Half.ARRIVE,) and not call.in_columns:
         call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
     arrived = tuple(AtBarrier(Barrier(half, Domain.CTA, reduces=reduces), key, threads) for half in halves)
     return (*_valid(call, number, count, halves), *_whole_warps(call, threads), *arrived)
@@ -56,16 +56,16 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
 
 def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
     """Lanes that arrive one by one are not modelled: counts are of whole warps, and how lanes add up is open."""
-    if call.columns or call.module or threads is None or lane(call) is None:
+    if call.in_columns or call.in_module or threads is None or lane(call) is None:
         return ()
     return (Unmodelled("a barrier with a thread count, at which the lanes of one warp arrive one by one", Const(1)),)
 
 
 def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Half, ...]) -> tuple[Op, ...]:
     """Steps that find what registers must not hold: a number that no barrier has, a count of no whole warps."""
-    named_by_number = call.columns and isinstance(number, Imm)
+    named_by_number = call.in_columns and isinstance(number, Imm)
     steps = [] if named_by_number else list(in_range(call, number, _NUMBERS))
-    if call.columns or count is None or (isinstance(count, Imm) and not call.module):
+    if call.in_columns or count is None or (isinstance(count, Imm) and not call.in_module):
         return tuple(steps)
     threads = call.integer(count)
     if not isinstance(count, Imm) or count.value % WARP_SIZE:
@@ -79,9 +79,9 @@ def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Hal
 
 def _threads(call: Call, count: Operand) -> Expr:
     threads = call.integer(count)
-    if call.columns:
+    if call.in_columns:
         return threads
-    if call.module:  # as many threads as there are whole warps
+    if call.in_module:  # as many threads as there are whole warps
         whole = ~(WARP_SIZE - 1) & FULL_MASK
         return (
             Const(threads.value & whole) if isinstance(threads, Const) else Apply("and", (threads, Const(whole)), _U32)
@@ -120,15 +120,15 @@ def warp(call: Call) -> tuple[Op, ...]:
     operand = call.operands[0]
     written, mask = call.integer(operand), member_mask(call, operand)
     count: Expr | None = None
-    members = () if call.module or lane(call) is None else warp_members(call)
+    members = () if call.in_module or lane(call) is None else warp_members(call)
     everyone = (1 << len(members)) - 1
-    if not call.module and isinstance(written, Const) and isinstance(mask, Const):
+    if not call.in_module and isinstance(written, Const) and isinstance(mask, Const):
         if not -1 <= written.value <= FULL_MASK or not mask.value:
             call.fail(
                 "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
             )
         count = None if mask.value in (FULL_MASK, everyone) else Const(mask.value.bit_count())
-    elif not call.module and lane(call) is not None:
+    elif not call.in_module and lane(call) is not None:
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
         full = Apply("or", tuple(Apply("eq", (mask, Const(all)), _U32) for all in (FULL_MASK, everyone)), _U32)
         count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)

@@ -41,7 +41,7 @@ def try_cancel(call: Call) -> tuple[Op, ...]:
     address = address_in(call, call.operands[0], Space.SHARED)
     barrier = mbarrier(call, call.operands[1], Window.SHARED_CTA)
     label = Access(Side.WRITE, proxy=Proxy.ASYNC, family=Family.TRY_CANCEL, asynchronous=True)
-    size, success = Const(RESPONSE_BYTES), 1 if call.module else _number(call) + 1
+    size, success = Const(RESPONSE_BYTES), 1 if call.in_module else _number(call) + 1
     receivers = _receivers(call, address, barrier)
     parts: list[Part] = []
     for target, _, window in receivers:

@@ -150,7 +150,7 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
     """The operand that says which phase is tested, and the steps."""
     operands = list(call.operands)
     result: list[Op] = []
-    fails, predicate = not call.module and _may_fail(call), None
+    fails, predicate = not call.in_module and _may_fail(call), None
     first = operands.pop(0)
     if isinstance(first, Pair):
         if call.word("phase_type") != "phase_type::primary":

@@ -51,7 +51,7 @@ _ALIGNMENT = 3
 
 
 def _layout(call: Call) -> StateLayout:
-    return MODULE if call.module else LITMUS
+    return MODULE if call.in_module else LITMUS
 
 
 def returning(call: Call, step: OnObject, state: str | None) -> tuple[Op, ...]:
@@ -111,7 +111,7 @@ def _queried(call: Call, state: Expr) -> UndefinedIf:
 
 def _asked(call: Call) -> bool:
     """True if a thread of the test asks for a pending count."""
-    if call.module:
+    if call.in_module:
         return False
     threads = call.context.test.threads
     return any(
@@ -129,7 +129,7 @@ def _object(call: Call, address: Expr) -> Expr:
 
 def _own_name(call: Call, address: Expr) -> Expr:
     """The address of an object in this CTA through the name that is no alias."""
-    if call.module:
+    if call.in_module:
         return address
     space = call.context.space
     for variable in call.context.test.variables:

@@ -66,7 +66,7 @@ class Effort:
         """True if no other schedule is to be looked at."""
         return self.instructions > MAX_INSTRUCTIONS or self.events > MAX_JUDGED
 
-    def took(self, what: str, started: float) -> None:
+    def add_seconds(self, what: str, started: float) -> None:
         """Count the time since a moment."""
         seconds = self.statistics.seconds
         seconds[what] = seconds.get(what, 0.0) + process_time() - started
@@ -93,7 +93,7 @@ class KernelCase:
         try:
             trace = run_launch(self.module, self.entry, self.launch, schedule)
         finally:
-            self.effort.took("run", started)
+            self.effort.add_seconds("run", started)
         self.effort.statistics.runs += 1
         self.effort.instructions += trace.instructions
         return trace

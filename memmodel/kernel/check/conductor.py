@@ -26,7 +26,7 @@ from memmodel.kernel.check.ignoring import baseline_of, ignored
 from memmodel.kernel.check.inputs import chosen_ctas, reading_models, younger_words
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
-from memmodel.kernel.check.sizes import other_sizes, questions
+from memmodel.kernel.check.sizes import other_sizes, size_questions
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.check.undecided import judge_beginning, why_stopped
 from memmodel.kernel.executions.polls import Polls
@@ -134,9 +134,9 @@ def judge_case(
             final = _final(reports, "")
             if on_verdict is not None:
                 on_verdict(final.kernel().verdict)
-            if final.ask_other_sizes is not None and questions(case):
+            if final.ask_other_sizes is not None and size_questions(case):
                 final.ask_other_sizes()
-            for question in questions(case):
+            for question in size_questions(case):
                 final.verdict.beyond.setdefault(question, "not shown: the launch itself could not be run to its end")
     except BudgetSpent as spent:
         if final is None:
@@ -146,7 +146,7 @@ def judge_case(
             if on_verdict is not None:
                 on_verdict(final.kernel().verdict)
         final.verdict.spent = True
-        for question in questions(case):
+        for question in size_questions(case):
             final.verdict.beyond.setdefault(question, f"not shown: {spent}")
     return final.kernel()
 
@@ -161,7 +161,7 @@ def _final(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
     return part
 
 
-def _word_of(case: KernelCase) -> KernelVerdict:
+def _verdict_of(case: KernelCase) -> KernelVerdict:
     return judge_case(case).verdict
 
 
@@ -195,7 +195,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
 
         # Order and conflicts of the representative run, and what the model says of them.
         ready = ready_run(case, choices.judged, waits, choices.chosen)
-        report.waits_are_sure &= ready.sure
+        report.waits_are_sure &= ready.waits_are_sure
         report.add_figures(ready)
         representative = judged_run(case, ready, choices.chosen)
         report.add(representative, choices.chosen)
@@ -205,7 +205,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
 
         # Other sizes, grids and trip counts, are asked for when the verdict stands.
         decided = not (choices.reasons or choices.trace.cancels or verdict.open)
-        report.ask_other_sizes = partial(other_sizes, case, choices, verdict, _word_of, decided=decided)
+        report.ask_other_sizes = partial(other_sizes, case, choices, verdict, _verdict_of, decided=decided)
 
         # Other executions, where something depends on the schedule or a condition does not hold.
         verdict.choices = list(choices.reasons)

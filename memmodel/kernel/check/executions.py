@@ -70,7 +70,7 @@ class OtherExecutions:
         self.report.unjudged = trace
         self.report.executed |= trace.executed
         ready = ready_run(self.case, trace, self.waits, chosen)
-        self.report.waits_are_sure &= ready.sure
+        self.report.waits_are_sure &= ready.waits_are_sure
         if counted:
             self.case.effort.events += len(ready.run.execution.events)
         judged = judged_run(self.case, ready, chosen)
@@ -249,7 +249,7 @@ class OtherExecutions:
         case.effort.events += len(ready.run.execution.events)
         judgement = judged_run(case, ready, chosen).judgement
         serious = any(finding.rule not in HARMLESS for finding in judgement.findings)
-        if not ready.sure or judgement.open or serious:
+        if not ready.waits_are_sure or judgement.open or serious:
             search.why_not = search.why_not or self._weak(search, run, chosen)
         search.note(run, ready.run.order(case.model, fences=False), in_time=False)
 
@@ -262,7 +262,7 @@ class OtherExecutions:
             judge = RunJudge(case.entry, run, chosen, symmetric=False, by_instruction=by_instruction)
             flags = execution_of(case.model, judge)
             if flags is not None:
-                self.report.add_findings(judge, judge.shown(flags))
+                self.report.add_findings(judge, judge.findings_shown(flags))
                 return (
                     ""
                     if self.report.has_new_finding
@@ -291,9 +291,9 @@ class OtherExecutions:
             flags = execution_of(case.model, run)
             if flags is not None:
                 count += 1
-                self.report.add_findings(run, run.shown(flags))
+                self.report.add_findings(run, run.findings_shown(flags))
                 other_reads.note(schedule, run.graph, flags.relation(BASE), chosen)
-        case.effort.took("other reads", started)
+        case.effort.add_seconds("other reads", started)
         if count:
             executions = f"{count} executions" if count > 1 else "one execution"
             what = "in which a strong read returns another write than the last one in time"

@@ -29,5 +29,5 @@ def judged_run(case: KernelCase, ready: ReadyRun, chosen: frozenset[int]) -> Jud
     """The judgement of a run by the model."""
     started = process_time()
     judgement = ready.run.judgement(case.model, chosen)
-    case.effort.took("order", started)
+    case.effort.add_seconds("order", started)
     return JudgedRun(ready.run, judgement)

@@ -49,7 +49,7 @@ MOST_EACH, CHEAP_EACH = 32, 50_000
 """Launches that are judged so that an answer holds for each number of rounds, and instructions of one of them."""
 
 
-def questions(case: KernelCase) -> list[str]:
+def size_questions(case: KernelCase) -> list[str]:
     """What the options ask for."""
     asked = ((GRID, case.options.any_grid), (TRIPS, case.options.any_trips))
     return [question for question, wanted in asked if wanted]
@@ -96,7 +96,7 @@ def other_sizes(
         loops.param: (loops.length * others.each(loops.param, loops.step, loops.length), loops.length)
         for loops in growing
     }
-    for question, what, launch in _smaller(others.small, questions(case), steps, choices.trace.instructions):
+    for question, what, launch in _smaller(others.small, size_questions(case), steps, choices.trace.instructions):
         if what not in verdict.smaller:
             others.smaller(question, what, launch)
     for question, answer in answers.items():

@@ -49,10 +49,10 @@ KNOWN = "a row of the table of instructions"
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
-    """A run with its roles, conflicts and graph. `sure`: the loops taken for waits are waits in it."""
+    """A run with its roles, conflicts and graph. `waits_are_sure`: the loops taken for waits are waits in it."""
 
     run: RunJudge
-    sure: bool
+    waits_are_sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class VerdictSoFar:
         if options.depends and not options.readings and self._case.model.name == DEFAULT_MODEL and self.representative:
             started = process_time()
             self.verdict.possible = possible_readings(self.representative.run, self.representative.judgement)
-            self._case.effort.took("readings", started)
+            self._case.effort.add_seconds("readings", started)
 
     def run_out(self, reason: str) -> None:
         """The budget has run out. Add what a run that was not judged shows by itself."""

@@ -49,14 +49,14 @@ class Conflicts:
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[int, int], tuple[Use, int]] = {}
         for block, accesses in accesses_by_block(run, roles, self._of):
-            self._done = accesses
+            self._accesses = accesses
             self._sweep()
-            self._alone()
+            self._judged_alone()
             self._objects(sorted(at for other, at in run.objects if other is block))
 
     def _sweep(self) -> None:
         """Go over the bytes of a block, from each where an access begins or ends to the next."""
-        accesses, self._meetings = self._done, {}
+        accesses, self._meetings = self._accesses, {}
         self._keys = [accesses.key[access] for access in accesses.access]
         self._idents = [] if all(accesses.alone) else accesses.idents()
         begins, ends = dict[int, list[int]](), dict[int, list[int]]()
@@ -64,7 +64,7 @@ class Conflicts:
             if first < end:  # else a copy of no bytes
                 begins.setdefault(first, []).append(piece)
                 ends.setdefault(end, []).append(piece)
-        of, writes, alone = accesses.access, accesses.writes, accesses.alone
+        access_of, writes, alone = accesses.access, accesses.writes, accesses.alone
         active: dict[int, None] = {}
         last = writers = shared = 0
         for place in sorted(begins.keys() | ends.keys()):
@@ -76,23 +76,23 @@ class Conflicts:
             last = place
             for piece in ends.get(place, ()):
                 del active[piece]
-                writers -= writes[of[piece]]
-                shared -= not alone[of[piece]]
+                writers -= writes[access_of[piece]]
+                shared -= not alone[access_of[piece]]
             for piece in begins.get(place, ()):
                 active[piece] = None
-                writers += writes[of[piece]]
-                shared += not alone[of[piece]]
+                writers += writes[access_of[piece]]
+                shared += not alone[access_of[piece]]
 
     def _plain(self, first: int, size: int, active: list[int]) -> None:
         """Bytes that accesses touch of which each can be judged against one other access, without third ones."""
         # A place with the same accesses adds nothing, if its stores leave equal and unknown values as before.
-        accesses, of = self._done, self._done.access
+        accesses, access_of = self._accesses, self._accesses.access
         writes, at = accesses.writes, accesses.at
         ordered = sorted(active, key=self._keys.__getitem__)
         pattern = self._pattern(ordered)
-        writers = [piece for piece in active if writes[of[piece]]]
+        writers = [piece for piece in active if writes[access_of[piece]]]
         values = {piece: accesses.stored(piece, first, size) for piece in writers}
-        left = _alike([(at[of[piece]], values[piece]) for piece in ordered if piece in values])
+        left = _numbered_values([(at[access_of[piece]], values[piece]) for piece in ordered if piece in values])
         known_left = self._patterns.setdefault(pattern, set())
         if left in known_left:
             return
@@ -105,15 +105,17 @@ class Conflicts:
 
     def _shared(self, first: int, size: int, active: list[int]) -> None:
         """Bytes that asynchronous accesses touch."""
-        accesses, of = self._done, self._done.access
+        accesses, access_of = self._accesses, self._accesses.access
         idents = self._idents
         active.sort(key=idents.__getitem__)
         meeting = tuple([idents[piece] for piece in active])
         known = self._meetings.get(meeting)
         stored = None
         if known is None or known[0].comparable:
-            writers = (piece for piece in active if accesses.writes[of[piece]])
-            stored = _alike([(accesses.at[of[piece]], accesses.stored(piece, first, size)) for piece in writers])
+            writers = (piece for piece in active if accesses.writes[access_of[piece]])
+            stored = _numbered_values(
+                [(accesses.at[access_of[piece]], accesses.stored(piece, first, size)) for piece in writers]
+            )
         if known is None or not (stored is None or stored in known[1]):
             place = self._place(first, size, active)
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
@@ -122,14 +124,17 @@ class Conflicts:
         """Of the accesses that meet, those of two lanes for all lanes of a warp that do the same and leave the same:
         their pairs are all pairs of classes, values, and nearness of the threads.
         """
-        accesses, of = self._done, self._done.access
+        accesses, access_of = self._accesses, self._accesses.access
         by_thread: dict[int, list[int]] = {}
         for piece in pieces:
-            by_thread.setdefault(accesses.thread[of[piece]], []).append(piece)
+            by_thread.setdefault(accesses.thread[access_of[piece]], []).append(piece)
         counts: dict[object, int] = {}
         enough = set[int]()
         for thread, done in by_thread.items():
-            what = [(accesses.use_class[of[piece]], accesses.at[of[piece]], stored.get(piece)) for piece in done]
+            what = [
+                (accesses.use_class[access_of[piece]], accesses.at[access_of[piece]], stored.get(piece))
+                for piece in done
+            ]
             key = self._warps[thread], *what
             counts[key] = counts.get(key, 0) + 1
             if counts[key] <= 2:
@@ -138,12 +143,12 @@ class Conflicts:
 
     def _pattern(self, active: list[int]) -> object:
         """The classes of accesses that meet, sorted by them, and which of these share a CTA, a warp, a lane."""
-        accesses, of, threads, warp_of = self._done, self._done.access, self._run.threads, self._warps
+        accesses, access_of, threads, warp_of = self._accesses, self._accesses.access, self._run.threads, self._warps
         use_class, thread_of = accesses.use_class, accesses.thread
         ctas, warps, lanes = dict[int, int](), dict[int, int](), dict[int, int]()
         classes = []
         for piece in active:
-            access = of[piece]
+            access = access_of[piece]
             thread = thread_of[access]
             classes.append((
                 use_class[access],
@@ -162,7 +167,7 @@ class Conflicts:
         first_use, second_use = uses[a], uses[b]
         if first_use.event is not None and second_use.event is not None:
             return
-        threads, accesses = self._run.threads, self._done
+        threads, accesses = self._run.threads, self._accesses
         how = self._roles.related(threads[first_use.thread], threads[second_use.thread])
         first_class, second_class = (accesses.use_class[accesses.access[piece]] for piece in (a, b))
         names = first_class, second_class, how
@@ -177,11 +182,11 @@ class Conflicts:
 
     def _place(self, first: int, size: int, active: list[int]) -> SharedPlace:
         """The place of these bytes: places that differ by a permutation of equal threads are one."""
-        accesses, of = self._done, self._done.access
+        accesses, access_of = self._accesses, self._accesses.access
         thread_of, writes, together = accesses.thread, accesses.writes, accesses.together
-        by_thread: dict[int, list[Done]] = {}
+        by_thread: dict[int, list[AccessAtPlace]] = {}
         for piece in active:
-            access = of[piece]
+            access = access_of[piece]
             if together[access]:
                 for use in self._each_lane(accesses.use(piece), active):
                     by_thread.setdefault(use.thread, []).append((self._of.name(use), piece, writes[access], use))
@@ -206,14 +211,14 @@ class Conflicts:
         known.compare(members, first, size)
         return known
 
-    def _use(self, done: Done) -> Use:
+    def _use(self, done: AccessAtPlace) -> Use:
         _, piece, _, lane_use = done
-        return lane_use or self._done.use(piece)
+        return lane_use or self._accesses.use(piece)
 
     def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
-        accesses, of = self._done, self._done.access
-        alone = {accesses.thread[of[piece]] for piece in active if not accesses.together[of[piece]]}
+        accesses, access_of = self._accesses, self._accesses.access
+        alone = {accesses.thread[access_of[piece]] for piece in active if not accesses.together[access_of[piece]]}
         counts: dict[object, int] = {}
         assert use.issue is not None
         for issue in (use.issue, *use.others):
@@ -224,7 +229,7 @@ class Conflicts:
                 yield use._replace(thread=issue.thread, epoch=issue.order, issue=issue, others=(), parts=())
 
     def _canonical(
-        self, block: Block, by_thread: dict[int, list[Done]]
+        self, block: Block, by_thread: dict[int, list[AccessAtPlace]]
     ) -> tuple[object, list[tuple[int, int]], CtaId | None]:
         """A name for the pattern of accesses, threads with those that stand for them, and the CTA that owns the memory.
 
@@ -244,16 +249,16 @@ class Conflicts:
             warps.setdefault((thread.cta, thread.warp), []).append(lane)
         ctas: dict[int, list[AlikeThreads]] = {}
         for (cta, _), lanes in warps.items():
-            group = _enough(lanes)
+            group = _at_most_two(lanes)
             ctas.setdefault(cta, []).append(group._replace(name=(who[group.members[0]][1], *group.name)))
         owner = block.instance.owner
         groups: dict[object, list[AlikeThreads]] = {}
         for cta, inside in ctas.items():
-            group = _enough(inside)
+            group = _at_most_two(inside)
             first = group.members[0]
             name = (who[first][0], int(threads[first].place.cta_id == owner), *group.name)
             groups.setdefault(self._roles.cluster_of[cta], []).append(group._replace(name=name))
-        names, members, _ = _enough([_enough(inside) for inside in groups.values()])
+        names, members, _ = _at_most_two([_at_most_two(inside) for inside in groups.values()])
         if owner is None:
             stands = self._roles.representatives(members)
             return (block.instance.space, block.instance.name, names), list(zip(members, stands, strict=True)), None
@@ -262,11 +267,11 @@ class Conflicts:
         kind = (block.instance.space, who[holder][0], names)
         return kind, list(zip(members, stands, strict=True)), threads[held].place.cta_id
 
-    def _alone(self) -> None:
+    def _judged_alone(self) -> None:
         """Places of accesses that are judged although nothing else touches their bytes: to tensor memory, to memory of
         other CTAs, bulk copies.
         """
-        accesses, block = self._done, self._done.block
+        accesses, block = self._accesses, self._accesses.block
         for piece, access in enumerate(accesses.access if may_count_alone(block) else ()):
             if accesses.use_class[access] not in self._seen:
                 use = accesses.use(piece)
@@ -275,7 +280,7 @@ class Conflicts:
 
     def _objects(self, objects: list[int]) -> None:
         """Accesses to the memory of mbarrier objects: one of each class, with the thread that stands for it."""
-        accesses = self._done
+        accesses = self._accesses
         for piece in range(len(accesses)) if objects else ():
             for at in objects[bisect_left(objects, accesses.first[piece] - OBJECT_BYTES + 1) :]:
                 if at >= accesses.end[piece]:
@@ -288,7 +293,7 @@ class Conflicts:
 
 OBJECT_BYTES = 8
 
-Done = tuple[Name, int, bool, Use | None]
+AccessAtPlace = tuple[Name, int, bool, Use | None]
 """An access of a thread at a place: its name, its piece, whether it writes, and itself if lanes make it together."""
 
 
@@ -296,7 +301,7 @@ _NAME = itemgetter(0)
 """The name of what a thread does, or of a group of threads."""
 
 
-def _alike(left: list[tuple[int, int | None]]) -> tuple[int, ...]:
+def _numbered_values(left: list[tuple[int, int | None]]) -> tuple[int, ...]:
     """A number for what each store leaves, equal for equal values; of the instruction where that is not known."""
     values: dict[int, int] = {}
     return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
@@ -316,7 +321,7 @@ class AlikeThreads(NamedTuple):
     writes: bool
 
 
-def _enough(items: list[AlikeThreads]) -> AlikeThreads:
+def _at_most_two(items: list[AlikeThreads]) -> AlikeThreads:
     """The groups in the order of their names, as one: at most two of one name, and one if they only read."""
     if len(items) > 1:
         counts: dict[object, int] = {}

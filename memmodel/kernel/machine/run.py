@@ -48,35 +48,6 @@ IDLE_ROUNDS = 400
 """Rounds in which nothing changed; more of them are taken for polling without end."""
 
 
-class Standstill:
-    """For how many rounds nothing has changed. `unchanged_rounds`: rounds after which the machine was as before.
-    `reached_new_state`: false if the warps are where they were a round ago, and have done nothing but poll since.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self.unchanged_rounds = 0
-        self.reached_new_state = True
-        self._idle_rounds = 0
-        self._counted = (machine.version, machine.idle)
-        self._state: object = None
-
-    def count_round(self, waiting: list[Warp]) -> None:
-        """Note what a round has changed. `waiting`: the warps that are not over."""
-        version, idle = self._counted
-        self._counted = (self._machine.version, self._machine.idle)
-        changes, idle_changes = self._machine.version - version, self._machine.idle - idle
-        self.unchanged_rounds = 0 if changes else self.unchanged_rounds + 1
-        self._idle_rounds = 0 if changes != idle_changes else self._idle_rounds + 1
-        before, self._state = self._state, state_of(waiting) if self._idle_rounds > 1 else None
-        self.reached_new_state = self._state is None or self._state != before
-
-    def begin_again(self) -> None:
-        """Count from now on."""
-        self.unchanged_rounds = self._idle_rounds = 0
-        self._counted = (self._machine.version, self._machine.idle)
-
-
 class Scheduler:
     """All warps of the chosen CTAs."""
 
@@ -128,45 +99,40 @@ class Scheduler:
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        machine = self.machine
+        machine, parks = self.machine, self.machine.schedule.parks
         waiting = [warp for warp in self.warps if warp.cta.cluster not in machine.unstarted]
         waiting = waiting[:: -1 if machine.schedule.backwards else 1]
-        still = Standstill(machine)
+        unchanged_rounds, idle_rounds, state = 0, 0, None
         while waiting and not (machine.schedule.scripted is not None and self.run.infeasible):
+            version, idle = machine.version, machine.idle
             progress = self._round(waiting)
             waiting = [warp for warp in waiting if warp.groups] or self._started()
-            still.count_round(waiting)
-            if not waiting or (progress and still.reached_new_state):
-                if still.unchanged_rounds <= IDLE_ROUNDS:
+            unchanged_rounds = 0 if machine.version != version else unchanged_rounds + 1
+            idle_rounds = 0 if machine.version - version != machine.idle - idle else idle_rounds + 1
+            before, state = state, state_of(waiting) if idle_rounds > 1 else None
+            if not waiting or (progress and (state is None or state != before)):
+                if unchanged_rounds <= IDLE_ROUNDS:
                     continue
-                if machine.schedule.parks:
+                if parks:
                     break
                 at = self.code[waiting[0].groups[0].at].instruction
                 raise Refused("threads poll without end, as far as this was followed", at.span)
-            # No thread can go on by itself.
-            released = self._released()
-            if released is None:
-                if not (machine.stays or machine.schedule.parks):
+            # no thread can go on by itself
+            late = self._started()
+            if late or machine.release():
+                waiting, unchanged_rounds, idle_rounds = waiting + late, 0, 0
+            elif machine.stays:
+                break
+            elif machine.order:  # the kernel does not let its atomic operations be made in this order
+                machine.order, self.run.infeasible, unchanged_rounds, idle_rounds = {}, True, 0, 0
+            else:
+                if not parks:
                     self._hang(waiting)
                 break
-            waiting += released
-            still.begin_again()
         for message, instruction in machine.warpgroups.differences(self.ctas, ended=not waiting):
             machine.problem(RULE, message, instruction)
         self.run.proved = machine.failing.proved()
         return self.run
-
-    def _released(self) -> list[Warp] | None:
-        """Let what the schedule has held back go on. The warps that start now; None if nothing was held back."""
-        machine = self.machine
-        late = self._started()
-        if late or machine.release():
-            return late
-        if machine.order and not machine.stays:
-            # The kernel does not let its atomic operations be made in this order.
-            machine.order, self.run.infeasible = {}, True
-            return []
-        return None
 
     def _round(self, waiting: Sequence[Warp]) -> bool:
         """Each warp has a turn; the slow ones as the schedule says. True if some group went on."""
@@ -204,7 +170,15 @@ class Scheduler:
                 return progress
             group = min(ready, key=lambda candidate: (candidate.held_rounds > 0, candidate.poll_jumps, candidate.at))
             group.held_rounds = 0
-            _join_one_that_meets(warp, group)
+            for other in warp.groups:
+                meets = (other.at, other.frames) == (group.at, group.frames)
+                alike = meets and not (other.held_rounds or other.step or group.step)
+                if other is not group and alike and other.waits is None and group.waits is None:
+                    group.lanes, group.checked = sorted(group.lanes + other.lanes), False
+                    warp.groups.remove(other)
+                    group.apart_since = min(filter(None, (group.apart_since, other.apart_since)), default=None)
+                    group.apart_since = group.apart_since if len(warp.groups) > 1 else None
+                    break
             meeting = (other.at for other in warp.groups if other.at > group.at and not other.held_rounds)
             stop = min(meeting, default=-1)
             before, groups = group.at, len(warp.groups)
@@ -251,19 +225,6 @@ def _reads(run: LaunchTrace, schedule: Schedule) -> ChosenReads:
     if schedule.scripted is None:
         return ChosenReads(run, schedule.reads)
     return ScriptedReads(run, schedule.reads, schedule.scripted)
-
-
-def _join_one_that_meets(warp: Warp, group: LaneGroup) -> None:
-    """Let the lanes of another group that is at the same place in the same calls go on with a group."""
-    for other in warp.groups:
-        meets = (other.at, other.frames) == (group.at, group.frames)
-        alike = meets and not (other.held_rounds or other.step or group.step)
-        if other is not group and alike and other.waits is None and group.waits is None:
-            group.lanes, group.checked = sorted(group.lanes + other.lanes), False
-            warp.groups.remove(other)
-            group.apart_since = min(filter(None, (group.apart_since, other.apart_since)), default=None)
-            group.apart_since = group.apart_since if len(warp.groups) > 1 else None
-            return
 
 
 def _note_split(warp: Warp, group: LaneGroup, moment: Moment) -> None:

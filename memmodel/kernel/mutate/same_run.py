@@ -111,7 +111,7 @@ class SameRun:
             return False
         flags = Flags(self._model, execution)
         return bool(self._run.first_shown(flags, self._raised, self._known)) or bool(
-            self._run.uncounted(flags, self._events(asked)) - self._uncounted
+            self._run.violated_counts(flags, self._events(asked)) - self._uncounted
         )
 
     def idle(self, changes: Sequence[Mutation]) -> bool:
@@ -203,7 +203,7 @@ class SameRun:
 
     @cached_property
     def _uncounted(self) -> frozenset[str]:
-        return self._run.uncounted(Flags(self._model, self._run.execution), 0)
+        return self._run.violated_counts(Flags(self._model, self._run.execution), 0)
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs."""

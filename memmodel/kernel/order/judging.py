@@ -35,8 +35,8 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
-Done = TraceEvent | WeakAccess
-LOOKED_AT = 12
+AnyAccess = TraceEvent | WeakAccess
+MOST_COMPARED = 12
 """How many similar findings are compared: the one with the shortest way between its accesses is shown."""
 STAGES = 16
 """An instruction that comes back to at most this number of places walks round a ring; the places are its stages."""
@@ -95,7 +95,7 @@ class RunJudge:
         bounded(len(self.graph.points))
         self.execution = self.graph.execution()
 
-        self._leasts: dict[frozenset[int], Execution] = {}
+        self._certain_executions: dict[frozenset[int], Execution] = {}
         self._visited: dict[int, dict[int, tuple[set[int], Counter[int]]]] = {}
         self._may_rerun = True
         """True if another run may be carried out to compare the values of stores. Not for a reading: the races of
@@ -119,10 +119,10 @@ class RunJudge:
             for test, why in complaints(self.entry, self.run.tests.keys() - self.run.proved, self.run.awaits)
         ]
         judgement.open += [*strong_sizes(self.run, self.body), *self.run.unchecked]
-        least = self._least(chosen)
-        judgement.flags = flags = forced(model, least, like)
+        certain = self._certain_execution(chosen)
+        judgement.flags = flags = forced(model, certain, like)
         raised = self.raised(flags)
-        if raised and (least is not self.execution or any(self.execution.relation("sync_fence"))):
+        if raised and (certain is not self.execution or any(self.execution.relation("sync_fence"))):
             judgement.flags = flags = Flags(model, self.execution, flags)
             weaker, raised = raised, self.raised(flags)
             sure = set(raised)
@@ -141,7 +141,7 @@ class RunJudge:
         judgement.open = list(dict.fromkeys(judgement.open))
         return judgement
 
-    def shown(self, flags: Flags) -> list[KernelFinding]:
+    def findings_shown(self, flags: Flags) -> list[KernelFinding]:
         """What is wrong in the one execution that the run is."""
         judgement = Judgement(self.graph)
         for problem in problems(self.run):
@@ -164,7 +164,7 @@ class RunJudge:
                 return findings
         return []
 
-    def uncounted(self, flags: Flags, gone: int) -> frozenset[str]:
+    def violated_counts(self, flags: Flags, gone: int) -> frozenset[str]:
         """The conditions of counts and waits that do not hold in the one execution that the run is without some of its
         events, as sentences."""
         before = flags.relation(ORDER)
@@ -186,7 +186,7 @@ class RunJudge:
         rules = {check.name: check.doc for check in flags.model.flags}
         for rule, first, right in raised:
             left = right if isinstance(self.graph.points[first].label, InitialWrite) else first
-            if self.run.unspecified_parts and any(self._loose(n) for n in (left, right)):
+            if self.run.unspecified_parts and any(self._is_unspecified(n) for n in (left, right)):
                 at = self._lines(left, right)
                 judgement.open.append(f"{at}: {rule}, if these bytes are touched, which is not specified")
                 continue
@@ -198,7 +198,7 @@ class RunJudge:
                 continue
             key = name, message, frozenset(self.graph.origins[n].at for n in (left, right))
             old = known.get(key)
-            if old is not None and (old.count >= LOOKED_AT or not old.steps):
+            if old is not None and (old.count >= MOST_COMPARED or not old.steps):
                 old.count += 1
                 continue
             finding = self._finding(name, where, leads.missing(rule, left, right) if ways else None, left, right)
@@ -212,30 +212,30 @@ class RunJudge:
             known[key] = finding
         judgement.findings += known.values()
 
-    def _loose(self, number: int) -> bool:
+    def _is_unspecified(self, number: int) -> bool:
         """True if an event is about bytes that its instruction perhaps does not touch."""
         use = self.graph.origins[number].use
         return use is not None and (use.at, use.part) in self.run.unspecified_parts
 
     def last_writes(self, model: Model) -> dict[ChoiceKey, PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
-        causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
+        causality = forced(model, self._certain_execution(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
     def order(self, model: Model, *, fences: bool = True) -> CausalOrder:
         """Which access precedes another in causality in every execution, as far as these are judged. `fences`: where
         what reads return demands an order of fence.sc, this counts.
         """
-        least = self._least(self._chosen)
-        flags = forced(model, least) if fences else Flags(model, with_fences(least, [0] * len(least.events)))
+        certain = self._certain_execution(self._chosen)
+        flags = forced(model, certain) if fences else Flags(model, with_fences(certain, [0] * len(certain.events)))
         rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
-        def before(access: Done, later: Done) -> bool:
+        def before(access: AnyAccess, later: AnyAccess) -> bool:
             access, later = self._in_graph(access, later)
             first, second = self.graph.of(access), self.graph.of(later)
             return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
 
-        def ahead(access: Done, later: Done) -> bool:
+        def ahead(access: AnyAccess, later: AnyAccess) -> bool:
             access, later = self._in_graph(access, later)
             first = self.graph.of(access)
             if base is None or first is None or not isinstance(later, TraceEvent) or not is_generic(access.label):
@@ -248,13 +248,13 @@ class RunJudge:
 
         return CausalOrder(before, ahead)
 
-    def sure(self, chosen: frozenset[int]) -> bool:
+    def is_certain(self, chosen: frozenset[int]) -> bool:
         """True if nothing that orders events in this run is a matter of chance: no order of fence.sc, no source of a
         strong read that differs between executions.
         """
-        return self._least(chosen) is self.execution and not any(self.execution.relation("sync_fence"))
+        return self._certain_execution(chosen) is self.execution and not any(self.execution.relation("sync_fence"))
 
-    def _in_graph(self, access: Done, later: Done) -> tuple[Done, Done]:
+    def _in_graph(self, access: AnyAccess, later: AnyAccess) -> tuple[AnyAccess, AnyAccess]:
         """Two accesses, or those of the representatives of their threads, if a thread is left out of the graph."""
         if self.graph.of(access) is not None and self.graph.of(later) is not None:
             return access, later
@@ -262,7 +262,7 @@ class RunJudge:
         first, second = self.roles.pair(threads[access.thread], threads[later.thread])
         return done_by(access, threads[first]), done_by(later, threads[second])
 
-    def _least(self, chosen: frozenset[int]) -> Execution:
+    def _certain_execution(self, chosen: frozenset[int]) -> Execution:
         """The run without the sources of strong reads that differ between executions. Those of red are kept: it passes
         on what others observe. What comes after it in its own thread is not ordered by what it read.
         """
@@ -285,13 +285,13 @@ class RunJudge:
         passing = sum(set(others))
         if not passing and not any(row & ~kept for row in rows):
             return self.execution
-        if chosen not in self._leasts:
+        if chosen not in self._certain_executions:
             relations = {**self.execution.chosen_relations, "rf": [row & kept for row in rows]}
             for name in ONWARD if passing else ():
                 onward = self.execution.relation(name)
                 relations[name] = [0 if passing >> number & 1 else row for number, row in enumerate(onward)]
-            self._leasts[chosen] = replace(self.execution, chosen_relations=relations)
-        return self._leasts[chosen]
+            self._certain_executions[chosen] = replace(self.execution, chosen_relations=relations)
+        return self._certain_executions[chosen]
 
     def _by_chance(self, weaker: Iterable[tuple[str, int, int]]) -> list[str]:
         """The races that only the order of fence.sc or the sources of strong reads of this run exclude."""
@@ -323,7 +323,7 @@ class RunJudge:
                 counting.append((rule, first, second))
         return counting
 
-    def harmless(self, rule: str, first: int, second: int) -> bool:
+    def is_harmless(self, rule: str, first: int, second: int) -> bool:
         """True if a pair that a flag reports changes no verdict, as far as that is known without another run."""
         self._may_rerun = False
         try:

@@ -81,7 +81,7 @@ def _different(run: RunJudge, chosen: frozenset[int], judged: Judgement) -> froz
     flags = judged.flags
     if flags is None or flags.model.name != DEFAULT_MODEL or len(run.execution.events) > LARGE:
         return None
-    if not run.sure(chosen):
+    if not run.is_certain(chosen):
         return None
     rules = {check.name for check in flags.model.flags}
     each = [*flags.more_with_readings(), *(flags.fewer_with_readings(rules) if judged.findings else ())]
@@ -102,7 +102,7 @@ def possible_readings(run: RunJudge, judgement: Judgement) -> PossibleReadings:
         return PossibleReadings(tuple(flags.readings_that_may(rules if serious else None)), compared=False)
     if not serious:
         news = ((name, run.counting(pairs)) for name, pairs in flags.more_with_readings())
-        return PossibleReadings(tuple(name for name, new in news if any(not run.harmless(*pair) for pair in new)))
+        return PossibleReadings(tuple(name for name, new in news if any(not run.is_harmless(*pair) for pair in new)))
     places = {frozenset(side.instruction.number for side in finding.sides) for finding in serious}
     all_ = _by_place(run, raised)
     names = []

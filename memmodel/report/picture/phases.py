@@ -44,7 +44,7 @@ def phases_of(witness: Witness) -> list[Phase]:
     space = execution.frame.lowered.space
     phases: list[Phase] = []
     for uses in Assembly(execution.frame).objects:
-        walk = uses.chosen(execution.relation("mbar"))
+        walk = uses.walk_of(execution.relation("mbar"))
         phases += _phases(uses, walk, spell_cell(space, uses.cell), observed)
     return phases
 
@@ -53,7 +53,7 @@ def _phases(uses: MbarrierUses, walk: ObjectWalk, name: str, observed: Rows) -> 
     last = walk.counts[-1]
     phases: dict[tuple[int, int], list[int]] = {}
     for number in range(len(walk.order)):
-        if walk.counted(number) and walk.order[number].record.action not in (Action.INIT, Action.INVAL):
+        if walk.has_effect(number) and walk.order[number].record.action not in (Action.INIT, Action.INVAL):
             phases.setdefault((walk.counts[number].life, walk.counts[number].over), []).append(number)
     seen: dict[tuple[int, int], set[int]] = {}
     for test in uses.tests:
