@@ -25,6 +25,7 @@ from memmodel.answer import Budget
 from memmodel.base import relations, sets
 from memmodel.base.labels import Access
 from memmodel.base.resources import axioms_dir, suite_dir
+from memmodel.base.rows import rows_of
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete import execution
@@ -40,6 +41,7 @@ from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
 from memmodel.solve.solver import Satisfiable, Solver
 from memmodel.source import Source
+from memmodel.why.story import execution_of
 
 NAMES = tuple(row.name for row in (*sets.SETS, *relations.RELATIONS))
 DECIDED = (*sets.DECIDED, *relations.DECIDED)
@@ -242,3 +244,18 @@ def test_a_name_that_one_engine_forgets_is_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(base.DECIDED_RELATIONS, "mbarnext")
     with pytest.raises(KeyError, match="mbarnext"):
         Compared(lowered("async/tcgen05/alloc-mma"))
+
+
+def test_relations_of_kinds_are_those_of_every_pair() -> None:
+    """What `kind` tells apart is all that `holds` looks at."""
+    for name in ("async/pipelines/dsmem-reduction-relaxed", "isa/MP+atom"):
+        answer = api.check(suite_dir() / f"{name}.litmus").answer
+        witness = answer.witness or answer.counter
+        shown = None if witness is None else execution_of(witness)
+        assert shown is not None
+        frame = shown.frame
+        for row in relations.RELATIONS:
+            if row.kind is not None and row.holds is not None and row.domain is not None:
+                points = [event.point for event in frame.events if row.domain(event.point)]
+                pairs = {(a.event, b.event) for a in points for b in points if row.holds(a, b)}
+                assert pairs and rows_of(pairs, frame.count) == frame.relation(row.name)
