@@ -219,7 +219,7 @@ class FixRecord(JsonRecord):
 
 class WeakenRecord(JsonRecord):
     """What `weaken` found. `cheapest`: there is no cheaper combination of changes. `version`: of PTX, where the changed
-    text needs a newer one than the test."""
+    text needs a newer one than the test. `wrong`: what is found in the test as it stands."""
 
     file: str
     saves: float
@@ -229,6 +229,7 @@ class WeakenRecord(JsonRecord):
     cheapest: bool
     tried: int
     version: str = ""
+    wrong: tuple[str, ...] = ()
 
 
 class SyncRecord(JsonRecord):

@@ -42,6 +42,7 @@ def weaken_record(weaker: Weaker) -> dict[str, object]:
         cheapest=weaker.best,
         tried=weaker.tried,
         version=weaker.version,
+        wrong=weaker.wrong,
     ).json_values()
 
 

@@ -41,7 +41,8 @@ from memmodel.solve.seek import OUTCOME, Sought, State
 class Weaker:
     """The outcome of a search. `changes` empty: nothing can go, or `reason` says why nothing was tried.
 
-    `version`: of PTX, where the changed text needs a newer one than the test.
+    `version`: of PTX, where the changed text needs a newer one than the test. `wrong`: what is found in the test as it
+    stands, which may be found in the changed text too.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Weaker:
     reason: str = ""
     best: bool = True
     version: str = ""
+    wrong: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         saved = f"{self.name}: {count(len(self.changes), 'change')}, saves {self.saves:g}"
@@ -125,7 +127,8 @@ def _weaker(
 
     forms, best = Narrowing(site_forms, judges, one_more).cheapest()
     changes, new = with_readings(name, text, site_forms.edits(forms), models, options), site_forms.text_with(forms)
-    return Weaker(name, text, new, changes, tried, best=best, version=newer_version(name, text, new))
+    wrong = tuple(sorted(before.findings))
+    return Weaker(name, text, new, changes, tried, best=best, version=newer_version(name, text, new), wrong=wrong)
 
 
 class _Judges:

@@ -294,7 +294,9 @@ class Changes:
         """The thread-level events before which the end of an asynchronous access may have to be known."""
         issue = self.flow.at(event)
         sources = [self.flow.at(link.first) for link in self.links if self.po[issue] >> self.flow.at(link.first) & 1]
+        # What leads to the copy is over before it begins, and cannot wait for it.
         others = [self.flow.at(other) for other in self.pair or () if other != event]
+        others = [other for other in others if not self.flow.leads(other, issue)]
         if self.pair is None:
             cell = self.events[event].point.cell
             others = [

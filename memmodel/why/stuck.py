@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from memmodel.answer import Witness
 from memmodel.base.labels import Access, Action, Domain
+from memmodel.base.oneline import count
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
@@ -130,7 +131,7 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         return _Cause(Reason.PARITY, text)
     if not begun:
         return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for")
-    text = f"{last.pending} more arrivals on {name}, or a count that is smaller by {last.pending}"
+    text = f"{count(last.pending, 'more arrival')} on {name}, or a count that is smaller by {last.pending}"
     return _Cause(Reason.COUNT, text)
 
 

@@ -206,6 +206,14 @@ def test_the_reason_where_no_order_is_missing(name: str) -> None:
     }
 
 
+def test_what_leads_to_a_copy_does_not_wait_for_its_end() -> None:
+    """The write is handed over to the thread that starts the copy: what is missing is an acquire."""
+    text = (LITMUS / "async/patterns/threads-to-tma-load.gpu-writer-fence.litmus").read_text()
+    stories = api.explain(text.replace("ld.acquire.gpu", "ld.relaxed.gpu")).stories
+    reasons = {obstacle.reason for story in stories for obstacle in story.obstacles}
+    assert len(stories) == 3 and reasons == {Reason.RELAXED, Reason.PROXY_FENCE_CTA}
+
+
 SINGLE = ("async/proxy/A2", "async/proxy/A4", "async/tcgen05/T3-no-wait", "async/mbarrier/G9-wait.cta", "bytes/B11")
 
 

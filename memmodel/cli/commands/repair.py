@@ -151,6 +151,8 @@ def weaken(
             more = "" if weakened.best else "; there may be a cheaper combination"
             version = f"; needs PTX {weakened.version}" if weakened.version else ""
             say(f"saves {weakened.saves:g} of the cost of synchronization{more}{version}")
+            if weakened.wrong:
+                say(f"it has {', '.join(weakened.wrong)}, changed or not: repair it first (memmodel fix)")
             say(weakened.diff().rstrip("\n"))
     if in_place and weakened.changes:
         replace_text(file, weakened.new)

@@ -5,8 +5,9 @@ of the kernel itself (`same_run`). Those that only take order away, and in which
 once: where nothing is noticed in a kernel with several changes, nothing is in one with a single one of them, which has
 more order. Made together are those in which nothing shows in the run either. Where something is noticed, those that a
 reading needs are told apart in the run; otherwise neighbours, which often stand in for each other, go to different
-halves, and so on. Commits of groups for which nobody has to wait are such changes too. All others are judged for
-themselves.
+halves, and so on. Of the weaker forms of an instruction the weakest are judged first: where nothing is noticed with one
+of them, nothing is with a stronger one. Commits of groups for which nobody has to wait are such changes too. All others
+are judged for themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from memmodel.kernel.mutate.mutants import (
     judged_alone,
     reached,
 )
-from memmodel.kernel.mutate.mutations import REMOVED, Mutation
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun, commits
 from memmodel.kernel.mutate.together import largest
@@ -49,7 +50,19 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
     weaker = [number for number, change in enumerate(changes) if change.what != REMOVED]
     for number in (number for number in weaker if changes[number].instruction.number in needless):
         yield number, MutantResult(changes[number], Noticed.UNNOTICED, NEEDLESS)
-    yield from _judged(work, same, [n for n in weaker if changes[n].instruction.number not in needless], jobs)
+    left = [number for number in weaker if changes[number].instruction.number not in needless]
+    below = {number: [other for other in left if is_weaker(changes[other], changes[number])] for number in left}
+    idle: dict[int, MutantResult] = {}
+    for number, result in _judged(work, same, [number for number in left if not below[number]], jobs):
+        if result.noticed is Noticed.UNNOTICED and not result.needing and same.only_orders(result.mutation):
+            idle[number] = result
+        yield number, result
+    rest = [number for number in left if below[number]]
+    for number in rest:
+        weakest = next((idle[other] for other in below[number] if other in idle), None)
+        if weakest is not None and same.only_orders(changes[number]):
+            yield number, MutantResult(changes[number], Noticed.UNNOTICED, weakest.how)
+    yield from _judged(work, same, [number for number in rest if idle.keys().isdisjoint(below[number])], jobs)
 
 
 def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) -> Judged:
@@ -104,29 +117,30 @@ def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator
 def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Judged:
     changes = [work.changes[number] for number in numbers]
     outcome, judged = work.outcome(_with_all(work.entry, changes))
-    if len(numbers) > 1 and not outcome.unnoticed:
-        for part in _parts(work, same, numbers, outcome):
-            yield from _at_once(work, same, part)
-        return
     order = LaunchOrder.of(judged.representative) if judged is not None else None
+    if len(numbers) > 1 and not outcome.unnoticed:
+        known = _needed_by_readings(work, same, numbers, outcome)
+        for number in known:
+            yield number, MutantResult(work.changes[number], *explained(work, work.changes[number], outcome, order))
+        left = [number for number in numbers if number not in known]
+        for part in [left] if known else [numbers[::2], numbers[1::2]]:
+            if part:
+                yield from _at_once(work, same, part)
+        return
     for number, change in zip(numbers, changes, strict=True):
         unnoticed = outcome.noticed is Noticed.UNNOTICED
         yield number, MutantResult(change, *(explained(work, change, outcome, order) if unnoticed else outcome))
 
 
-def _parts(work: MutantWork, same: SameRun, numbers: Sequence[int], outcome: MutantFate) -> list[Sequence[int]]:
-    """The changes of which something is noticed, in smaller parts."""
-    needing: set[int] = set()
+def _needed_by_readings(work: MutantWork, same: SameRun, numbers: Sequence[int], outcome: MutantFate) -> list[int]:
+    """The changes that, as the run shows, all readings need which need something of these. No other reading needs them,
+    and the model itself needs none."""
+    needed = list(numbers) if outcome.noticed is Noticed.UNNOTICED and outcome.needing else []
     for name, _, model in work.readings:
-        if name in outcome.needing:
+        if needed and name in outcome.needing:
             run = same.under(model)
-            needing |= {number for number in numbers if run.new_findings(work.changes[number])}
-    if needing and len(needing) < len(numbers):
-        return [
-            [number for number in numbers if number not in needing],
-            *([number] for number in numbers if number in needing),
-        ]
-    return [numbers[::2], numbers[1::2]]
+            needed = [number for number in needed if run.new_findings(work.changes[number])]
+    return needed
 
 
 def _before_any(work: MutantWork, number: int, waits: Sequence[int]) -> bool:

@@ -61,6 +61,20 @@ class Mutation:
         return replace(entry, body=tuple(body))
 
 
+def is_weaker(change: Mutation, other: Mutation) -> bool:
+    """True if a change leaves less of an instruction than another one does: a narrower scope, or no order where the
+    other one keeps some."""
+    mine, others = change.becomes.words, other.becomes.words
+    if change.instruction.number != other.instruction.number or len(mine) != len(others):
+        return False
+    differ = [pair for pair in zip(mine, others, strict=True) if pair[0] != pair[1]]
+    if len(differ) != 1 or change.becomes.operands != other.becomes.operands:
+        return False
+    (word, theirs), *_ = differ
+    narrower = word in SCOPES and theirs in SCOPES and SCOPES.index(word) < SCOPES.index(theirs)
+    return narrower or (word == "relaxed" and theirs in WEAKER)
+
+
 def mutations(entry: PtxFunction, *, miscounts: bool = True) -> list[Mutation]:
     """All changes, in the order of the text. `miscounts`: with those that make a number wrong."""
     changes = (change for instruction in entry.body or () for change in _of(instruction))

@@ -29,6 +29,7 @@ from memmodel.base.rows import Rows, bits, closure
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph
+from memmodel.kernel.order.tensor_order import TensorOrder
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy, Sem
 
@@ -120,7 +121,7 @@ class Ways:
         first, second, way = self._directed(left, right, base)
         labels = self.points[first].label, self.points[second].label
         if rule == "tensor-memory-hazard":
-            return Missing(MissingOrder.TENSOR, "", first, second, way)
+            return self._tensor(first, second, way)
         if rule == "mixed-size-race":
             return Missing(MissingOrder.SIZE, "the accesses have different sizes", first, second, way)
         if rule == "undefined-before-start":
@@ -234,6 +235,21 @@ class Ways:
         if awaited is None:
             return "nothing waits for the end of the access"
         return f"{self._line(awaited)} waits for the end of the access, and the CTA may end before that"
+
+    def _tensor(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
+        """What is missing between two accesses to tensor memory: as far as it gets in one of the two directions."""
+        order = TensorOrder(self.flags, self.points, self._line)
+        both = ((first, second, way), (second, first, ()))
+        for ahead, later, steps in both:
+            self._mentioned.clear()
+            text = order.missing(ahead, later)
+            if text is not None:
+                return Missing(MissingOrder.TENSOR, text, ahead, later, steps)
+        first, second, way = max(both, key=lambda ends: side_of(self.points[ends[0]].label) is Side.WRITE)
+        self._mentioned.clear()
+        issues = [point.issue for point in (self.points[first], self.points[second])]
+        apart = self._apart(issues[0] or first, issues[1] or second)
+        return Missing(MissingOrder.SYNCHRONIZATION, apart, first, second, way)
 
     def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         base = self._rows("base-causality")

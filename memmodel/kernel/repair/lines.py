@@ -72,11 +72,12 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
     alone = first.thread == second.thread
     if reason in (Reason.PROXY.value, Reason.PROXY_PLACE.value):
         yield from _proxies(finding)
-    if reason in (Reason.COMPLETION.value, Reason.TENSOR.value) or alone:
+    tensor = finding.rule == "tensor-memory-hazard"
+    if reason == Reason.COMPLETION.value or tensor or alone:
         yield from _ends(first, entry, (Where.RELEASING, Where.SECOND))
         yield from _ends(second, entry, (Where.BEHIND,))
         yield from _announced(finding, entry)
-    if reason == Reason.TENSOR.value:
+    if tensor:
         before = MissingLine("tcgen05.fence::before_thread_sync;", Where.RELEASING, TCGEN05_FENCE)
         after = MissingLine("tcgen05.fence::after_thread_sync;", Where.ACQUIRING, TCGEN05_FENCE)
         yield from ((before,), (after,), (before, after))

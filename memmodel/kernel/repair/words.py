@@ -51,7 +51,7 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
 def waiting_more(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Reworded, ...]]:
     """Waits for groups that leave fewer groups open, or also wait for their writes."""
     body = entry.body or ()
-    if finding.reason not in (MissingOrder.COMPLETION.value, MissingOrder.TENSOR.value):
+    if finding.reason != MissingOrder.COMPLETION.value and finding.rule != "tensor-memory-hazard":
         return
     head = finding.sides[0].instruction.words[0]
     for instruction in body:

@@ -24,7 +24,7 @@ from memmodel.kernel.check.conductor import check_kernel, judge
 from memmodel.kernel.check.inputs import chosen_ctas, entry_of
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.mutate.mutants import MutantWork, Noticed, compared
-from memmodel.kernel.mutate.mutations import mutations
+from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.table import mutation_table
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import Coverage, KernelVerdict
@@ -200,6 +200,32 @@ def test_a_copy_whose_end_another_thread_waits_for(wait: str, reason: MissingOrd
     verdict = judged(AWAITED.format(wait=wait), threads=96)
     (race,) = (finding for finding in verdict.findings if finding.rule == "data-race")
     assert race.reason == reason.value and said in race.missing
+
+
+TENSOR = {
+    "tcgen05.wait::st": "no tcgen05.wait::st after tcgen05.st.sync.aligned.32x32b.x1.b32 at line 57",
+    "tcgen05.fence::before_thread_sync": "no tcgen05.fence::before_thread_sync between "
+    "tcgen05.wait::st.sync.aligned at line 64 and mbarrier.arrive.shared.b64 at line 78",
+    "mbarrier.try_wait": "after the first access its thread goes on to mbarrier.arrive.shared.b64 at line 78",
+    "tcgen05.fence::after_thread_sync": "no tcgen05.fence::after_thread_sync behind mbarrier.try_wait",
+}
+"""What is removed of a hand-over of tensor memory, and what is said then."""
+
+
+@pytest.mark.parametrize("opcode", TENSOR)
+def test_what_is_missing_between_accesses_to_tensor_memory(opcode: str) -> None:
+    """A wait for an object that is missing is no tcgen05 fence."""
+    read = read_module(DOCS / "gallery/tmem-fences-fixed.ptx")
+    function = entry_of(read, "kernel")
+    (removal,) = [
+        change
+        for change in mutations(function)
+        if change.what == REMOVED and change.instruction.opcode.startswith(opcode)
+    ]
+    verdict = judge(read, removal.of(function), launch(threads=160), load_model("ptx-9.4"))
+    (hazard,) = [finding for finding in verdict.findings if finding.rule == "tensor-memory-hazard"]
+    assert TENSOR[opcode] in hazard.missing
+    assert (hazard.reason == MissingOrder.TENSOR.value) is opcode.startswith("tcgen05")
 
 
 def test_a_log_names_files_below_a_folder_from_there() -> None:

@@ -19,7 +19,7 @@ from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
-from memmodel.kernel.mutate.mutations import REMOVED, mutations
+from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
@@ -71,6 +71,21 @@ def test_each_fate_is_that_of_an_independent_verdict(monkeypatch: pytest.MonkeyP
     assert ("try_wait", "with .relaxed", Noticed.FINDING) in fates
     assert table.minimum is not None and len(table.minimum.dropped) == len(needless)
     assert len(judged) < len(table.results) / 2
+
+
+def test_of_weaker_forms_the_weakest_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With .cta as with .gpu, the fence is enough: one verdict says both."""
+    judged: list[PtxFunction] = []
+    outcome = MutantWork.outcome
+    monkeypatch.setattr(MutantWork, "outcome", lambda work, mutant: (judged.append(mutant), outcome(work, mutant))[1])
+    read = module(NEIGHBOUR.format(sync="fence.acq_rel.sys;\nbar.sync 0;"))
+    scopes = [change for change in mutations(entry(read)) if change.what.startswith(".sys becomes")]
+    narrow, wide = sorted(scopes, key=lambda change: change.what)
+    assert narrow.what.endswith(".cta") and is_weaker(narrow, wide) and not is_weaker(wide, narrow)
+    monkeypatch.setattr("memmodel.kernel.mutate.table.mutations", lambda function, miscounts: scopes)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    assert len(judged) == 1
+    assert {result.noticed for result in table.results} == {Noticed.UNNOTICED}
 
 
 def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
