@@ -31,6 +31,7 @@ from memmodel.why.explanation import explanation
 from memmodel.why.forbidden import only
 from memmodel.why.records import Contradiction, Explanation, PathStep, Reason, Story
 from memmodel.why.story import execution_of
+from memmodel.why.unfold import UNORDERED
 from memmodel.why.values import Values
 
 MODEL = api.load(api.DEFAULT_MODEL)
@@ -162,6 +163,10 @@ def _steps(steps: tuple[PathStep, ...], values: Values, number: dict[str, int], 
         count["edges looked up"] += 1
         a, b = number[step.first.label], number[step.second.label]
         name = step.relation
+        if name == UNORDERED:
+            if values.execution.relation("co")[b] >> a & 1:
+                yield f"{step.second} comes before {step.first} in coherence order"
+            continue
         if name.endswith("^-1"):
             name, a, b = name[:-3], b, a
         rows = values.relation(name)

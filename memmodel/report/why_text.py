@@ -9,6 +9,7 @@ import textwrap
 
 from memmodel.report.execution import Style, execution_lines, plain
 from memmodel.why.records import At, Contradiction, Dependence, Explanation, HangTold, Obstacle, PathStep, Reason, Story
+from memmodel.why.unfold import UNORDERED
 
 WIDTH = 118
 WORDS = {
@@ -16,8 +17,10 @@ WORDS = {
     "rf": "{0} is read by {1}",
     "fr": "{0} reads what {1} overwrites",
     "co": "{0} comes before {1} in coherence order",
+    UNORDERED: "{1} does not come before {0} in coherence order",
     "rf^-1": "{0} reads from {1}",
     "iss": "{0} issues {1}",
+    "iss^-1": "{1} issues {0}",
     "compl": "{1} tells of the end of {0}",
     "complwg": "{1} waits for the end of {0}",
     "mbarobs": "{1} sees the phase of {0} over",
@@ -25,6 +28,7 @@ WORDS = {
     "syncbar": "{0} and {1} meet at a barrier",
     "sync_fence": "{0} comes before {1} in Fence-SC order",
     "sr": "{0} and {1} are morally strong",
+    "any": "{0} is there before {1}, whatever the threads do",
 }
 """Base relations in words, with their two events."""
 
@@ -61,6 +65,7 @@ def brief_story(story: Story, style: Style = plain) -> list[str]:
 CLOSING = {
     "fr": "yet the read returns what that write overwrites",
     "co": "yet coherence order has them the other way round",
+    UNORDERED: "yet coherence order does not have them so",
     "rf": "yet the first reads from the second",
     "rf^-1": "yet the first reads from the second",
 }

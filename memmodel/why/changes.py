@@ -303,7 +303,9 @@ class Changes:
                 self.flow.at(n) for n in range(self.count) if n != event and cell and self.events[n].point.cell == cell
             ]
         places = dict.fromkeys(
-            self._last_of((Mark,), n, back=True) for n in (*others, *sources) if self.events[n].point.thread is not None
+            self._last_of((Mark, Fence, ProxyFence), n, back=True)
+            for n in (*others, *sources)
+            if self.events[n].point.thread is not None
         )
         mine = self.events[issue].point.thread
         return [

@@ -92,7 +92,26 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
     own = {_barriers(execution, blocked) for blocked in (thread, *waiting)}
     if waiting and len(own) > 1:
         return _Cause(Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself", waiting)
+    ended = _ended_without(execution, thread) if isinstance(last, BarrierRecord) else ()
+    if ended:
+        counts = last is not None and getattr(last, "count", None) is not None
+        smaller = ", or a smaller count" if counts else ""
+        return _Cause(Reason.COUNT, f"the arrival{'s' * (len(ended) > 1)} of {', '.join(ended)}{smaller}")
     return _Cause(Reason.COUNT, "the missing arrivals, or a smaller count")
+
+
+def _ended_without(execution: Execution, waiting: int) -> tuple[str, ...]:
+    """The other threads at the place of a barrier that never come to it."""
+    frame = execution.frame
+    last = frame.traces[waiting].records[-1]
+    assert isinstance(last, BarrierRecord)
+    mine, wide = frame.lowered.test.threads[waiting].place, last.barrier.domain is Domain.CLUSTER
+    return tuple(
+        thread.name
+        for thread, trace in zip(frame.lowered.test.threads, frame.traces, strict=True)
+        if (thread.place.cluster_id if wide else thread.place.cta_id) == (mine.cluster_id if wide else mine.cta_id)
+        and not any(isinstance(record, BarrierRecord) and record.barrier == last.barrier for record in trace.records)
+    )
 
 
 def _barriers(execution: Execution, thread: int) -> object:

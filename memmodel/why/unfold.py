@@ -35,7 +35,10 @@ class Link:
 
 Chain = tuple[Link, ...]
 
-COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1")
+UNORDERED = "not co"
+"""What closes a cycle on two writes that coherence order does not relate."""
+
+COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1", UNORDERED)
 """Edges between accesses to one location."""
 
 LONGEST = 80
@@ -126,11 +129,13 @@ class Unfolding:
                     yield self.merged(tuple(link for chain in links for link in chain))
 
     def _against(self, body: Expr, a: int, b: int) -> Chain:
-        """For `X \\ R`: R the other way round, where it is so."""
+        """For `X \\ R`: R the other way round, where it is so, or that coherence order has neither."""
         if isinstance(body, Binary) and body.op == "\\" and body.right.kind is Kind.RELATION:
             rows = self.values.rows(body.right)
             if rows[b] >> a & 1:
                 return self.merged(self.chain(body.right, b, a, self.values))
+            if isinstance(body.right, Name) and body.right.ref is None and body.right.name == "co":
+                return (Link(b, a, UNORDERED),)
         return ()
 
     # ---- one pair of one expression ------------------------------------------------------------------------------

@@ -87,6 +87,14 @@ def test_weaken_adds_no_outcome(text: str) -> None:
 SHIPPED = ROOT / "litmus"
 
 
+def test_an_arrival_that_is_missing_stands_behind_a_fence() -> None:
+    """Before the proxy fence it would do under some readings only."""
+    text = (SHIPPED / "async/patterns/threads-to-cp.cluster.litmus").read_text()
+    lines = [line for line in text.splitlines(keepends=True) if "mbarrier.arrive" not in line]
+    found = fix("t", "".join(lines), MODELS, Options())
+    assert "fence.proxy.async;\n    mbarrier.arrive.release" in found.repairs[0].new and not found.repairs[0].depends
+
+
 @pytest.mark.parametrize(
     "name", ["async/proxy/A4", "async/mbarrier/G4-fence-after-arrive", "async/tcgen05/T5-no-fence"]
 )

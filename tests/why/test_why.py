@@ -25,7 +25,7 @@ from memmodel.why.explanation import explanation
 from memmodel.why.forbidden import EachByItself, contradictions, minimal, only
 from memmodel.why.records import Explanation, PathStep, Reason
 from memmodel.why.story import execution_of
-from memmodel.why.unfold import Chain, Unfolding
+from memmodel.why.unfold import UNORDERED, Chain, Unfolding
 from memmodel.why.values import Values
 
 LITMUS = ROOT / "litmus"
@@ -104,6 +104,10 @@ def from_reads(values: Values) -> list[int]:
 def holds(chain: Chain, values: Values) -> bool:
     """Is every link in the relation that it names, and does each begin where the one before it ends?"""
     for link in chain:
+        if link.name == UNORDERED:
+            if values.execution.relation("co")[link.second] >> link.first & 1:
+                return False
+            continue
         rows = from_reads(values) if link.name == "fr" else values.relation(link.name)
         if rows is None or not rows[link.first] >> link.second & 1 or not holds(link.parts, values):
             return False

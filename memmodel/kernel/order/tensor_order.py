@@ -16,7 +16,7 @@ from memmodel.base.points import Point
 from memmodel.base.rows import Rows, bits
 from memmodel.kernel.order.flags import Flags
 
-WAITED = {Family.TCGEN_LD: "tcgen05.wait::ld", Family.TCGEN_ST: "tcgen05.wait::st"}
+WAITED = (Family.TCGEN_LD, Family.TCGEN_ST)
 """Accesses whose end the thread itself waits for."""
 
 
@@ -35,11 +35,11 @@ class TensorOrder:
         started, follows = self._issue(first), self._issue(second)
         label = self._points[first].label
         assert isinstance(label, Access)
-        waited = WAITED.get(label.family)
-        ends = [end for end in bits(self._ends[first]) if waited is None or self._is_wait(end)]
+        waited = label.family in WAITED
+        ends = [end for end in bits(self._ends[first]) if not waited or self._is_wait(end)]
         before = sum(1 << event for event, row in enumerate(self._program) if row >> follows & 1)
         alone = self._points[started].thread == self._points[follows].thread
-        if waited is None:
+        if not waited:
             return self._after_commit(ends, before, self._line(first))
         leads = [event for event in bits(self._program[started]) if self._execution[event] & before]
         if not (alone or leads):
@@ -47,12 +47,13 @@ class TensorOrder:
         passed = bits(before) if alone else leads
         wait = next((end for end in ends if end in passed or any(self._program[end] >> at & 1 for at in passed)), None)
         if wait is None:
-            return f"no {waited} after {self._line(first)}"
+            kind = label.family.value.rpartition(".")[2]
+            return f"no tcgen05.wait::{kind} after {self._line(first)}"
         if alone:
             return ""
         fenced = [at for at in leads if self._between(wait, at, Marker.BEFORE)]
         if not fenced:
-            return f"no tcgen05.fence::before_thread_sync between {self._line(wait)} and {self._line(leads[0])}"
+            return f"no {Marker.BEFORE.value} between {self._line(wait)} and {self._line(leads[0])}"
         return self._not_after(fenced, before)
 
     def _after_commit(self, ends: Sequence[int], before: int, first: str) -> str | None:
@@ -65,7 +66,7 @@ class TensorOrder:
     def _not_after(self, leads: Sequence[int], before: int) -> str:
         """That no fence stands behind the event at which the other thread has waited."""
         reached = next(event for at in leads for event in bits(self._execution[at] & before))
-        return f"no tcgen05.fence::after_thread_sync behind {self._line(reached)}"
+        return f"no {Marker.AFTER.value} behind {self._line(reached)}"
 
     def _between(self, first: int, second: int, mark: Marker) -> bool:
         """True if a fence of tcgen05 stands between two events of a thread."""

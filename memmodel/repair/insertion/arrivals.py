@@ -36,7 +36,7 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
     for number, thread in enumerate(lowered.test.threads):
         openings = gaps(lowered, number)
         for gap in openings:
-            if not gap.past or not isinstance(gap.past[-1], Emit):
+            if not gap.ahead or not isinstance(gap.ahead[0], Emit):  # it releases what fences before it order, too
                 edits += _on_objects(lowered, thread, gap, counts)
                 edits += _commits(gap, counts)
             if not any(counts.values()):

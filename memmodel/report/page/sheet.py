@@ -18,7 +18,7 @@ from memmodel.report.findings import word_of
 from memmodel.report.picture.draw import Drawing, draw_explained
 from memmodel.report.report import Report
 from memmodel.report.text import explain
-from memmodel.report.why_text import lines_of
+from memmodel.report.why_text import CLOSING, lines_of
 from memmodel.why.explanation import explanation
 from memmodel.why.records import WOULD_DO, At, Dependence, Explanation, PathStep, Reason
 
@@ -199,7 +199,7 @@ def _places(steps: tuple[PathStep, ...]) -> list[At]:
 
 def _closing(steps: tuple[PathStep, ...]) -> tuple[At, ...]:
     """The two accesses that a cycle closes on."""
-    closing = next((step for step in steps if step.relation in ("fr", "rf", "co", "rf^-1")), None)
+    closing = next((step for step in steps if step.relation in CLOSING), None)
     return (closing.first, closing.second) if closing is not None else ()
 
 

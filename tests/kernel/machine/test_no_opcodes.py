@@ -44,6 +44,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "machine/values/terms.py": ("number b pred", "kinds of terms and of types"),
     "order/frame.py": ("po", "a relation of cat"),
     "order/missing_order.py": ("exit inval po", "parts of the names of rules, and a relation of cat"),
+    "order/tensor_order.py": ("po", "a relation of cat"),
     "conflicts/roles.py": ("cta cluster rank warp", "groups of threads, as keys"),
     "output/places.py": (
         "bar.sync barrier.sync bar.warp.sync barrier.cluster.arrive barrier.cluster.wait atom red",
