@@ -142,7 +142,7 @@ def operations(draw: st.DrawFn) -> str:
 EARLY = [line.replace("#", str(number)) for number, line in enumerate((OPERATIONS[5], OPERATIONS[0], OPERATIONS[5]))]
 
 
-@examples(18)
+@examples(9)
 @given(program=operations())
 @example(
     text(1, [line.replace("<1|2>", "2") for line in EARLY])

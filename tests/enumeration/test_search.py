@@ -202,6 +202,7 @@ class Tried:
             self.outcomes.add(self.shown.key(registers, memory))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", MODELS)
 @examples(20)
 @given(test=small_tests())

@@ -26,6 +26,7 @@ from memmodel.source import Source
 MODELS = ("sc", "ptx-6.0", "ptx-7.5", "ptx-9.4")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", MODELS)
 @examples(9)
 @given(program=strategies_programs.programs())
@@ -33,7 +34,7 @@ def test_engines_agree_under_shipped_models(name: str, program: Program) -> None
     agree(program.text, load_model(name))
 
 
-@examples(30)
+@examples(15)
 @given(program=strategies_bytes.programs())
 def test_engines_agree_on_bytes(program: Program) -> None:
     agree(program.text, load_model("ptx-9.4"))

@@ -167,7 +167,7 @@ def test_some_readings_only_take_order_away() -> None:
     assert {name for name, what in found.items() if what == {"removes"}} == {f"readings/{name}" for name in REMOVING}
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("reading", REMOVING)
 def test_a_reading_that_takes_order_away_removes_no_outcome_of_shipped_tests(reading: str) -> None:
     for path in sorted((suite_dir() / "async").glob("readings/*.litmus")):
@@ -179,7 +179,7 @@ def test_a_reading_that_takes_order_away_removes_no_outcome_of_shipped_tests(rea
         assert set(default.states) <= set(other.states), path.name
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("reading", REMOVING)
 @examples(12)
 @given(program=programs())

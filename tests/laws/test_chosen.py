@@ -15,6 +15,7 @@ from memmodel.cat import load_model
 PROGRAMS = (ROOT / "tests" / "data" / "chosen_programs.txt").read_text(encoding="utf-8").split("// ----\n")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_engines_agree_on_a_chosen_program(number: int) -> None:
     agree(PROGRAMS[number], load_model("ptx-9.4"))

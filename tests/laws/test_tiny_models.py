@@ -67,7 +67,7 @@ def answers(name: str, text: str) -> None:
         assert set(found[0].flags) == set(found[1].flags), f"{name}\n{text}"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("model", WERE_WRONG)
 @pytest.mark.parametrize("name", TESTS[:1] + TESTS[4:5] + TESTS[7:8])
 def test_models_that_were_taken_wrongly(model: str, name: str, tmp_path) -> None:

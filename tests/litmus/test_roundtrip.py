@@ -22,6 +22,7 @@ def read(text: str) -> LitmusTest:
     return parse_litmus(Source("<text>", text))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("layout", (Layout.COLUMNS, Layout.BLOCKS))
 @examples(60)
 @given(test=litmus_tests())

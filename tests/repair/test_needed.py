@@ -16,6 +16,7 @@ READINGS = ROOT / "litmus" / "async" / "readings"
 PIPELINES = ROOT / "litmus" / "async" / "pipelines"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("path", "line", "said"),
     [

@@ -24,6 +24,7 @@ def still_bad(judged: Evaluation, flag: str | None) -> bool:
     return flag is None or flag in judged.flags
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "name", ["shapes/SB+acq_rel.gpu@two-ctas", "async/mbarrier/G15-no-acquire", "async/pipelines/scheduler-relaxed"]
 )

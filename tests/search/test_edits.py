@@ -66,6 +66,7 @@ def test_no_event_has_a_label_that_its_step_has_not():
         assert {label for label in labels if not isinstance(label, Fault | Undefined)} <= labels_in(lowered), path
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "test"),
     [
@@ -111,6 +112,7 @@ def test_small_programs_without_a_loop_are_given_more_effort_first(monkeypatch):
     assert found.covered == ["0 of 3 shipped tests"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "words"),
     [

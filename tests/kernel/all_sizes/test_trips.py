@@ -47,7 +47,7 @@ def rounds(slot: str = "and.b32 %r10, %r9, 1;", meet: str = "bar.sync 0;", more:
 NEXT = "add.u32 %r21, %r21, 1;\nsetp.eq.u32 %p9, %r21, 3;\nselp.u32 %r21, 0, %r21, %p9;"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("source", "length"),
     [

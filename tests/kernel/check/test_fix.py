@@ -48,6 +48,7 @@ def test_edits_that_touch_are_refused() -> None:
     assert not disjoint((edit(3, "abc", 9), edit(5, "c;")))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [

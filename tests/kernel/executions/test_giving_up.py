@@ -84,6 +84,7 @@ def test_a_flag(name: str) -> None:
     assert not judged(flag(name, 30, ""), 32, 2, "zero").findings
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "tries", "threads"), [
     ("cas", 30, 1), ("exch", 1000, 1), ("cas", 1000, 2), ("exch", 30, 2),
 ])  # fmt: skip

@@ -154,6 +154,7 @@ DONE:"""
 """A lock that is asked for once and then in a loop, which the first run does not come to."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("acquire", "release", "word"),
     [
@@ -278,6 +279,7 @@ DONE:"""
 """A thread polls a flag so many times, and then does something else."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("most", [1, 3, 30, 1000])
 def test_a_loop_that_polls_may_give_up(most: int) -> None:
     verdict = judged(GIVES_UP.format(most=most, otherwise=""), threads=1, ctas=2, init="zero")
@@ -305,6 +307,7 @@ DONE:"""
 """A thread tries so many times to take a lock, and then does something else."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("most", [1, 30])
 @pytest.mark.parametrize("take", ["cas.b32 %r8, [%d0], 0, 1;", "exch.b32 %r8, [%d0], 1;"])
 def test_who_tries_to_take_a_lock_may_give_up(take: str, most: int) -> None:

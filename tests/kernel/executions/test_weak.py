@@ -79,6 +79,7 @@ st.{release}.gpu.global.u32 [{mine}], 0;
 SC, ACQ_REL = "fence.sc.gpu;", "fence.acq_rel.gpu;"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("between", "fence", "release", "found"), [
     (SC, SC, "release", set()),
     (SC, SC, "relaxed", RACE),

@@ -275,7 +275,7 @@ L:
 PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "goal": "1", "target": "W", "after": ""}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("change", "word"),
     [
