@@ -292,6 +292,11 @@ class LoweredInstruction:
         return next((op for op in self.ops if isinstance(op, Control)), None)
 
     @property
+    def undivided(self) -> bool:
+        """True if it promises that the lanes of a warp that execute it go the same way."""
+        return "uni" in self.words
+
+    @property
     def jumps(self) -> bool:
         """True if it is a branch to a label."""
         return isinstance(self.control, Jump)

@@ -108,6 +108,7 @@ class DeviceMemory:
             at = -(-self.private_size // align) * align
             self.symbols[variable.name] = (variable.space, PRIVATE_START + at)
             self.private_size = at + (variable.size or 64)
+        self.variables_end = self.private_size
         if any(isinstance(op, OnStack) for instruction in entry.body or () for op in lowered(instruction).ops):
             self.private_size = (self.private_size | 15) + 1 + STACK
 

@@ -299,6 +299,7 @@ class Warp:
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
     stacked: list[int] = field(default_factory=lambda: [0] * LANES)
+    stacks: list[list[int]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
     names: dict[tuple[int, int], int] = field(default_factory=dict)

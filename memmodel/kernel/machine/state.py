@@ -321,9 +321,11 @@ class Machine:
                 self.forget(block, at, size)
 
     def private(self, warp: Warp, lane: int, address: Value, size: int) -> tuple[Block, int] | None:
-        """The local memory at a generic address; None for any other address."""
+        """The local memory at a generic address; None for any other address, and above the end of the stack."""
         at = -1 if address is None else address - LOCAL_WINDOW - PRIVATE_START
         if not 0 <= at <= self.memory.private_size - size:
+            return None
+        if at + size > self.memory.variables_end and at < self.memory.private_size - warp.stacked[lane]:
             return None
         block = warp.locals[lane]
         if block is None:

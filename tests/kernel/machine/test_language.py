@@ -505,3 +505,50 @@ def test_the_size_of_a_warp() -> None:
     """WARP_SZ is the constant 32, in operands and expressions."""
     verdict = verdict_of("mov.u32 %r20, WARP_SZ * 2;\nsetp.ne.u32 %p1, %r20, 64;\n@%p1 trap;")
     assert verdict.word == "clean"
+
+
+# ---- branches that do not diverge, and the stack ---------------------------------------------------------------
+
+BY_TABLE = "ts: .branchtargets A, B;\nbrx.idx.uni %r10, ts;\nA:\nst.shared.u32 [%r3], 1;\nB:\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "diverges"),
+    [
+        ("@%p0 bra.uni A;\nst.shared.u32 [%r3], 1;\nA:\n", True),
+        ("@%p0 bra A;\nst.shared.u32 [%r3], 1;\nA:\n", False),
+        ("setp.lt.u32 %p5, %r0, 32;\n@%p5 bra.uni A;\nst.shared.u32 [%r3], 1;\nA:\n", False),
+        ("and.b32 %r10, %r0, 1;\n" + BY_TABLE, True),
+        ("shr.b32 %r10, %r0, 5;\n" + BY_TABLE, False),
+    ],
+)
+def test_lanes_do_not_go_different_ways_at_a_uniform_branch(body: str, diverges: bool) -> None:
+    assert rules(body) == ({"undefined-instruction"} if diverges else set())
+
+
+TAKES_STACK = """.func (.param .b64 r) takes() {
+.reg .b64 %y<2>;
+alloca.u64 %y0, 64;
+st.local.u32 [%y0+60], 1;
+st.param.b64 [r], %y0;
+ret;
+}
+"""
+CALLS = "{ .param .b64 r; call (r), takes; ld.param.b64 %d10, [r]; }\nUSE"
+
+
+@pytest.mark.parametrize(
+    ("body", "freed"),
+    [
+        ("alloca.u64 %d10, 64;\nst.local.u32 [%d10+60], 1;", False),
+        ("stacksave.u64 %d11;\nalloca.u64 %d10, 64;\nstackrestore.u64 %d11;\nst.local.u32 [%d10], 1;", True),
+        ("alloca.u64 %d12, 64;\nstacksave.u64 %d11;\nalloca.u64 %d10, 64;\nstackrestore.u64 %d11;\n"
+         "cvta.local.u64 %d12, %d12;\nst.u32 [%d12], 1;", False),
+        (CALLS.replace("USE", ""), False),
+        (CALLS.replace("USE", "ld.local.u32 %r10, [%d10+60];"), True),
+        (CALLS.replace("USE", "alloca.u64 %d10, 64;\nld.local.u32 %r10, [%d10+60];"), False),
+    ],
+)  # fmt: skip
+def test_memory_of_the_stack_is_there_until_it_is_given_back(body: str, freed: bool) -> None:
+    """Accessing deallocated memory after executing stackrestore results in undefined behavior ("alloca")."""
+    assert rules(body, before=TAKES_STACK) == ({"undefined-address"} if freed else set())

@@ -2,7 +2,7 @@
 
 In: the `CallPlan`s of an instruction. Out: groups of lanes that go on in a function or after a call. Registers and
 parameters of a function have one place for each thread, so that they are put aside while another call of it is at work.
-The stack from which alloca takes is the end of the memory of a thread.
+The stack from which alloca takes is the end of the memory of a thread. What a function took is given back as it exits.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
         raise Refused("a call of a function by itself, with local memory of its own, is not known", call.span)
     for lane in lanes:
         own = _private(machine, warp, lane)
+        warp.stacks[lane].append(warp.stacked[lane])
         if recursive:
             warp.aside[lane].append(_put_aside(machine, warp, lane, own, plan.callee))
         for source, target, size in plan.arguments:
@@ -75,6 +76,7 @@ def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Se
     recursive = _active(plan.callee, group.frames)
     for lane in lanes:
         own = _private(machine, warp, lane)
+        warp.stacked[lane] = warp.stacks[lane].pop()
         results = [(target, _piece(own, source, size)) for source, target, size in plan.results]
         memory = machine.memory_terms
         terms = [] if memory is None else [memory.taken(own, source, size) for source, _, size in plan.results]

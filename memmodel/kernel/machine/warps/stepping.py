@@ -175,6 +175,8 @@ class Stepping:
         """A change of control; True if the group is to be chosen anew."""
         if code.refusal is not None:
             raise code.refusal
+        if len(lanes) < len(group.lanes):
+            self._divides(code)
         match code.control:
             case CallFunction() as call:
                 return self._call(warp, group, code, lanes, call)
@@ -193,14 +195,22 @@ class Stepping:
                 return self._jump(warp, group, code, lanes)
         return True
 
+    def _divides(self, code: Code) -> None:
+        """Lanes that are at one instruction go different ways ("bra": .uni is guaranteed to be non-divergent)."""
+        if code.does.undivided:
+            message = f"lanes of a warp go different ways at {code.instruction.opcode}, which says that they do not"
+            self.machine.problem("undefined-instruction", message, code.instruction)
+
     def _call(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes, call: CallFunction) -> bool:
         """A call of a function of the module, or of the system."""
         instruction = code.instruction
         if code.calls or code.index is not None:
             through = None if code.index is None else code.index(warp)
-            plan, lanes = chosen_callee(self.machine, warp, group, lanes, code.calls, through, instruction)
-            warp.split(group, lanes)
-            enter(self.machine, warp, group, lanes, plan, instruction)
+            plan, members = chosen_callee(self.machine, warp, group, lanes, code.calls, through, instruction)
+            if len(members) < len(lanes):
+                self._divides(code)
+            warp.split(group, members)
+            enter(self.machine, warp, group, members, plan, instruction)
             return True
         if call.name == ASSERTION_CALL:
             self.machine.problem(ASSERTION, "an assertion of the kernel fails", instruction)
@@ -225,6 +235,8 @@ class Stepping:
                 if value >= len(labels):
                     raise Faulty("undefined-instruction", f"the index {value} is outside the list of branch targets")
                 targets.setdefault(labels[value], []).append(lane)
+        if len(targets) > 1:
+            self._divides(code)
         before = group.at
         for target, some in targets.items():
             self.follower.jumped(warp, some, code, target)
