@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Sequence
 
-from memmodel.base.labels import Access, Family, Issue, Label, is_atomic
+from memmodel.base.labels import Access, Family, Fence, Issue, Label, is_atomic
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
+from memmodel.ptx.vocabulary import Sem
 
 Who = tuple[int, int, int]
 """(class of the CTA, class of the warp in it, role of the lane)."""
@@ -164,10 +165,11 @@ def _warpgroup(members: list[TraceThread]) -> int:
 
 def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], labels: Labels) -> Hashable:
     """All that a thread did, but for the bytes of its weak accesses."""
+    orders = any(_orders(event.label) for event in thread.events)
     return tuple([
         (
             event.at, labels.number(event.label), event.note,
-            None if event.source is None else _read_from(event, chosen),
+            None if event.source is None else _read_from(event, chosen, orders=orders),
             *(_parts(event) if event.signals else ()),
             *([_allocation(run, owner) for owner in event.owners] if event.owners else ()),
         )
@@ -175,11 +177,19 @@ def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], la
     ])  # fmt: skip
 
 
-def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:
-    """The write that a load read from, if the run depends on the result."""
+def _orders(label: Label) -> bool:
+    """True of what makes strong accesses of a thread order its other accesses."""
+    return isinstance(label, Fence) or (isinstance(label, Access) and label.sem in (Sem.ACQUIRE, Sem.RELEASE))
+
+
+def _read_from(event: TraceEvent, chosen: Container[int], *, orders: bool) -> Hashable:
+    """The write that a read returned, if the run depends on the result. `orders`: an atomic operation orders accesses
+    of its thread, so that it makes a difference which of two threads comes first.
+    """
     source = event.source
-    load = source is not None and event.at in chosen and not is_atomic(event.label)
-    return (source.thread, source.order, source.at, source.first) if load and source is not None else None
+    if source is None or event.at not in chosen or (is_atomic(event.label) and not orders):
+        return None
+    return source.thread, source.order, source.at, source.first
 
 
 def _parts(event: TraceEvent) -> Iterator[Hashable]:

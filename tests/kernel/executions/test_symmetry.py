@@ -323,3 +323,26 @@ copy from there comes between the write and what overwrites it."""
 def test_a_third_access_orders_strong_ones_as_it_does_weak_ones(sem: str, source: int, found: set[str]) -> None:
     body = OUT_AND_IN.replace("{from}", str(source)).replace("{sem}", sem)
     assert rules(verdict_of(body, threads=64, ctas=2, cluster=2)) == found
+
+
+IN_TURN = """setp.lt.u32 %p3, %r0, LANES;
+@!%p3 bra END;
+setp.eq.s32 %p4, %r0, WRITER;
+setp.eq.s32 %p5, %r0, READER;
+@%p4 st.global.b32 [%d0+4], 1;
+atom.acq_rel.gpu.global.add.u32 %r5, [%d0], 1;
+setp.eq.u32 %p6, %r5, TURN;
+and.pred %p6, %p6, %p5;
+@%p6 ld.global.b32 %r6, [%d0+4];
+END:
+"""
+"""Threads that synchronize by one atomic operation: the one that comes second sees what the first one did before."""
+
+
+@pytest.mark.parametrize("lanes", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(("turn", "found"), [(0, {"data-race"}), (1, set())])
+def test_it_matters_which_of_two_threads_comes_first(lanes: tuple[int, int], turn: int, found: set[str]) -> None:
+    body = IN_TURN.replace("LANES", "2").replace("TURN", str(turn))
+    body = body.replace("WRITER", str(lanes[0])).replace("READER", str(lanes[1]))
+    verdict = verdict_of("@%p0 st.global.b32 [%d0], 0;\nbar.sync 0;\n" + body)
+    assert rules(verdict) == found and verdict.word == ("findings" if found else "clean")
