@@ -23,7 +23,8 @@ try:
 except SystemExit as left:
     code = left.code
 heavy = {"z3", "lark", "rich", "pydantic", "networkx", "ctypes", "xml", "tomllib", "memmodel.cat.resolve",
-         "memmodel.cat.text", "memmodel.cat.decisions", "memmodel.report.readings", "memmodel.why.stuck"}
+         "memmodel.cat.text", "memmodel.cat.decisions", "memmodel.report.readings", "memmodel.why.stuck",
+         "memmodel.program.warp_ops", "memmodel.ptx.module.syntax"}
 print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 

@@ -15,7 +15,6 @@ from functools import partial
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
-from memmodel.isa.movement.multimem import replicas
 from memmodel.isa.place import address_in, mbarrier, rank_of
 from memmodel.isa.rows.cases import Rule
 from memmodel.isa.rows.row import Effect, Row
@@ -50,6 +49,8 @@ def reduce(call: Call) -> tuple[Op, ...]:
 
 def store_replicas(call: Call) -> tuple[Op, ...]:
     """multimem.st.async: the value, to all variables that the multimem address points to."""
+    from memmodel.isa.movement.multimem import replicas
+
     region, count = replicas(call, call.operands[0])
     write = AsyncWrite(_label(call, Side.WRITE), region, (call.data(call.operands[1]),) * count)
     return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), (write,)),)
@@ -57,6 +58,8 @@ def store_replicas(call: Call) -> tuple[Op, ...]:
 
 def reduce_replicas(call: Call) -> tuple[Op, ...]:
     """multimem.red.async: an atomic update of each variable."""
+    from memmodel.isa.movement.multimem import replicas
+
     region, count = replicas(call, call.operands[0])
     each, added = tuple(f"${k}" for k in range(count)), call.data(call.operands[1])
     values = tuple(Apply("add", (Get(register), added), call.type) for register in each)

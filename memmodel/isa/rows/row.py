@@ -15,11 +15,11 @@ from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import Need, Slot
 from memmodel.isa.rows.types import numeric_type
 from memmodel.program.ops import Op
-from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.operands import Operand
 
 if TYPE_CHECKING:
     from memmodel.isa.call import Call
+    from memmodel.program.warp_ops import WarpOp
 
 
 class Effect(WordList):

@@ -8,6 +8,7 @@ meet. The first launch_dependents of a CTA counts; the end of all its threads do
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
@@ -18,9 +19,11 @@ from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.addresses import cta_places
 from memmodel.program.expressions import Const
 from memmodel.program.ops import AtBarrier, Op
-from memmodel.program.warp_ops import Note, WarpOp
-from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Place, Scope, Sem
+
+if TYPE_CHECKING:
+    from memmodel.program.warp_ops import WarpOp
+    from memmodel.ptx.module.syntax import PtxInstruction
 
 _PAGE = "Parallel Synchronization and Communication Instructions: griddepcontrol"
 
@@ -47,6 +50,8 @@ def wait(call: Call) -> tuple[Op, ...]:
 
 def alone(call: Call) -> tuple[Op | WarpOp, ...]:
     """The same in a module: a launch is one grid. A wait for the one before it says that this one is not looked at."""
+    from memmodel.program.warp_ops import Note
+
     return (Note(UNWATCHED, Const(1), "a litmus test of both grids"),)
 
 
