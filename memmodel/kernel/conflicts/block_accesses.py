@@ -7,7 +7,7 @@ for is made when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from operator import itemgetter
 
 from memmodel.base.labels import Label, Side, side_of
@@ -216,10 +216,40 @@ def accesses_by_block(run: LaunchTrace, roles: Roles, classes: AccessClasses) ->
             continue
         known.add(name)
         accesses = BlockAccesses(block, classes)
-        accesses.add(single, lanes)
+        others = {event.thread for event in strong.get(block, ())}.union(*[row.threads for row in lanes])
+        accesses.add(_copies_of_two_lanes(run, roles, single, others), lanes)
         for event in strong.get(block, ()):
             accesses.add_strong(event)
         yield block, accesses
+
+
+def _copies_of_two_lanes(
+    run: LaunchTrace, roles: Roles, single: list[WeakAccess], others: Container[int]
+) -> list[WeakAccess]:
+    """The accesses to a block, but for those of lanes that make the copies that two equal lanes of their warp make, and
+    touch the block in no other way: two stand for all, as in `Conflicts`. `others`: threads that touch it otherwise.
+    """
+    done: dict[int, dict[object, None] | None] = {}
+    last: object = None
+    for access in single:
+        issue = access.issue
+        if issue is last and issue is not None:
+            continue
+        last, thread = issue, access.thread
+        if issue is None or issue.twin is None or thread in others:
+            done[thread] = None
+        elif (copies := done.setdefault(thread, {})) is not None:
+            copies[issue.twin, access.epoch] = None
+    counts: dict[object, int] = {}
+    left_out = set[int]()
+    for thread, twins in done.items():
+        if twins is not None:
+            where = run.threads[thread]
+            lanes = where.cta, where.warp, roles.who[thread], *twins
+            counts[lanes] = counts.get(lanes, 0) + 1
+            if counts[lanes] > 2:
+                left_out.add(thread)
+    return [access for access in single if access.thread not in left_out] if left_out else single
 
 
 def may_count_alone(block: Block) -> bool:

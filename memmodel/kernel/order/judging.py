@@ -30,7 +30,7 @@ from memmodel.kernel.order.graph import STEP, Graph, ends_of
 from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingKey, FindingPlace, KernelFinding
-from memmodel.kernel.trace.accesses import WeakAccess, done_by
+from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
@@ -424,14 +424,22 @@ class RunJudge:
         comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
         return sorted(places).index(first) if comes_back and first in places else -1
 
+    @cached_property
+    def _weak_by_instruction(self) -> dict[int, list[WeakAccess | LaneAccesses]]:
+        by_instruction = dict[int, list[WeakAccess | LaneAccesses]]()
+        for access in (*self.run.single, *self.run.lanes):
+            by_instruction.setdefault(access.at, []).append(access)
+        return by_instruction
+
     def _visits(self, thread: int, at: int) -> tuple[set[int], Counter[int]]:
         """The epochs and the first bytes of the weak accesses of a thread by an instruction."""
         if at not in self._visited:
             visited = self._visited[at] = dict[int, tuple[set[int], Counter[int]]]()
-            for access in self.run.weak(at=at):
-                epochs, firsts = visited.setdefault(access.thread, (set(), Counter()))
-                epochs.add(access.epoch)
-                firsts[access.first] += 1
+            for accesses in self._weak_by_instruction.get(at, ()):
+                for access in accesses.each() if isinstance(accesses, LaneAccesses) else (accesses,):
+                    epochs, firsts = visited.setdefault(access.thread, (set(), Counter()))
+                    epochs.add(access.epoch)
+                    firsts[access.first] += 1
         return self._visited[at].get(thread, (set(), Counter()))
 
     def _rounds(self, thread: int, at: int, epoch: int) -> int:

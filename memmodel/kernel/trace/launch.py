@@ -115,11 +115,11 @@ class LaunchTrace:
         """The number of weak accesses."""
         return len(self.single) + sum(len(lanes.firsts) for lanes in self.lanes)
 
-    def weak(self, blocks: Container[Block] | None = None, at: int | None = None) -> Iterator[WeakAccess]:
-        """The weak accesses, or those to some blocks, or of the instruction with a number."""
+    def weak(self, blocks: Container[Block] | None = None) -> Iterator[WeakAccess]:
+        """The weak accesses, or those to some blocks."""
         for access in self.single:
-            if (blocks is None or access.block in blocks) and (at is None or access.at == at):
+            if blocks is None or access.block in blocks:
                 yield access
         for lane_accesses in self.lanes:
-            if (blocks is None or lane_accesses.block in blocks) and (at is None or lane_accesses.at == at):
+            if blocks is None or lane_accesses.block in blocks:
                 yield from lane_accesses.each()
