@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from random import Random
 
 import pytest
@@ -9,11 +10,14 @@ from helpers.examples import each_seed
 from helpers.kernel.samples import entry, judged, launch, module
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.conflicts import conflicts
+from memmodel.kernel.conflicts import block_accesses, conflicts
 from memmodel.kernel.conflicts.conflicts import AlikeThreads, Conflicts
+from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.launch import LaunchTrace
 
 STORES = {
     "the same value": "st.shared.u32 [s], 7;",
@@ -131,3 +135,41 @@ def test_few_threads_show_what_all_threads_show(seed: int, monkeypatch: pytest.M
     monkeypatch.setattr(Conflicts, "_enough_of_warps", lambda self, members, stored: members)
     monkeypatch.setattr(conflicts, "_enough", every)
     assert few == raised(body, threads, ctas, symmetric=False), body
+
+
+COPY = "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 64;"
+COPIES = {
+    "every lane copies the same": COPY,
+    "copies, and stores to where they go": COPY + "\nst.global.u32 [%d0+16], %r0;",
+    "copies, and a lane that stores to where they go": COPY + "\n@%p st.global.u32 [%d0+16], 7;",
+    "copies, and who reads where they come from":
+        "st.shared.u32 [%r2], 7;\n" + COPY + "\n@%q ld.shared.u32 %r10, [%r2];",
+    "two copies of each lane": COPY + "\ncp.async.bulk.global.shared::cta.bulk_group [%d0+32], [%r2], 64;",
+    "another copy of one lane": COPY + "\n@%p cp.async.bulk.global.shared::cta.bulk_group [%d0+32], [%r2], 64;",
+    "lanes that wait for their copies": COPY + "\n@%p cp.async.bulk.commit_group;\n@%p cp.async.bulk.wait_group 0;\n"
+    "@%p st.shared.u32 [%r2+8], 7;",
+}  # fmt: skip
+
+
+def test_two_lanes_stand_for_those_that_make_the_same_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = block_accesses._copies_of_two_lanes
+    left_out: list[int] = []
+
+    def counted(run: LaunchTrace, roles: Roles, single: list[WeakAccess], others: Container[int]) -> list[WeakAccess]:
+        few = kept(run, roles, single, others)
+        left_out.append(len(single) - len(few))
+        return few
+
+    def findings(copies: str) -> set[tuple[object, ...]]:
+        verdict = judged(".reg .pred %p, %q;\nsetp.eq.u32 %p, %r0, 17;\nsetp.eq.u32 %q, %r0, 49;\n" + copies)
+        return {(finding.key, finding.count, finding.message, finding.reason) for finding in verdict.findings} | {
+            (verdict.word,)
+        }
+
+    for name, copies in COPIES.items():
+        left_out.clear()
+        monkeypatch.setattr(block_accesses, "_copies_of_two_lanes", counted)
+        few = findings(copies)
+        assert sum(left_out) >= (2 * 60 if name == "every lane copies the same" else 0), name
+        monkeypatch.setattr(block_accesses, "_copies_of_two_lanes", lambda run, roles, single, others: single)
+        assert findings(copies) == few, name
