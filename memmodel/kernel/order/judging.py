@@ -427,8 +427,10 @@ class RunJudge:
     @cached_property
     def _weak_by_instruction(self) -> dict[int, list[WeakAccess | LaneAccesses]]:
         by_instruction = dict[int, list[WeakAccess | LaneAccesses]]()
-        for access in (*self.run.single, *self.run.lanes):
+        for access in self.run.single:
             by_instruction.setdefault(access.at, []).append(access)
+        for lane_accesses in self.run.lanes:
+            by_instruction.setdefault(lane_accesses.at, []).append(lane_accesses)
         return by_instruction
 
     def _visits(self, thread: int, at: int) -> tuple[set[int], Counter[int]]:
