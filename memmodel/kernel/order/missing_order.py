@@ -16,6 +16,7 @@ from memmodel.base.labels import (
     Access,
     Action,
     Barrier,
+    Family,
     Fence,
     GroupWait,
     Label,
@@ -136,6 +137,10 @@ class Ways:
             text = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
             return Missing(MissingOrder.SCOPES, text, first, second, way)
         if any(isinstance(label, Access) and label.asynchronous for label in labels[:1]) and len(way) <= 1:
+            early = self._does_not_cover(first, second)
+            if early is not None:
+                text = f"{self._line(early)} does not wait for the end of the first access"
+                return Missing(MissingOrder.COMPLETION, text, first, second, way)
             awaited = self._awaited(first)
             if awaited is not None:
                 waiter = f"{self._line(awaited)} waits for the end of the first access"
@@ -223,6 +228,24 @@ class Ways:
         )
         return next(known, None)
 
+    def _does_not_cover(self, first: int, second: int | None) -> int | None:
+        """The first wait for groups of its kind behind an asynchronous access, if it does not wait for the access and
+        leads to the second one."""
+        issue, label = self.points[first].issue, self.points[first].label
+        if issue is None or not isinstance(label, Access):
+            return None
+        ends, order = self.flags.execution.relation("compl")[first], self.flags.execution.relation("po")
+        later = sorted(bits(order[issue]), key=lambda n: self.points[n].order or 0)
+        waits_of = [n for n in later if isinstance(self.points[n].label, GroupWait)]
+        wait = next((n for n in waits_of if self._family(n) is label.family), None)
+        if wait is None or ends >> wait & 1:
+            return None
+        return wait if second is None or self._reached[wait] >> second & 1 else None
+
+    def _family(self, wait: int) -> Family | None:
+        label = self.points[wait].label
+        return label.family if isinstance(label, GroupWait) else None
+
     def _still_there(self, rule: str, left: int, right: int) -> str:
         """What an access lacks whose memory goes with its CTA."""
         access = next((n for n in (left, right) if isinstance(self.points[n].label, Access)), None)
@@ -233,7 +256,9 @@ class Ways:
             return "nothing orders the access before the end of the CTA that has the memory"
         awaited = self._awaited(access)
         if awaited is None:
-            return "nothing waits for the end of the access"
+            early = self._does_not_cover(access, None)
+            waits_not = "nothing waits" if early is None else f"{self._line(early)} does not wait"
+            return f"{waits_not} for the end of the access"
         return f"{self._line(awaited)} waits for the end of the access, and the CTA may end before that"
 
     def _tensor(self, first: int, second: int, way: tuple[int, ...]) -> Missing:

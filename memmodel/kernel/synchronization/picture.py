@@ -8,6 +8,8 @@ waits. Lines are those of the text that the page lists.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
@@ -75,7 +77,8 @@ def legend(pipeline: Pipeline) -> str:
 
 
 def _stages(pipeline: Pipeline, rows: list[tuple[str, int]]) -> list[str]:
-    """What the rows are called: an object by the lines that arrive and wait, and by its stage if there are several."""
+    """What the rows are called: an object by the lines that arrive and wait, and by its stage or its CTA if there are
+    several."""
     counts: dict[int, int] = {}
     rings = [ring for _, ring in rows]
     first = {(over.row, over.ring): over for over in reversed(pipeline.hand_overs) if not over.missing}
@@ -89,7 +92,17 @@ def _stages(pipeline: Pipeline, rows: list[tuple[str, int]]) -> list[str]:
         over = first[row, ring]
         lines = f"{line_of(over.gives[0].instruction)} → {line_of(over.takes[0].instruction)}"
         names.append(f"{lines}, stage {stage}" if rings.count(ring) > 1 else lines)
-    return names
+    alike = Counter(names)
+    return [
+        f"{name}, {_who(pipeline.lanes[first[key].takes[0].lane])}" if key in first and alike[name] > 1 else name
+        for key, name in zip(rows, names, strict=True)
+    ]
+
+
+def _who(lane: str) -> str:
+    """The CTA of a lane, or the whole of its name."""
+    cta = re.match(r"CTA \d+", lane)
+    return lane if cta is None else cta[0]
 
 
 def _name(y: float, name: str, kind: str) -> str:

@@ -147,11 +147,21 @@ def test_where_lanes_only_meet_nothing_is_too_weak() -> None:
     assert [finding.reason for finding in verdict.findings] == [MissingOrder.SYNCHRONIZATION.value]
 
 
-@pytest.mark.parametrize("wait", ["", "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 1;\n"])
-def test_a_copy_that_outlives_its_cta_is_not_waited_for(wait: str) -> None:
+@pytest.mark.parametrize(
+    ("wait", "said"),
+    [
+        ("", "nothing waits"),
+        (
+            "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 1;\n",
+            "cp.async.bulk.wait_group.read at line 19 does not wait",
+        ),
+        ("cp.async.bulk.wait_group 0;\n", "cp.async.bulk.wait_group at line 18 does not wait"),
+    ],
+)
+def test_a_copy_that_outlives_its_cta_is_not_waited_for(wait: str, said: str) -> None:
     verdict = judged(f"@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;\n{wait}")
     (finding,) = [it for it in verdict.findings if it.rule == "undefined-after-exit"]
-    assert (finding.reason, finding.missing) == (MissingOrder.GONE.value, "nothing waits for the end of the access")
+    assert (finding.reason, finding.missing) == (MissingOrder.GONE.value, f"{said} for the end of the access")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +210,16 @@ def test_a_copy_whose_end_another_thread_waits_for(wait: str, reason: MissingOrd
     verdict = judged(AWAITED.format(wait=wait), threads=96)
     (race,) = (finding for finding in verdict.findings if finding.rule == "data-race")
     assert race.reason == reason.value and said in race.missing
+
+
+def test_a_wait_for_groups_that_leaves_the_copy_open_is_named() -> None:
+    """Without its commit, the wait covers nothing of the copy."""
+    copied = "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;\n"
+    wait, store = "@%p0 cp.async.bulk.wait_group.read 0;\nbar.sync 0;\n", "@%p1 st.shared.u32 [%r2], %r0;\n"
+    verdict = judged(f"setp.eq.s32 %p1, %r0, 32;\n{copied}{wait}{store}")
+    race = next(finding for finding in verdict.findings if finding.rule == "data-race")
+    said = "cp.async.bulk.wait_group.read at line 19 does not wait for the end of the first access"
+    assert (race.reason, race.missing) == (MissingOrder.COMPLETION.value, said)
 
 
 TENSOR = {

@@ -216,6 +216,14 @@ def test_the_picture_shows_roles_hand_overs_and_what_is_missing() -> None:
     assert '<ul class="absent">' in picture(race) and '<ul class="absent">' not in picture(drawn)
 
 
+def test_objects_of_the_same_lines_are_told_apart_by_their_ctas() -> None:
+    """Each CTA of a cluster has the object of its own."""
+    drawn = example("st_async").pipeline
+    assert drawn is not None
+    names = re.findall(r"<title>(49 → 137[^<]*)</title>", picture(drawn))
+    assert sorted(set(names)) == ["49 → 137, CTA 0", "49 → 137, CTA 1"]
+
+
 def arrows(svg: str) -> Counter[tuple[int, int, int, int]]:
     """Lane and column of both ends of each arrow of a picture; an end outside the lanes is -1."""
     found: Counter[tuple[int, int, int, int]] = Counter()
