@@ -44,11 +44,11 @@ def write_text(path: str, text: str) -> None:
 
 def replace_text(path: str, text: str) -> None:
     """Write what a file holds now, with the line ends that it had. Raises InputError, OSError."""
-    from memmodel.source import MAX_BYTES, STANDARD_INPUT, as_before, read_bytes
+    from memmodel.source import MAX_BYTES, STANDARD_INPUT, read_bytes, with_line_ends_of
 
     if path == STANDARD_INPUT:
         raise InputError("standard input cannot be changed in place")
-    write_text(path, as_before(text, read_bytes(path, MAX_BYTES).decode("utf-8")))
+    write_text(path, with_line_ends_of(text, read_bytes(path, MAX_BYTES).decode("utf-8")))
 
 
 class Replacement:

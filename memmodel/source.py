@@ -118,7 +118,7 @@ def line_end(text: str) -> str:
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
-def as_before(new: str, old: str) -> str:
+def with_line_ends_of(new: str, old: str) -> str:
     """A changed text with the line ends of `old`: a line that stays keeps its own, the others have what most have."""
     from difflib import SequenceMatcher
 

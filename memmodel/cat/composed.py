@@ -29,15 +29,15 @@ def composed(name: str) -> Source | None:
         return None
     if base != DEFAULT_MODEL:
         raise InputError(f"readings are added to {DEFAULT_MODEL}, and not to {base}", hint=f"{DEFAULT_MODEL}+…")
-    numbers = {f"{decision.number}-{side.name}": side for decision in decisions() for side in decision.readings}
+    sides = {f"{decision.number}-{side.name}": side for decision in decisions() for side in decision.readings}
     owners: dict[str, str] = {}
     bodies = []
     for reading in dict.fromkeys(part.strip().removeprefix("readings/") for part in readings):
-        if reading not in numbers:
+        if reading not in sides:
             raise InputError(
-                f"no reading `{reading}`", hint=suggestion(reading, numbers) or "`memmodel models` lists them"
+                f"no reading `{reading}`", hint=suggestion(reading, sides) or "`memmodel models` lists them"
             )
-        text = Source.read(axioms_dir() / f"{numbers[reading].model}.cat").text
+        text = Source.read(axioms_dir() / f"{sides[reading].model}.cat").text
         head, _, body = text.partition(_INCLUDE.search(text)[0])  # type: ignore[index]  # every reading has it
         for defined in _OVERRIDE.findall(body):
             if owners.setdefault(defined, reading) != reading:

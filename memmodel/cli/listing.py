@@ -64,7 +64,7 @@ def run_suite(
     if ruled and listed:
         show([entry_table(listed)], out)
     result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
-    code = finished(results, [result.exit_code])
+    code = exit_code_of(results, [result.exit_code])
     if stopped is not None:
         done, planned = len({entry.path for entry in entries}), len(plan.jobs) + len(plan.missing)
         say(f"stopped after {done} of {planned}: {result.summary}", out)
@@ -130,7 +130,7 @@ def run_readings(
                 if json_out != "-":
                     tick.hide()
                     say(report.explain(style_for(sys.stdout)))
-    return finished(results, codes)
+    return exit_code_of(results, codes)
 
 
 def _error_record(path: str, error: InputError) -> dict[str, object]:
@@ -139,7 +139,7 @@ def _error_record(path: str, error: InputError) -> dict[str, object]:
     return failure(path, None, "limit" if isinstance(error, TooLarge) else "input", error.render(), error.span)
 
 
-def finished(results: Results, codes: Sequence[Exit]) -> Exit:
+def exit_code_of(results: Results, codes: Sequence[Exit]) -> Exit:
     """The code of a run, once it is said what its files lack."""
     missing = results.complaints()
     for line in missing:

@@ -62,19 +62,19 @@ class Results:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for file in self._open():
+        for file in self._files():
             if error is not None and file.count == 0:
                 file.drop()  # nothing was done: what was there before is better
             else:
                 file.close(self._head() if file is self._junit else None)
 
-    def _open(self) -> Sequence[RecordFile]:
+    def _files(self) -> Sequence[RecordFile]:
         return [file for file in (self._json, self._junit) if file is not None]
 
     def complaints(self) -> list[str]:
         """After the end: what each file lacks."""
         return [
             f"error: {file.path}: {file.failed}; it has the first {file.count} results"
-            for file in self._open()
+            for file in self._files()
             if file.failed
         ]

@@ -31,7 +31,7 @@ from memmodel.source import Span
 Line = tuple[str, Span | None]
 
 LAST_BARRIER = 15
-_ALIKE = (Effect.COMPUTES, Effect.CONTROL, Effect.NOTHING)
+_WITHOUT_MEMORY = (Effect.COMPUTES, Effect.CONTROL, Effect.NOTHING)
 _OF_ALL_LANES = ("mbarrier.pending_count", "setmaxnreg")
 """Instructions that all lanes may execute have one of these effects, or are these: they touch no memory."""
 
@@ -92,7 +92,7 @@ class ThreadBody:
         self.memory = memory
         self.special = special
         self.opaque = OpaqueZero(code)
-        self.whole = seat.lane is None and any(is_collective(instruction) for instruction, _ in code)
+        self.runs_all_lanes = seat.lane is None and any(is_collective(instruction) for instruction, _ in code)
         self.lines: list[Line] = []
         self.slot: str | None = None
         """Shared memory through which the first warp of the thread gives others what it has."""
@@ -116,8 +116,8 @@ class ThreadBody:
         declared = self._declarations()
         opaque = [(line, None) for line in self.opaque.declarations()]
         addresses = [(line, None) for line in self.addresses.lines]
-        around = [*declared, *addresses, *begin, *self._lead()]
-        return [*opaque, *around, *self.lines, (f"{self.end}:", None), *store]
+        before = [*declared, *addresses, *begin, *self._lead()]
+        return [*opaque, *before, *self.lines, (f"{self.end}:", None), *store]
 
     # ---- around the instructions -----------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class ThreadBody:
                 lines.append((f"setp.ne.u32 {register}, 0, 0;", None))
             elif word != "b128":
                 lines.append((f"mov.{word} {register}, {self.opaque.initial(name, int(word[1:]))};", None))
-        if self.whole:
+        if self.runs_all_lanes:
             lines.append((f".reg .pred %{OURS}lead, %{OURS}first, %{OURS}do;", None))
             lines.append((f".reg .b32 %{OURS}lo, %{OURS}hi;", None))
             if any(reading.head in _ROWS for _, reading in self.code):
@@ -161,7 +161,7 @@ class ThreadBody:
     def _lead(self) -> list[Line]:
         """Choose the lane that runs alone, or name the lane that leads."""
         lane, first = f"%{OURS}lane", self.seat.lane or 0
-        if not self.whole:
+        if not self.runs_all_lanes:
             return [] if self.seat.lane is not None else [
                 (f"setp.ne.u32 %{OURS}p, {lane}, {first};", None),
                 (f"@%{OURS}p bra {self.end};", None),
@@ -176,7 +176,7 @@ class ThreadBody:
             return []
         lines: list[Line] = [(f".reg .b64 %{OURS}v;", None)]
         guard = ""
-        if self.whole:
+        if self.runs_all_lanes:
             guard = f"@%{OURS}first "
         elif self.seat.lane is None:
             lines.append((f"setp.eq.u32 %{OURS}p, %{OURS}lane, 0;", None))
@@ -207,8 +207,8 @@ class ThreadBody:
             self._put(f"{guard}bra {self.end};", instruction)
             return
         text = self._spell(instruction, reading)
-        alike = reading.row.effect in _ALIKE or reading.head in _OF_ALL_LANES
-        if not self.whole or alike or id(instruction) in self._polls:
+        alike = reading.row.effect in _WITHOUT_MEMORY or reading.head in _OF_ALL_LANES
+        if not self.runs_all_lanes or alike or id(instruction) in self._polls:
             self._put(f"{guard}{text};", instruction)
         elif is_collective(instruction) or instruction.mnemonic.startswith(_BY_LANE):
             self._together(instruction, reading, guard, text)

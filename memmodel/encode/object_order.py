@@ -38,7 +38,7 @@ class ObjectOrder:
         self._init_is_first = len(self.inits) == 1 and self.declared is None
         self.earlier: dict[tuple[int, int], int] = {}
         self._numbers: dict[int, ByNumber] = {}
-        self._is_a_total_order()
+        self._require_total_order()
         self.lives = [START, *self.inits]
         self.life = [{i: update.runs} if i in self.inits else self._life_before(i) for i, update in enumerate(updates)]
         self.valid = [self._valid(i) for i in range(len(updates))]
@@ -60,7 +60,7 @@ class ObjectOrder:
             self._numbers[life] = {first + k: formula for k, formula in enumerate(earlier) if formula != FALSE}
         return self._numbers[life]
 
-    def _is_a_total_order(self) -> None:
+    def _require_total_order(self) -> None:
         """It keeps program order, also up to the issue of a signal; a single init comes first."""
         logic = self.logic
         count = len(self.updates)

@@ -40,7 +40,7 @@ class ObjectTest:
             life: TRUE if len(lives) == 1 else self.logic.disj(inside.values()) for life, inside in cases.items()
         }
         """When the test sees each life."""
-        self.least = {life: at_least(self.logic, inside) for life, inside in cases.items()}
+        self.at_least = {life: at_least(self.logic, inside) for life, inside in cases.items()}
         """Of each life, if the test sees that: k phases are over or more."""
         self._follows_program_order(earlier)
         self.lags = {view: FALSE for view in self.seen}
@@ -53,9 +53,9 @@ class ObjectTest:
         self.observes, self.followed, self.before, self.ended = ([FALSE] * count for _ in range(4))
         for i in range(count):
             if i in phases.phase:
-                self._place_of_counting(i)
+                self._relate_to_counting(i)
             elif order.updates[i].action is Action.INIT:  # of an inval, program order alone counts
-                self._place_of_init(i)
+                self._relate_to_init(i)
         self.bad = self._invalid()
 
     def _seen(self) -> Seen:
@@ -94,11 +94,11 @@ class ObjectTest:
                 continue  # one in between sees no less than the other, and this one no less than that
             nearer.append(other.event)
             both_run = (-other.event.runs, -self.event.runs)
-            for first, levels in other.least.items():
+            for first, levels in other.at_least.items():
                 for second, now in self.life.items():
                     if first == second:
                         for k in range(1, len(levels)):
-                            least = _at(self.least[first], k)
+                            least = _at(self.at_least[first], k)
                             logic.require(*both_run, -other.life[first], -now, -levels[k], least)
                     else:
                         logic.require(*both_run, -other.life[first], -now, -self._begins_later(second, first))
@@ -142,7 +142,7 @@ class ObjectTest:
 
     # ---- the test among the updates ----------------------------------------------------------------------------------
 
-    def _place_of_counting(self, i: int) -> None:
+    def _relate_to_counting(self, i: int) -> None:
         """Relate the test to an update that counts.
 
         The test observes the update if the update's phase is over. The update comes after the test if more phases are
@@ -161,7 +161,7 @@ class ObjectTest:
                     if must_precede(self.event, update):
                         logic.require(-self.event.runs, -both, self._begins_later(other, life))
                     continue
-                seen = self.least[life]
+                seen = self.at_least[life]
                 over = logic.disj(logic.both(f, _at(seen, k + 1)) for k, f in phase.items())
                 observed.append(logic.both(both, over))
                 if must_precede(self.event, update):
@@ -178,7 +178,7 @@ class ObjectTest:
         self.ended[i] = logic.both(self.sees, logic.disj(last))
         self._comes_after(i, logic.disj(later))
 
-    def _place_of_init(self, i: int) -> None:
+    def _relate_to_init(self, i: int) -> None:
         """Relate the test to an init: it is in the life that this begins, or in another."""
         logic, update = self.logic, self.order.updates[i]
         observed = [sees for (life, k), sees in self.seen.items() if life == i and k > 0]

@@ -37,7 +37,7 @@ class Loop:
     first: int
     start: int
     end: int
-    spin: bool
+    is_spin: bool
     reads: bool
 
 
@@ -77,14 +77,14 @@ def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bo
             if target is not None and target in inside and target != start:
                 return False
             continue
-        if _lasts(op) or not live.isdisjoint(assigned(op)):
+        if _has_lasting_effect(op) or not live.isdisjoint(assigned(op)):
             return False
         if target is not None and target <= number != end:
             return False
     return True
 
 
-def _lasts(op: Op) -> bool:
+def _has_lasting_effect(op: Op) -> bool:
     """True if a step changes memory or a live register, whatever the values are."""
     match op:
         case Assign() | UndefinedIf() | Unmodelled() | Decide() | Jump() | Read() | WaitForGroups():

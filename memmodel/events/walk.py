@@ -148,7 +148,7 @@ class Walk:
         _, holds, deps = state.guard
         runs = self._logic.both(state.path, holds)
         control = merge_deps(self._logic, state.control, deps) if deps else state.control
-        spins = [loop for loop in loops.around(pc) if loop.spin]
+        spins = [loop for loop in loops.around(pc) if loop.is_spin]
         visit = self.build.visit(number, pc, runs, step)
         return CurrentStep(number, thread, step, state, runs, holds, deps, control, visit, spins)
 
@@ -262,7 +262,7 @@ class Walk:
         """
         logic, state = self._logic, current.state
         count = state.rounds.get(loop, 0)
-        if loop.spin:
+        if loop.is_spin:
             wrote = state.wrote.get(loop, FALSE)
             silent = logic.both(go, -wrote)
             if silent != FALSE:

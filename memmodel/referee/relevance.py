@@ -48,26 +48,26 @@ def _writes(execution: Execution, extent: Extent) -> list[int]:
         for number, event in enumerate(execution.events)
         if (cell := event.point.cell) is not None and cell.instance == extent.instance
         if cell.first < extent.end and extent.first < cell.end
-        if isinstance(event.label, InitialWrite) or _is(event.label, Side.WRITE)
+        if isinstance(event.label, InitialWrite) or _is_access(event.label, Side.WRITE)
     ]
 
 
-def _is(label: Label, side: Side) -> bool:
+def _is_access(label: Label, side: Side) -> bool:
     return isinstance(label, Access) and label.side is side
 
 
 def _reads_into(execution: Execution, thread: int, register: str) -> list[int]:
     """The reads of a thread whose values may be in a register at the end, by the text of the thread."""
-    steps = _steps_behind(execution.frame.lowered.programs[thread], register)
+    steps = _steps_computing(execution.frame.lowered.programs[thread], register)
     return [
         number
         for number, event in enumerate(execution.events)
-        if event.point.thread == thread and _is(event.label, Side.READ)
+        if event.point.thread == thread and _is_access(event.label, Side.READ)
         if (record := execution.frame.record_of(event)) is not None and record.name.step in steps
     ]
 
 
-def _steps_behind(program: Program, register: str) -> set[int]:
+def _steps_computing(program: Program, register: str) -> set[int]:
     """The steps that assign a register, or one that it may be computed from."""
     wanted, steps = {register}, set[int]()
     while True:

@@ -24,12 +24,21 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.glance import Glance
-from memmodel.repair.hints import alone, by_turns, reasons, would_do
+from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
 from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.insertion.rereads import repeats
-from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, newer_version, parse, undecided
+from memmodel.repair.judge import (
+    QuestionAnswer,
+    TestAnswers,
+    ended,
+    judging,
+    looking_for,
+    newer_version,
+    parse,
+    undecided,
+)
 from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.halves import with_halves
 from memmodel.repair.searching.ideas import by_idea, makes_strong
@@ -230,19 +239,19 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
     return f"to take the outcome away it is enough: {words}; executions without it keep the {left}" if some else ""
 
 
-def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:
+def _others(lowered: LoweredTest, before: TestAnswers) -> list[Edit]:
     """The changes that do not only add order."""
     edits = [*replacements(lowered), *meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])]
     return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.counterexamples) else edits
 
 
-def _none(before: Standing, search: RepairSearch) -> str:
+def _none(before: TestAnswers, search: RepairSearch) -> str:
     """Why there is no repair."""
-    rules = alone(before.counterexamples)
+    rules = broken_rules(before.counterexamples)
     if rules:
         return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
     if not before.findings and all(
-        observed[2] is Observation.ALWAYS for observed in before.observations if is_bad(observed)
+        observed.observation is Observation.ALWAYS for observed in before.observations if is_bad(observed)
     ):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
     missing = _rules_after_hang(search) or _missing(before)
@@ -259,19 +268,19 @@ def _rules_after_hang(search: RepairSearch) -> str:
     return f"; with {' and '.join(edit.what for edit in edits)} nothing hangs, and a rule is broken: {'; '.join(rules)}"
 
 
-def _missing(before: Standing) -> str:
+def _missing(before: TestAnswers) -> str:
     """What the explanation of an execution that is left says would do."""
-    hints = list(dict.fromkeys(would_do(before.counterexamples)))
+    hints = list(dict.fromkeys(sufficient_changes(before.counterexamples)))
     return f"; {'; '.join(hints[:MOST_TOLD])}" if hints else ""
 
 
-def wrong_words(standing: Standing) -> tuple[str, ...]:
+def wrong_words(standing: TestAnswers) -> tuple[str, ...]:
     """What is wrong, in words."""
     outcome = "its outcome is allowed" if any(map(is_bad, standing.observations)) else ""
     return tuple(word for word in (outcome, *sorted(standing.findings)) if word)
 
 
-def is_bad(observed: Observed) -> bool:
+def is_bad(observed: QuestionAnswer) -> bool:
     """True if a repair has to change this answer to a question about outcomes."""
     quantifier, finding, observation = observed
     if finding is not None:
@@ -281,16 +290,20 @@ def is_bad(observed: Observed) -> bool:
     return observation in (Observation.SOMETIMES, Observation.ALWAYS)
 
 
-def _aims(before: Standing) -> Iterator[Aim]:
+def _aims(before: TestAnswers) -> Iterator[Aim]:
     """What a repair has to reach, the better first."""
 
-    def kept(now: Standing, *, strict: bool) -> bool:
+    def kept(now: TestAnswers, *, strict: bool) -> bool:
         pairs = zip(before.observations, now.observations, strict=True)
         return all(_as_good(old, new, strict=strict) for old, new in pairs)
 
     bad = [observed for observed in before.observations if is_bad(observed)]
-    hangs = any(observed[1] is None and observed[2] is Observation.VACUOUS for observed in before.observations)
-    always = any(observed[0] is not Quantifier.FORALL and observed[2] is Observation.ALWAYS for observed in bad)
+    hangs = any(
+        observed.finding is None and observed.observation is Observation.VACUOUS for observed in before.observations
+    )
+    always = any(
+        observed.quantifier is not Quantifier.FORALL and observed.observation is Observation.ALWAYS for observed in bad
+    )
     findings = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
         yield Aim(
@@ -315,16 +328,16 @@ def _aims(before: Standing) -> Iterator[Aim]:
         )
 
 
-def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:
-    if old[1] is not None:
+def _as_good(old: QuestionAnswer, new: QuestionAnswer, *, strict: bool) -> bool:
+    if old.finding is not None:
         return True  # the question is about a finding, and those are gone
-    if new[2] in (Observation.VACUOUS, Observation.UNDECIDED):
+    if new.observation in (Observation.VACUOUS, Observation.UNDECIDED):
         return False
     if strict:
         return not is_bad(new)
-    if old[2] is Observation.VACUOUS:  # what the file hopes for, if it says so
-        return old[0] is Quantifier.EXISTS or not is_bad(new)
-    return old[2] is new[2]
+    if old.observation is Observation.VACUOUS:  # what the file hopes for, if it says so
+        return old.quantifier is Quantifier.EXISTS or not is_bad(new)
+    return old.observation is new.observation
 
 
 def first_question(name: str, text: str, options: Options) -> LoweredTest | None:

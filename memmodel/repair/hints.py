@@ -122,7 +122,7 @@ def by_turns(known: Sequence[TextCounterexample]) -> list[TextCounterexample]:
     return [counterexample for _, counterexample in sorted(numbered, key=lambda turn: turn[0])]
 
 
-def would_do(known: Sequence[TextCounterexample]) -> Iterator[str]:
+def sufficient_changes(known: Sequence[TextCounterexample]) -> Iterator[str]:
     """What is missing, in the words of the explanations."""
     for counterexample in known:
         if counterexample.flag == HANG:
@@ -134,7 +134,7 @@ def would_do(known: Sequence[TextCounterexample]) -> Iterator[str]:
             yield f"{obstacle.text}" + (f" ({obstacle.would_do}: {obstacle.repair})" if obstacle.repair else "")
 
 
-def alone(known: Sequence[TextCounterexample]) -> tuple[str, ...]:
+def broken_rules(known: Sequence[TextCounterexample]) -> tuple[str, ...]:
     """The rules that single instructions break, whatever the others do."""
     by_itself = (
         counterexample

@@ -1,6 +1,6 @@
 """What a changed test is judged by: its answers and findings.
 
-In: text, model, options. Out: `Standing`, which can be compared with that of the text before the change.
+In: text, model, options. Out: `TestAnswers`, which can be compared with that of the text before the change.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from memmodel import api
 from memmodel.answer import HANG, Answer, Finding, Observation, Witness
@@ -41,18 +42,23 @@ class TextCounterexample:
 PARSED = 256
 """At most this many changed texts are kept as they are read."""
 
-Observed = tuple[Quantifier, str | None, Observation]
-"""What a question asks, of which finding, and the answer."""
+
+class QuestionAnswer(NamedTuple):
+    """What a question asks, of which finding (None: of an outcome), and the answer."""
+
+    quantifier: Quantifier
+    finding: str | None
+    observation: Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TestAnswers:
     """The answers to a test's questions, and what its flags report.
 
     `shown`: executions in which every thread ends. `engines`: that gave the answers. `reason`: why it is not complete.
     """
 
-    observations: tuple[Observed, ...]
+    observations: tuple[QuestionAnswer, ...]
     findings: frozenset[str]
     complete: bool
     counterexamples: tuple[TextCounterexample, ...] = field(default=(), compare=False)
@@ -74,9 +80,9 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
         return None
 
 
-def undecided(what: str, standing: Standing | None) -> str:
+def undecided(what: str, answers_under: TestAnswers | None) -> str:
     """That something is not decided, and why."""
-    reason = "" if standing is None else standing.reason
+    reason = "" if answers_under is None else answers_under.reason
     return f"{what} is not decided" + (f": {reason}" if reason else "")
 
 
@@ -93,11 +99,11 @@ def newer_version(name: str, text: str, new: str) -> str:
     return after if version_of(after) > version_of(before) else ""
 
 
-Lost = Callable[[frozenset[str], list[Observed]], bool]
+Lost = Callable[[frozenset[str], list[QuestionAnswer]], bool]
 """Findings and answers under some models -> True if the change is refuted, whatever the other models say."""
 
 
-def standing(
+def answers_under(
     asked: tuple[LoweredTest, ...],
     models: tuple[Model, ...],
     options: Options,
@@ -106,13 +112,13 @@ def standing(
     order: list[int] | None = None,
     lost: Lost | None = None,
     queries: KeptQueries | None = None,
-) -> Standing:
+) -> TestAnswers:
     """What the test says under all the models together.
 
     `order`: the order in which models are asked. Asking stops at the first under which all is `lost`; that model is
     asked first the next time.
     """
-    observed: dict[tuple[int, int], Observed] = {}
+    observed: dict[tuple[int, int], QuestionAnswer] = {}
     flags: set[str] = set()
     engines: set[str] = set()
     complete, reason = True, ""
@@ -126,7 +132,7 @@ def standing(
             answer = _judged(steps, model, options, first if place else None, findings=findings, queries=queries)
             first = first if place else answer
             engines.add(answer.engine)
-            observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
+            observed[place, number] = QuestionAnswer(steps.test.quantifier, steps.test.finding, answer.observation)
             flags |= {flag for flag in answer.flags if flag == HANG or is_fault(flag)}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
@@ -144,11 +150,11 @@ def standing(
             complete = False
             break
     observations = tuple(
-        observed.get((place, number), (steps.test.quantifier, steps.test.finding, Observation.UNDECIDED))
+        observed.get((place, number), QuestionAnswer(steps.test.quantifier, steps.test.finding, Observation.UNDECIDED))
         for place, steps in enumerate(asked)
         for number in range(len(models))
     )
-    return Standing(
+    return TestAnswers(
         observations, frozenset(flags), complete, tuple(counterexamples), tuple(ends), frozenset(engines), reason
     )
 
@@ -175,7 +181,7 @@ def is_fault(flag: str) -> bool:
     return kind_of(flag) is not FindingKind.OTHER
 
 
-Judge = Callable[[str], Standing | None]
+Judge = Callable[[str], TestAnswers | None]
 """Text -> what it says; None if it is no legal test."""
 
 
@@ -226,17 +232,17 @@ def judging(
 
     `queries`: the queries that were kept when a counterexample of the same text was looked for.
     """
-    known: dict[str, Standing | None] = {}
+    known: dict[str, TestAnswers | None] = {}
     order = list(range(len(models)))
 
-    def judge(text: str) -> Standing | None:
+    def judge(text: str) -> TestAnswers | None:
         available(options.budget)
         if text not in known:
             asked = parse(name, text)
             known[text] = (
                 None
                 if asked is None
-                else standing(asked, models, options, findings=findings, order=order, lost=lost, queries=queries)
+                else answers_under(asked, models, options, findings=findings, order=order, lost=lost, queries=queries)
             )
         return known[text]
 

@@ -21,7 +21,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import (
     Judge,
-    Standing,
+    TestAnswers,
     TextCounterexample,
     is_fault,
     judging,
@@ -140,7 +140,7 @@ class _Judges:
     def __init__(
         self,
         name: str,
-        before: Standing,
+        before: TestAnswers,
         states: list[frozenset[State]],
         judge: Judge,
         models: tuple[Model, ...],
@@ -192,14 +192,16 @@ class _Judges:
         now = self.judge(text)
         if now is None or not now.complete or not now.findings <= self.before.findings:
             return False
-        if [observed[2] for observed in now.observations] != [observed[2] for observed in self.before.observations]:
+        if [observed.observation for observed in now.observations] != [
+            observed.observation for observed in self.before.observations
+        ]:
             return False
         asked = parse(self.name, text)
         states, reason = ([], "no test") if asked is None else _states(asked, self.models, self.options)
         return not reason and all(new <= old for new, old in zip(states, self.states, strict=True))
 
 
-def _new(model: Model, before: Standing) -> list[str]:
+def _new(model: Model, before: TestAnswers) -> list[str]:
     """The flags that would be new findings of the test."""
     return [check.name for check in model.flags if is_fault(check.name) and check.name not in before.findings]
 

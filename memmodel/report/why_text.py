@@ -8,7 +8,17 @@ from __future__ import annotations
 import textwrap
 
 from memmodel.report.execution import Style, execution_lines, plain
-from memmodel.why.records import At, Contradiction, Dependence, Explanation, HangTold, Obstacle, PathStep, Reason, Story
+from memmodel.why.records import (
+    At,
+    Contradiction,
+    Dependence,
+    Explanation,
+    HangExplanation,
+    Obstacle,
+    PathStep,
+    Reason,
+    Story,
+)
 from memmodel.why.unfold import UNORDERED
 
 WIDTH = 118
@@ -227,7 +237,7 @@ def _contradiction(contradiction: Contradiction, style: Style) -> list[str]:
     return lines
 
 
-def _stuck(hang: HangTold, style: Style) -> list[str]:
+def _stuck(hang: HangExplanation, style: Style) -> list[str]:
     lines = [f"  {style('hang', 'warning')}"]
     for waiting in hang.waiting:
         lines.append(f"    {waiting.text}")

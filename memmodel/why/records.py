@@ -167,7 +167,7 @@ class Waiting(InFile):
 
 
 @dataclass(frozen=True, slots=True)
-class HangTold:
+class HangExplanation:
     """A hang: who waits, and the execution so far."""
 
     waiting: tuple[Waiting, ...]
@@ -199,7 +199,7 @@ class Explanation:
     observation: str
     stories: tuple[Story, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
-    stuck: HangTold | None = None
+    stuck: HangExplanation | None = None
     depends: tuple[Dependence, ...] = ()
     note: str = ""
 

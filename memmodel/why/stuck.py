@@ -1,6 +1,7 @@
 """Why a thread waits for ever: what it waits for, who would have to do it, and what would let it go on.
 
-In: the witness of a hang. Out: `HangTold`. Counting is exact, so the reasons are read off the objects and barriers.
+In: the witness of a hang. Out: `HangExplanation`. Counting is exact, so the reasons are read off the objects and
+barriers.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memmodel.answer import Witness
 from memmodel.base.labels import Access, Action, Domain
@@ -19,15 +21,15 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Thread
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.program.spelling import spell_cell
-from memmodel.why.records import HangTold, Reason, Waiting
+from memmodel.why.records import HangExplanation, Reason, Waiting
 from memmodel.why.story import execution_of
 
 
-def stuck(witness: Witness) -> HangTold:
+def stuck(witness: Witness) -> HangExplanation:
     """Who waits in a hang, and for what."""
     execution = execution_of(witness)
     if execution is None:
-        return HangTold(tuple(Waiting("", text, Reason.COUNT, "") for text in witness.waits), witness)
+        return HangExplanation(tuple(Waiting("", text, Reason.COUNT, "") for text in witness.waits), witness)
     frame = execution.frame
     stopped = [n for n, trace in enumerate(frame.traces) if trace.ending.end is End.WAITS]
     causes = {thread: _cause(execution, thread, stopped) for thread in stopped}
@@ -39,7 +41,7 @@ def stuck(witness: Witness) -> HangTold:
         name = frame.lowered.test.threads[thread].name
         reason = cause.reason if mutual else Reason.BEHIND
         waiting.append(Waiting(name, text, reason, cause.goes_on, step.instruction.span))
-    return HangTold(tuple(waiting), witness)
+    return HangExplanation(tuple(waiting), witness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,10 @@ def _cause(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
             return _at_object(execution, record, thread, stopped)
     for record in records[ending.first :]:
         if isinstance(record.label, Access):
-            place = _read(execution, thread, record)
-            later = None if place is None else _later(execution, stopped, thread, place.instance)
-            if later is not None:
-                return _Cause(Reason.DEADLOCK, f"{later[1]} before its own wait", (later[0],))
+            place = _cell_read(execution, thread, record)
+            action = None if place is None else _missing_action(execution, stopped, thread, place.instance)
+            if action is not None:
+                return _Cause(Reason.DEADLOCK, f"{action.text} before its own wait", (action.thread,))
             return _Cause(Reason.NEVER_WRITTEN, "a write of the value that it waits for")
     return _Cause(Reason.NEVER_WRITTEN, "a round of its loop that changes what the loop depends on")
 
@@ -89,8 +91,8 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
     last = records[-1] if records else None
     if isinstance(last, BarrierRecord) and last.barrier.domain is Domain.COLUMNS:
         return _Cause(Reason.NO_COLUMNS, "a dealloc before it, or fewer columns")
-    own = {_barriers(execution, blocked) for blocked in (thread, *waiting)}
-    if waiting and len(own) > 1:
+    places = {_waits_at(execution, blocked) for blocked in (thread, *waiting)}
+    if waiting and len(places) > 1:
         return _Cause(Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself", waiting)
     ended = _ended_without(execution, thread) if isinstance(last, BarrierRecord) else ()
     if ended:
@@ -114,7 +116,7 @@ def _ended_without(execution: Execution, waiting: int) -> tuple[str, ...]:
     )
 
 
-def _barriers(execution: Execution, thread: int) -> object:
+def _waits_at(execution: Execution, thread: int) -> object:
     """The barrier that a thread waits at, or what else it waits for."""
     records = execution.frame.traces[thread].records
     last = records[-1] if records else None
@@ -133,12 +135,12 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         more = "more bytes" if last.tx > 0 else "fewer bytes"
         text = f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
         return _Cause(Reason.BYTES, text)
-    later = _later(execution, stopped, thread, test.object.instance)
-    if later is not None:
-        fresh = (
+    action = _missing_action(execution, stopped, thread, test.object.instance)
+    if action is not None:
+        parity_hint = (
             f", or parity 1 at this wait: on a fresh {name} that is over" if not last.over and not test.parity else ""
         )
-        return _Cause(Reason.DEADLOCK, f"{later[1]} before its own wait{fresh}", (later[0],))
+        return _Cause(Reason.DEADLOCK, f"{action.text} before its own wait{parity_hint}", (action.thread,))
     begun = any(
         walk.has_effect(n)
         and walk.order[n].record.action is Action.ARRIVE
@@ -154,14 +156,21 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
     return _Cause(Reason.COUNT, text)
 
 
-def _read(execution: Execution, thread: int, record: Record) -> Cell | None:
+def _cell_read(execution: Execution, thread: int, record: Record) -> Cell | None:
     """What a record reads."""
     event = execution.frame.of_record[thread, execution.frame.traces[thread].records.index(record)][0]
     return execution.events[event].point.cell
 
 
-def _later(execution: Execution, stopped: list[int], thread: int, instance: Instance) -> tuple[int, str] | None:
-    """A waiting thread that would do something to a variable, had it gone on, and what; None if there is none."""
+class _MissingAction(NamedTuple):
+    """What a waiting thread would do to a variable, had it gone on."""
+
+    thread: int
+    text: str
+
+
+def _missing_action(execution: Execution, stopped: list[int], thread: int, instance: Instance) -> _MissingAction | None:
+    """What another waiting thread would do to a variable; None if none would do anything."""
     frame = execution.frame
     for other in stopped:
         if other == thread:
@@ -178,7 +187,7 @@ def _later(execution: Execution, stopped: list[int], thread: int, instance: Inst
             waits = "wait" in head or head.startswith(("ld", "bra"))
             meant = places if "multicast" in head and "arrive" in head else named
             if span is not None and not waits and meant & set(re.findall(r"\[\s*([%\w.$]+)", span.text)):
-                return other, f"{program.name}, line {span.line}: {head}"
+                return _MissingAction(other, f"{program.name}, line {span.line}: {head}")
     return None
 
 

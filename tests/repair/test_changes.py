@@ -22,11 +22,11 @@ from memmodel.repair.fix import fix
 from memmodel.repair.hints import moves_a_fence
 from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.meetings import meetings
-from memmodel.repair.judge import Standing, judging, parse
+from memmodel.repair.judge import TestAnswers, judging, parse
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.vocabulary import replacements, strengthenings
-from memmodel.source import Source, as_before
+from memmodel.source import Source, with_line_ends_of
 from memmodel.why.story import execution_of
 
 SHIPPED = ROOT / "litmus"
@@ -241,7 +241,7 @@ def test_a_moved_fence_is_refuted_by_an_execution() -> None:
         assert standing_of(apply(text, [one])).counterexamples
 
 
-def standing_of(text: str) -> Standing:
+def standing_of(text: str) -> TestAnswers:
     found = judging("t", MODELS, Options())(text)
     assert found is not None
     return found
@@ -275,8 +275,8 @@ def test_a_file_keeps_its_line_ends(command: str, tmp_path: Path) -> None:
 
 
 def test_lines_that_stay_keep_ends_of_their_own() -> None:
-    assert as_before("a\nnew\nb\nc\nd", "a\r\nb\nc\r\nd\r\n") == "a\r\nnew\r\nb\nc\r\nd"
-    assert as_before("a\nnew\n", "a\n") == "a\nnew\n"
+    assert with_line_ends_of("a\nnew\nb\nc\nd", "a\r\nb\nc\r\nd\r\n") == "a\r\nnew\r\nb\nc\r\nd"
+    assert with_line_ends_of("a\nnew\n", "a\n") == "a\nnew\n"
 
 
 def test_an_editor_gets_the_line_ends_of_its_document() -> None:
@@ -291,9 +291,9 @@ def test_what_is_asked_fully_has_every_finding() -> None:
         def _quick_counterexample(self, text: str) -> Any:
             return SimpleNamespace(flag="race")
 
-    trials = Glancing("PTX t", Standing((), frozenset(), True), None, lambda text: None, lambda text: ())
+    trials = Glancing("PTX t", TestAnswers((), frozenset(), True), None, lambda text: None, lambda text: ())
     trials.until = float("inf")
-    trials.judge = trials.quick_judge = lambda text: Standing((), frozenset({"race", "hang"}), True)
+    trials.judge = trials.quick_judge = lambda text: TestAnswers((), frozenset({"race", "hang"}), True)
     for fully in (True, False):
         assert not trials.is_right((), fully=fully)
         assert trials.failed is not None and trials.failed.complete is fully

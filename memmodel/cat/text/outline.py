@@ -136,9 +136,9 @@ def includes(source: Source) -> list[tree.Include]:
     """The includes of a text."""
     tokens, _ = tokens_of(source)
     return [
-        tree.Include(two.text, Span(source, two.start, two.end))
-        for word, two in itertools.pairwise(tokens)
-        if word.sort is Lexeme.WORD and word.text == "include" and two.sort is Lexeme.STRING
+        tree.Include(path.text, Span(source, path.start, path.end))
+        for word, path in itertools.pairwise(tokens)
+        if word.sort is Lexeme.WORD and word.text == "include" and path.sort is Lexeme.STRING
     ]
 
 

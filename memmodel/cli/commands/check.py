@@ -68,7 +68,7 @@ def check(
     undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
     from memmodel import batch
-    from memmodel.cli.listing import finished, run_readings
+    from memmodel.cli.listing import exit_code_of, run_readings
     from memmodel.cli.models import warn_about_models
     from memmodel.cli.results import Results
     from memmodel.library import CODES
@@ -100,7 +100,7 @@ def check(
                 elif json_out != "-":
                     say(text_of(entry.report, style_for(sys.stdout)))
     not_kept(batch.trouble(settings))
-    return finished(results, codes)
+    return exit_code_of(results, codes)
 
 
 @click.command()

@@ -34,15 +34,15 @@ def mapa(call: Call) -> tuple[Op, ...]:
     return (*_check(call, source, address), *call.assign(target, moved))
 
 
-def map_in_module(call: Call) -> tuple[Op, ...]:
+def mapa_in_module(call: Call) -> tuple[Op, ...]:
     """mapa in a module: of a generic address, if no state space is named, the result is a generic one."""
     target, source, rank = call.operands
     moved = stripped(mapped(call, _shared_address(call, source), call.integer(rank)))
-    whole = moved if call.word("space") else windows.generic(moved, "shared")
-    return (*_check(call, source, call.value(source)), *call.assign(target, whole))
+    generic = moved if call.word("space") else windows.generic(moved, "shared")
+    return (*_check(call, source, call.value(source)), *call.assign(target, generic))
 
 
-def rank_in_module(call: Call) -> tuple[Op, ...]:
+def getctarank_in_module(call: Call) -> tuple[Op, ...]:
     """getctarank in a module."""
     target, source = call.operands
     rank = rank_of(call, _shared_address(call, source))
@@ -62,8 +62,8 @@ def _check(call: Call, operand: Operand, address: Expr) -> tuple[Op, ...]:
         return ()
     if call.in_module:
         space = call.word("space")
-        whole = address if space is None else windows.generic(address, space)
-        outside = Apply("eq", (windows.within(whole, "shared::cluster"), Const(0)), U64)
+        generic = address if space is None else windows.generic(address, space)
+        outside = Apply("eq", (windows.within(generic, "shared::cluster"), Const(0)), U64)
     else:
         outside = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
     return (UndefinedIf(f"{call.head} takes an address in shared memory", outside),)
@@ -96,7 +96,7 @@ ROWS = (
         "none; the address of a in the CTA of rank b",
         _MOVE + "mapa",
         sizes={"b": 32},
-        lower_module=map_in_module,
+        lower_module=mapa_in_module,
     ),
     _row(
         ("getctarank",),
@@ -106,6 +106,6 @@ ROWS = (
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
         sizes={"d": 32},
-        lower_module=rank_in_module,
+        lower_module=getctarank_in_module,
     ),
 )

@@ -27,15 +27,15 @@ def is_space(call: Call) -> tuple[Op, ...]:
     return call.assign(call.operands[0], within(call, address, call.word("space") or ""))
 
 
-def convert(call: Call) -> tuple[Op, ...]:
+def cvta_in_module(call: Call) -> tuple[Op, ...]:
     """cvta in a module: from the addresses of a state space to generic ones, or back.
 
     nvcc writes .shared for addresses in other CTAs of the cluster too (__cvta_generic_to_shared), which are taken.
     """
     source, word = call.source(call.operands[1], U64), call.word("space") or ""
-    whole = source if call.word("to") else windows.generic(source, word)
-    moved = windows.relative(source, word) if call.word("to") else whole
-    outside = _outside(call, whole, "shared::cluster" if word == "shared" else word)
+    generic = source if call.word("to") else windows.generic(source, word)
+    moved = windows.relative(source, word) if call.word("to") else generic
+    outside = _outside(call, generic, "shared::cluster" if word == "shared" else word)
     return (
         UndefinedIf(f"{call.head} takes an address in .{word} memory", outside),
         Assign(call.target(call.operands[0], U64), moved),
@@ -53,7 +53,7 @@ def _outside(call: Call, address: Expr, space: str) -> Expr:
     return outside
 
 
-def point(call: Call) -> tuple[Op, ...]:
+def cvta(call: Call) -> tuple[Op, ...]:
     """cvta: an address as it is, in the one address space of a test."""
     source, word = call.operands[1], call.word("space")
     address = call.value(source)
@@ -96,10 +96,10 @@ ROWS = (
         ("cvta",),
         (optional("to"), in_blocks("space", *_SPACES), in_blocks("type", "u64", refused=_NO_32)),
         ("d", "a"),
-        point,
+        cvta,
         "none; an address outside that state space is undefined",
         _MOVE + "cvta",
-        lower_module=convert,
+        lower_module=cvta_in_module,
         ordered=True,
         since=Since(20, "2.0"),
         later=_LATER,

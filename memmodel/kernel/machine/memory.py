@@ -13,7 +13,7 @@ from typing import Protocol
 from memmodel.errors import InputError
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.launch import KINDS, Buffer, Launch, LeftContents, Param, check_directives
-from memmodel.kernel.machine.regions.maps import described
+from memmodel.kernel.machine.regions.maps import packed_map
 from memmodel.kernel.trace.blocks import REMEMBERED, Block
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
@@ -75,20 +75,20 @@ class DeviceMemory:
         self.symbols: dict[str, tuple[Space | None, int]] = {}
         self.private_size = 0
         self.blocks: list[Block] = []
-        self._pointing: list[tuple[Block, Initial]] = []
+        self._with_addresses: list[tuple[Block, Initial]] = []
         self.heap: dict[int, Block] = {}
         self._allocated = 0
-        self._apart = 0 if launch.left is None else launch.left.module * MODULE_BYTES
+        self._module_offset = 0 if launch.left is None else launch.left.module * MODULE_BYTES
         self._buffers()
         self._module_variables(module)
         self.replicas = self._replicas()
         workspace = Instance(GRID_WORKSPACE, None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
-        functions = FUNCTION_START + self._apart
+        functions = FUNCTION_START + self._module_offset
         self.symbols |= {name: (None, functions + 128 * number) for number, name in enumerate(entry.callees)}
         self._addresses()
         if launch.left is not None:
-            self._as_left(launch.left)
+            self._fill_with_left_contents(launch.left)
         self.blocks.sort(key=lambda block: block.address)
         self._starts = [block.address for block in self.blocks]
         self.shared_start = RESERVED["1"] if _uses_reserved(entry) else SHARED_START
@@ -130,7 +130,7 @@ class DeviceMemory:
                 raise self.launch.wrong(
                     f"a tensor map at offset {tensor_map.offset} does not fit into {tensor_map.param}"
                 )
-            block.write(at, described(tensor_map).to_bytes(TENSORMAP_BYTES, "little"))
+            block.write(at, packed_map(tensor_map).to_bytes(TENSORMAP_BYTES, "little"))
 
     def _holder(self, entry: PtxFunction, name: str) -> tuple[Block, int] | None:
         """Where maps lie: in a parameter, what it points to, a variable of the module, or a buffer of that name."""
@@ -179,7 +179,7 @@ class DeviceMemory:
         return replicas
 
     def _module_variables(self, module: PtxModule) -> None:
-        places = {Space.GLOBAL: MODULE_START + self._apart, Space.CONST: CONST_WINDOW}
+        places = {Space.GLOBAL: MODULE_START + self._module_offset, Space.CONST: CONST_WINDOW}
         for variable in module.variables.values():
             if variable.space not in places:
                 continue
@@ -193,10 +193,10 @@ class DeviceMemory:
             content = None if size > held or variable.external else first_bytes.ljust(held, b"\0")[:held]
             self.blocks.append(_block(Instance(variable.name, None, variable.space, size), at, max(size, 1), content))
             if variable.initial is not None:
-                self._pointing.append((self.blocks[-1], variable.initial))
+                self._with_addresses.append((self.blocks[-1], variable.initial))
             places[variable.space] = at + size
 
-    def _as_left(self, left: LeftContents) -> None:
+    def _fill_with_left_contents(self, left: LeftContents) -> None:
         """Variables, and buffers whose contents the launch does not give, hold what the launches before have left."""
         filled = {buffer.address for buffer in self.launch.all_buffers if buffer.init or buffer.hex or buffer.file}
         if left.loaded:
@@ -213,7 +213,7 @@ class DeviceMemory:
 
     def _addresses(self) -> None:
         """Variables whose first contents are addresses; one of something that is not here is unknown."""
-        for block, initial in self._pointing:
+        for block, initial in self._with_addresses:
             for pointer in initial.addresses:
                 space, address = self.symbols.get(pointer.name, (Space.GENERIC, 0))
                 known = space in (Space.GLOBAL, Space.CONST, None)

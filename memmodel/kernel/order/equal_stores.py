@@ -34,8 +34,8 @@ class Stores:
         self._run, self._chosen, self._stores, self._who = run, chosen, stores, who
         self._are_equal: dict[object, bool] = {}
         self._stores_of: dict[bool, dict[tuple[int, Class], list[WeakAccess]]] = {}
-        self._limited: dict[bool, Mapping[int, str]] = {}
-        self._spent: dict[bool, str] = {}
+        self._limited_terms: dict[bool, Mapping[int, str]] = {}
+        self._terms_spent: dict[bool, str] = {}
         self._limits: dict[object, str] = {}
         self.doubtful = False
 
@@ -46,10 +46,10 @@ class Stores:
             try:
                 named_run = None if self._run.with_symbols is None else self._run.with_symbols(self._stores, ordered)
             except TermsSpent:
-                named_run, self._spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
+                named_run, self._terms_spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
             run = None if named_run is None else demote_unobserved(named_run, self._chosen)
             self.doubtful |= run is not None and run.doubtful
-            self._limited[ordered] = {} if run is None else run.limited
+            self._limited_terms[ordered] = {} if run is None else run.limited
             for access in () if run is None else run.weak():
                 if access.at in self._stores and access.issue is None:
                     stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
@@ -76,23 +76,23 @@ class Stores:
 
     def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], ordered: bool) -> bool:
         seen: dict[object, tuple[int, int, int | None]] = {}
-        key, stored, met = (at, level, classes, ordered), self._stored(ordered), set()
-        limited = self._limited[ordered]
-        if ordered in self._spent:
-            self._limits[key] = self._spent[ordered]
+        key, stored, compared = (at, level, classes, ordered), self._stored(ordered), set()
+        limited = self._limited_terms[ordered]
+        if ordered in self._terms_spent:
+            self._limits[key] = self._terms_spent[ordered]
             return False
         for store in (store for which in product(at, classes) for store in stored.get(which, ())):
-            met.add(store.at)
+            compared.add(store.at)
             thread = self._run.threads[store.thread]
-            who = (thread.cta, thread.warp)[: 2 - level]
-            left = store.first, store.size, store.value
+            group = (thread.cta, thread.warp)[: 2 - level]
+            result = store.first, store.size, store.value
             for byte in range(store.first, store.first + store.size):
-                other = seen.setdefault((who, store.block.instance, byte), left)
-                if store.value is None or other != left:
+                other = seen.setdefault((group, store.block.instance, byte), result)
+                if store.value is None or other != result:
                     limit = next(
-                        (limited[term] for *_, term in (left, other) if term is not None and term in limited), None
+                        (limited[term] for *_, term in (result, other) if term is not None and term in limited), None
                     )
                     if limit is not None and store.value is not None:
                         self._limits[key] = limit
                     return False
-        return met == at  # what strong stores leave is not followed
+        return compared == at  # what strong stores leave is not followed

@@ -79,10 +79,10 @@ def _modules(path: str | os.PathLike[str]) -> list[str]:
         except InputError as error:
             if no_program:
                 raise InputError(f"{name}: {error.message}", hint=error.hint) from error
-    return _printed(output_of("cuobjdump", ["-ptx", name], name))
+    return _modules_in_report(output_of("cuobjdump", ["-ptx", name], name))
 
 
-def _printed(text: str) -> list[str]:
+def _modules_in_report(text: str) -> list[str]:
     """The modules in what cuobjdump prints, each from its .version to the next report."""
     starts = [found.start() for found in _VERSION.finditer(text)]
     modules = []

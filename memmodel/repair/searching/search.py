@@ -14,8 +14,8 @@ from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import alone, answers, by_turns, kind, lines, moves_a_fence, reasons
-from memmodel.repair.judge import Standing, TextCounterexample
+from memmodel.repair.hints import answers, broken_rules, by_turns, kind, lines, moves_a_fence, reasons
+from memmodel.repair.judge import TestAnswers, TextCounterexample
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
@@ -104,7 +104,7 @@ class RepairSearch(Trials):
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
         if (
             not self._single(asked)
-            and not (hopeless and alone(known))
+            and not (hopeless and broken_rules(known))
             and not (self.known_repairs and self.effort_divisor > 1)
         ):
             offered = [edit for edit in (*stronger, *others) if not moves_a_fence(edit)]
@@ -207,7 +207,7 @@ class RepairSearch(Trials):
                 break
             why |= more
         serving = [edit for edit in everything if _serves(edit, why)]
-        if not self.known_repairs and not alone(known) and len(likely) < len(serving):
+        if not self.known_repairs and not broken_rules(known) and len(likely) < len(serving):
             self._hitting(serving, most, frozenset(Reason), predictable=predictable)
 
     def _hitting(
@@ -287,11 +287,11 @@ class RepairSearch(Trials):
 
     def guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
         """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
-        todo: list[tuple[Changes, Standing | None]] = [((), self.before)]
+        todo: list[tuple[Changes, TestAnswers | None]] = [((), self.before)]
         seen: set[Changes] = set()
         while todo and len(seen) < GUIDED:
             applied, now = todo.pop()
-            further: list[tuple[Changes, Standing | None]] = []
+            further: list[tuple[Changes, TestAnswers | None]] = []
             for more in self._asked(now, applied, stronger, others):
                 edits = in_order({*applied, *more})
                 if edits in seen or len(edits) > MOST_CHANGES:
@@ -311,7 +311,7 @@ class RepairSearch(Trials):
         return ()
 
     def _asked(
-        self, now: Standing | None, applied: Changes, stronger: list[Edit], others: list[Edit]
+        self, now: TestAnswers | None, applied: Changes, stronger: list[Edit], others: list[Edit]
     ) -> list[frozenset[Edit]]:
         """Sets of changes that answer an explanation each; first those whose effect is known."""
         speaking = {counterexample.flag: counterexample for counterexample in reversed(self.counterexamples(now))}
@@ -358,9 +358,11 @@ class RepairSearch(Trials):
             applied, now = step[0], step[1]
         return ()
 
-    def _step(self, applied: Changes, numbers: list[Edit], now: Standing) -> tuple[Changes, Standing | None] | None:
+    def _step(
+        self, applied: Changes, numbers: list[Edit], now: TestAnswers
+    ) -> tuple[Changes, TestAnswers | None] | None:
         """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
-        best: tuple[Changes, Standing] | None = None
+        best: tuple[Changes, TestAnswers] | None = None
         far = progress(now)
         stuck = [counterexample for counterexample in self.counterexamples(now) if counterexample.flag == HANG]
         for edit in numbers:
@@ -381,6 +383,6 @@ def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
     return "fence.sc" not in edit.text or Reason.NO_FENCE_SC in why
 
 
-def _left(now: Standing | None) -> tuple[int, int]:
+def _left(now: TestAnswers | None) -> tuple[int, int]:
     """How much is wrong with a test that is not right yet."""
     return (99, 0) if now is None else (len(now.findings), len(now.counterexamples))

@@ -21,7 +21,7 @@ from memmodel.repair.edits import Edit, apply, respelled, whole
 from memmodel.repair.insertion.gaps import waiting
 from memmodel.repair.spellings import is_fence, narrowest, semantics
 
-GONE = "// taken out"
+TAKEN_OUT = "// taken out"
 
 
 class Strip(Enum):
@@ -34,13 +34,13 @@ class Strip(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stripped:
-    """`text`: the lines have the numbers that they had; a line that is gone is a comment."""
+    """`text`: the lines have the numbers that they had; a line that is removed is a comment."""
 
     text: str
 
     def clean(self, text: str) -> str:
-        """A changed text without the lines that are gone."""
-        return "".join(line for line in text.splitlines(keepends=True) if line.strip() != GONE)
+        """A changed text without the lines that are removed."""
+        return "".join(line for line in text.splitlines(keepends=True) if line.strip() != TAKEN_OUT)
 
 
 def stripped(lowered: LoweredTest, strip: Strip, costs: Costs) -> Stripped:
@@ -54,11 +54,11 @@ def stripped(lowered: LoweredTest, strip: Strip, costs: Costs) -> Stripped:
         for index, item in enumerate(instructions(thread)):
             ops = lowered.programs[number].ops(index)
             group = (number, index)
-            gone = is_fence(lowered, number, index) or (
+            removed = is_fence(lowered, number, index) or (
                 bool(ops) and all(isinstance(op, CommitGroup | WaitForGroups) for op in ops)
             )
             meets = strip is Strip.WAITS and any(isinstance(op, AtBarrier) for op in ops)
-            if gone or meets or index in loops:
+            if removed or meets or index in loops:
                 edits.append(_taken_out(text, *whole(item), group))
                 continue
             forms = [
@@ -75,8 +75,8 @@ def stripped(lowered: LoweredTest, strip: Strip, costs: Costs) -> Stripped:
 def _taken_out(text: str, start: int, end: int, group: tuple[object, ...]) -> Edit:
     """A line becomes a comment that says so; part of a line goes."""
     line = text[start:end]
-    gone = f"{GONE}\n" if line.endswith("\n") else ""
-    return Edit(start, end, gone, "", 0.0, group)
+    removed = f"{TAKEN_OUT}\n" if line.endswith("\n") else ""
+    return Edit(start, end, removed, "", 0.0, group)
 
 
 def _waits_for_phases(lowered: LoweredTest, number: int) -> set[int]:
@@ -84,23 +84,23 @@ def _waits_for_phases(lowered: LoweredTest, number: int) -> set[int]:
     program = lowered.programs[number]
     items = list(instructions(lowered.test.threads[number]))
     inside = sorted(waiting(lowered, number))
-    gone: set[int] = set()
+    removed: set[int] = set()
     for index in inside:
         tests = any(isinstance(op, OnObject) for op in program.ops(index)) and "wait" in items[index].mnemonic
         if tests and index + 1 in inside and items[index + 1].parts[0] == "bra":
-            gone |= {index, index + 1}
-    return gone
+            removed |= {index, index + 1}
+    return removed
 
 
-def _labels(thread: Thread, gone: set[int], number: int, text: str) -> list[Edit]:
-    """The labels of loops that are gone, as far as they stand alone on their lines."""
+def _labels(thread: Thread, removed: set[int], number: int, text: str) -> list[Edit]:
+    """The labels of loops that are removed, as far as they stand alone on their lines."""
     edits: list[Edit] = []
     index, label = 0, None
     for item in thread.body:
         if isinstance(item, Label):
             label = item
             continue
-        if isinstance(item, Instruction) and index in gone and label is not None:
+        if isinstance(item, Instruction) and index in removed and label is not None:
             start = text.rfind("\n", 0, label.span.start) + 1
             end = text.find("\n", start) + 1
             if text[start:end].strip() == f"{label.name}:":

@@ -87,12 +87,12 @@ class _Judging:
         self.formulas = judge.formulas
         self.full = readied.grid.full
         number = len(judge.models)
-        self.found = Judgements([{} for _ in range(number)], [{} for _ in range(number)])
+        self.judgements = Judgements([{} for _ in range(number)], [{} for _ in range(number)])
 
     def run(self) -> Judgements:
         for frame in self.readied.frames():
             self._frame(frame)
-        return self.found
+        return self.judgements
 
     def _frame(self, frame: Frame) -> None:
         candidates = list(executions(frame))
@@ -112,27 +112,27 @@ class _Judging:
             names.clear()
             names.update(variant)
             self.formulas.threads_changed()
-            alive0 = self._stage(0, [self.full] * len(self.judge.models), None)
-            if not any(alive0[0]):
+            after_threads = self._stage(0, [self.full] * len(self.judge.models), None)
+            if not any(after_threads[0]):
                 continue
             for _, rf, orders in candidates:
-                if self._done(orders):
+                if self._all_known(orders):
                     continue
                 self.formulas.choose("rf", frame.plain(rf))
-                alive1 = self._stage(1, *alive0)
-                if not any(alive1[0]):
+                after_rf = self._stage(1, *after_threads)
+                if not any(after_rf[0]):
                     continue
                 for worlds, fences in self._fence_orders(frame):
                     self.formulas.choose("sync_fence", fences)
-                    alive2 = self._stage(2, [worlds & alive_worlds for alive_worlds in alive1[0]], alive1[1])
-                    if not any(alive2[0]):
+                    after_fences = self._stage(2, [worlds & alive for alive in after_rf[0]], after_rf[1])
+                    if not any(after_fences[0]):
                         continue
                     for co, keys in orders:
                         if self._known(keys):
                             continue
                         rows = [co >> at * count & (1 << count) - 1 for at in range(count)]
                         self.formulas.choose("co", frame.plain(rows))
-                        self._accept(keys, *self._stage(_LAST, *alive2))
+                        self._accept(keys, *self._stage(_LAST, *after_fences))
 
     def _side_by_side(self, frame: Frame, candidates: Sequence[Candidate]) -> None:
         """The candidates of a frame together, as many as there are lanes."""
@@ -190,9 +190,9 @@ class _Judging:
         """True if these outcomes are known to be allowed everywhere, so that only flags could be new."""
         if self.judge.flagged:
             return False
-        return all(allowed.get(key) == self.full for key in keys for allowed in self.found.allowed)
+        return all(allowed.get(key) == self.full for key in keys for allowed in self.judgements.allowed)
 
-    def _done(self, orders: Sequence[tuple[int, list[Key]]]) -> bool:
+    def _all_known(self, orders: Sequence[tuple[int, list[Key]]]) -> bool:
         return all(self._known(keys) for _, keys in orders)
 
     def _stage(
@@ -220,10 +220,10 @@ class _Judging:
             if not worlds:
                 continue
             for key in keys:
-                self.found.allowed[number][key] = self.found.allowed[number].get(key, 0) | worlds
+                self.judgements.allowed[number][key] = self.judgements.allowed[number].get(key, 0) | worlds
             for name, raised in flags[number].items():
                 if raised & worlds:
-                    self.found.raised[number][name] = self.found.raised[number].get(name, 0) | raised & worlds
+                    self.judgements.raised[number][name] = self.judgements.raised[number].get(name, 0) | raised & worlds
 
     def _fence_orders(self, frame: Frame) -> Iterator[tuple[int, SlicedRows]]:
         """The partial orders of fence.sc, each with the worlds where it relates every pair in `sr`.
@@ -290,14 +290,14 @@ def executions(frame: Frame) -> Iterator[Candidate]:
             choices.append([write for write in frame.writes[cell] if values[write] == values[read]])
         if not all(choices):
             continue
-        got = ask.registers([trace.registers for trace in traces])
+        registers = ask.registers([trace.registers for trace in traces])
         orders: list[tuple[int, list[Key]]] = []
         for co, last in coherence:
-            kept = [cell for cell in cells if cell in last]
+            asked_cells = [cell for cell in cells if cell in last]
             keys: dict[Key, None] = {}
-            for chosen in product(*(bits(last[cell]) for cell in kept)):
-                left = tuple((cell, values[write]) for cell, write in zip(kept, chosen, strict=True))
-                keys[got + ask.memory(left)] = None
+            for chosen in product(*(bits(last[cell]) for cell in asked_cells)):
+                left = tuple((cell, values[write]) for cell, write in zip(asked_cells, chosen, strict=True))
+                keys[registers + ask.memory(left)] = None
             orders.append((co, list(keys)))
         for sources in product(*choices):
             rows = [0] * count

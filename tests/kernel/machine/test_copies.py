@@ -10,7 +10,7 @@ from memmodel.cat.load import load_model
 from memmodel.errors import InputError
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import TensorMapSpec, parse_launch
-from memmodel.kernel.machine.regions.maps import Tile, described, read_map
+from memmodel.kernel.machine.regions.maps import Tile, packed_map, read_map
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
@@ -70,7 +70,7 @@ IMAGE = {
 
 
 def tile(**changes: object) -> Tile:
-    found = read_map(described(TensorMapSpec.model_validate({**IMAGE, **changes})))
+    found = read_map(packed_map(TensorMapSpec.model_validate({**IMAGE, **changes})))
     assert isinstance(found, Tile)
     return found
 
@@ -89,21 +89,21 @@ def tile(**changes: object) -> Tile:
 def test_pixels_of_im2col(start: tuple[int, ...], offsets: tuple[int, ...], pixels: list[tuple[int, ...]]) -> None:
     """Bases go from -1 to 2 in both directions; what lies outside the images is not read."""
     expected = {0x1_0000_0000 + 16 * x + 64 * y + 256 * n + at for x, y, n in pixels for at in range(16)}
-    found = tile().outside((0, *start), offsets)
+    found = tile().global_bytes((0, *start), offsets)
     assert found is not None
     assert {first + at for first, size in found for at in range(size)} == expected
 
 
 def test_the_bounding_box_of_im2col() -> None:
-    assert tile().outside((0, 3, 0, 0), (0, 0)) is None
-    assert tile().outside((0, 0, -2, 0), (0, 0)) is None
+    assert tile().global_bytes((0, 3, 0, 0), (0, 0)) is None
+    assert tile().global_bytes((0, 0, -2, 0), (0, 0)) is None
 
 
 def test_strides_of_im2col_leave_the_number_of_pixels() -> None:
     """The example of "Traversal Stride": a base moves by two, and begins again at the lower corner."""
     found = tile(element_strides=[1, 2, 2, 1])
     assert found.size == 128
-    first = found.outside((0, -1, 1, 0), (1, 1))
+    first = found.global_bytes((0, -1, 1, 0), (1, 1))
     # Bases (-1, 1), (1, 1), then the next image: (-1, -1), (1, -1), (-1, 1), (1, 1).
     pixels = [(0, 2, 0), (2, 2, 0), (0, 0, 1), (2, 0, 1), (0, 2, 1), (2, 2, 1)]
     assert first == [(0x1_0000_0000 + 16 * x + 64 * y + 256 * n, 16) for x, y, n in pixels]
@@ -113,7 +113,7 @@ def test_strides_of_a_box() -> None:
     """As many rows as there are steps in the box ("Traversal-Stride")."""
     found = tile(im2col=None, box=[8, 3, 4, 1], element_strides=[1, 2, 3, 1])
     assert (found.shape, found.size) == ((8, 2, 2, 1), 64)
-    assert found.outside((0, 1, 0, 0)) == [(0x1_0000_0000 + at, 16) for at in (16, 48, 208, 240)]
+    assert found.global_bytes((0, 1, 0, 0)) == [(0x1_0000_0000 + at, 16) for at in (16, 48, 208, 240)]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_elements_that_are_smaller_than_a_byte(packed: str, outside: int, inside
     made = tile(
         im2col=None, packed=packed, element_bytes=1, dims=[256, 4], strides_bytes=[2 * outside], box=[128, 2]
     )  # fmt: skip
-    assert made.size == 2 * inside and made.inside(1024) == [(1024, 2 * inside)]
-    assert made.outside((128, 1)) == [((1 << 32) + (2 * row + 1) * outside, outside) for row in (1, 2)]
-    assert made.outside((192, 3)) == [((1 << 32) + 6 * outside + outside * 3 // 2, outside // 2)]
+    assert made.size == 2 * inside and made.shared_bytes(1024) == [(1024, 2 * inside)]
+    assert made.global_bytes((128, 1)) == [((1 << 32) + (2 * row + 1) * outside, outside) for row in (1, 2)]
+    assert made.global_bytes((192, 3)) == [((1 << 32) + 6 * outside + outside * 3 // 2, outside // 2)]
 
 
 def test_the_padding_counts_as_transferred() -> None:
@@ -238,7 +238,7 @@ def copied(
 
 
 def test_lanes_that_copy_one_box_look_it_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, outside = [], Tile.outside
+    asked, outside = [], Tile.global_bytes
     monkeypatch.setattr(Tile, "outside", lambda *where: asked.append(where) or outside(*where))
     store = "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%d1, {{0, {}, 0, 0}}], [%r2+512];"
     place = {"mode": "", "offsets": "", "start": "{0, 0, 0, 0}", "im2col": None, "box": [8, 1, 1, 1]}

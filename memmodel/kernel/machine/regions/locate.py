@@ -262,7 +262,7 @@ def _outside(
     """The bytes of a box in global memory."""
     if region.mode is BoxMode.ROWS:
         column, *rows = coordinates
-        return [stretch for row in rows for stretch in tile.outside((column, row)) or ()]
+        return [stretch for row in rows for stretch in tile.global_bytes((column, row)) or ()]
     if len(coordinates) != len(tile.map.sizes):
         message = f"the tensor map has {len(tile.map.sizes)} dimensions, and {len(coordinates)} coordinates are given"
         raise Refused(message, instruction.span)
@@ -270,7 +270,7 @@ def _outside(
     if len(known) < len(offsets):
         machine.unknown("an offset of im2col", instruction)
     distances = known or [0] * (len(coordinates) - 2)
-    stretches = tile.outside(tuple(coordinates), tuple(distances))
+    stretches = tile.global_bytes(tuple(coordinates), tuple(distances))
     if stretches is None:
         raise Refused("the coordinates lie outside the bounding box of im2col", instruction.span)
     return stretches
@@ -290,7 +290,7 @@ def _box_tile(interpreter: Interpreter, region: BoxTile) -> Locate:
                 message = f"the shared memory of a tensor copy is aligned to {TILE_ALIGN} bytes"
                 raise Faulty("undefined-address", message)
             tile = _tile(numbers(warp)[lane], region.mode, instruction)
-            stretches = tile.inside(address)
+            stretches = tile.shared_bytes(address)
             if region.mode is BoxMode.ROWS:
                 stretches = [(address, max(tile.inner, tile.span) * region.mode.boxes)]
             spans = [

@@ -40,7 +40,7 @@ Stretch = tuple[int, int]
 """First byte and length."""
 
 
-def described(spec: TensorMapSpec) -> int:
+def packed_map(spec: TensorMapSpec) -> int:
     """The number that stands for a map of the launch."""
     rank, image = len(spec.dims), spec.im2col
     strides = tuple(spec.strides_bytes[: rank - 1])
@@ -95,7 +95,7 @@ class Tile:
         """Bytes that a copy transfers, with the padding."""
         return self.inner * prod(self.shape[1:])
 
-    def outside(self, coordinates: tuple[int, ...], offsets: tuple[int, ...] = ()) -> list[Stretch] | None:
+    def global_bytes(self, coordinates: tuple[int, ...], offsets: tuple[int, ...] = ()) -> list[Stretch] | None:
         """The bytes in global memory, joined where they touch. `offsets`: of im2col; None: outside its bounding box."""
         pixels = self._tiled(coordinates[1:]) if self.corners is None else self._pixels(coordinates[1:], offsets)
         stretches: list[Stretch] = []
@@ -151,7 +151,7 @@ class Tile:
                 image += 1
         return pixels
 
-    def inside(self, first: int) -> list[Stretch]:
+    def shared_bytes(self, first: int) -> list[Stretch]:
         """The bytes in shared memory of a box that begins at this address."""
         inner = self.inner
         rows = prod(self.shape[1:])
