@@ -61,7 +61,7 @@ TESTS = {
     "isa": ("isa", "program", "kernel/machine"),
     "kernel": ("kernel", "program/test_automata.py"),
     "program": ("program", "enumeration"),
-    "referee": ("enumeration", "laws"),
+    "referee": ("engines", "enumeration", "laws"),
     "refine": ("engines", "enumeration", "laws"),
     "repair": ("repair",),
     "solve": ("engines", "laws"),

@@ -11,11 +11,11 @@ from helpers.kernel.engines import text_of
 from helpers.kernel.samples import NEIGHBOUR, copy, entry, launch, module
 from helpers.places import ROOT
 
-from kernel.check.test_output import MAILBOX
 from kernel.check.test_run import FLAG
 from kernel.export.test_cut_hangs import TWO_CTAS
 from kernel.machine.test_copies import BOTH, STRONG
 from kernel.machine.test_stasync import POLLED, SENT, STORE, STORES
+from kernel.output.test_output import MAILBOX
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app

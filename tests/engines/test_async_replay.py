@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from enumeration.test_async import ANYTHING, PTX, async_test
 from helpers.executions import candidates, choice_of, execution_of
 
-from enumeration.test_async import ANYTHING, PTX, async_test
 from memmodel.base.rows import pairs_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.records import RecordName

@@ -1,6 +1,6 @@
 """Launches of a program are judged while it runs, and the program does not notice, whatever it does.
 
-The programs run under a stand-in for Triton (`helpers/stubs`); `test_triton_real.py` has some under Triton itself.
+The programs run under a stand-in for Triton (`helpers/stubs`); `test_real.py` has some under Triton itself.
 """
 
 from __future__ import annotations

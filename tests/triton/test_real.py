@@ -15,9 +15,8 @@ from helpers.places import ROOT
 triton = pytest.importorskip("triton")
 pytest.importorskip("triton.knobs")
 
-import triton.language as tl  # noqa: E402
-
 import memmodel.triton  # noqa: E402
+import triton.language as tl  # noqa: E402
 from memmodel import FakeArray as F  # noqa: E402
 from memmodel.triton.compiling import _target  # noqa: E402
 
