@@ -47,7 +47,7 @@ class BytesOf:
 def issue(build: Builder, current: CurrentStep, op: IssueAsync) -> None:
     """The whole instruction."""
     inner = frozenset(name for part in op.parts if isinstance(part, AsyncRead) for name in part.registers if name)
-    _refuse(build, current, [part.region for part in op.parts if not _uses(part.region, inner)])
+    _stop_at_bad_addresses(build, current, [part.region for part in op.parts if not _uses(part.region, inner)])
     if current.runs == FALSE:
         return
     addr, data = _dependencies(build, current, op, inner)
@@ -59,13 +59,13 @@ def issue(build: Builder, current: CurrentStep, op: IssueAsync) -> None:
             # If what was read says where later parts are, a bad address there stops the thread after the issue.
             names = frozenset(name for name in part.registers if name)
             later = [other.region for other in op.parts[number + 1 :] if _uses(other.region, names)]
-            _refuse(build, current, later, parts.registers)
+            _stop_at_bad_addresses(build, current, later, parts.registers)
             parts.alive = build.logic.both(parts.alive, current.runs)
     for name in inner:
         current.state.registers[name] = parts.registers.get(name, ZERO)
 
 
-def _refuse(
+def _stop_at_bad_addresses(
     build: Builder, current: CurrentStep, regions: list[Region], registers: dict[str, Value] | None = None
 ) -> None:
     """The thread ends at this step if one of these regions is at a bad address."""

@@ -28,21 +28,21 @@ def keeps_phases(before: TestAnswers, after: Sequence[Witness], edits: Sequence[
     """True if the changed test still waits for all that the test waited for. `after`: its terminating executions."""
     now = [execution for witness in after if (execution := execution_of(witness)) is not None]
     parities = [edit for edit in edits if edit.group[2] == "number" and "parity" in edit.what]
-    first = _deadlocked(before)
-    ahead = {edit.group[0] for edit in parities if edit.group[0] in first or "wait.parity" not in edit.what}
+    deadlocked = _deadlocked(before)
+    may_go_first = {edit.group[0] for edit in parities if edit.group[0] in deadlocked or "wait.parity" not in edit.what}
     if any(edit.group[2] == "move" for edit in edits):  # then another thread may go first
-        ahead |= first
-    if ahead and any(_consumes(execution, ahead) for execution in now):
+        may_go_first |= deadlocked
+    if may_go_first and any(_reads_initial_value(execution, may_go_first) for execution in now):
         return False
     places: set[tuple[int, int] | None] = {
-        _place(edit, edits) for edit in parities if "wait.parity" in edit.what and edit.group[0] not in first
+        _place(edit, edits) for edit in parities if "wait.parity" in edit.what and edit.group[0] not in deadlocked
     }
-    if places and any(_idle(execution, places) for execution in now):
+    if places and any(_has_idle_wait(execution, places) for execution in now):
         return False
     hangs = [
         execution_of(counterexample.witness) for counterexample in before.counterexamples if counterexample.flag == HANG
     ]
-    return not any(_fewer(old, new) for old in hangs if old is not None for new in now)
+    return not any(_has_fewer_arrivals(old, new) for old in hangs if old is not None for new in now)
 
 
 def _deadlocked(before: TestAnswers) -> set[object]:
@@ -59,7 +59,7 @@ def _deadlocked(before: TestAnswers) -> set[object]:
     return deadlocked
 
 
-def _consumes(execution: Execution, threads: set[object]) -> bool:
+def _reads_initial_value(execution: Execution, threads: set[object]) -> bool:
     """True if one of the threads reads the initial value of a place that another thread writes."""
     initial, written = execution.set("IW"), execution.set("W")
     for write, read in pairs_of(execution.relation("rf")):
@@ -71,11 +71,11 @@ def _consumes(execution: Execution, threads: set[object]) -> bool:
     return False
 
 
-def progress(standing: TestAnswers | None) -> int:
+def progress(answers: TestAnswers | None) -> int:
     """How much is done before a thread waits for ever, in the execution that gets least far."""
     hangs = [
         execution_of(counterexample.witness)
-        for counterexample in (standing.counterexamples if standing else ())
+        for counterexample in (answers.counterexamples if answers else ())
         if counterexample.flag == HANG
     ]
     return min(
@@ -90,7 +90,7 @@ def _place(edit: Edit, edits: Sequence[Edit]) -> tuple[int, int]:
     return shifted((thread, index), edits)
 
 
-def _idle(execution: Execution, places: set[tuple[int, int] | None]) -> bool:
+def _has_idle_wait(execution: Execution, places: set[tuple[int, int] | None]) -> bool:
     """True if a wait at one of the places succeeds but observes nothing new for its thread."""
     seen = execution.relation("mbarobs")
     order = execution.relation("po")
@@ -113,7 +113,7 @@ def _instruction(execution: Execution, event: int) -> tuple[int, int] | None:
     return thread, execution.frame.lowered.programs[thread].steps[record.name.step].index
 
 
-def _fewer(old: Execution, new: Execution) -> bool:
+def _has_fewer_arrivals(old: Execution, new: Execution) -> bool:
     """True if a completed phase has fewer arrivals than before."""
     before, after = _arrivals(old), _arrivals(new)
     return any(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memmodel.cli.kernels.request import KernelRequest
 
 OUTPUTS = ("json_out", "sarif_out", "write_baseline")
-APART = ("files", "entries", "jobs", *OUTPUTS)
+NOT_HANDED_ON = ("files", "entries", "jobs", *OUTPUTS)
 """Parameters of the command that are not handed on as they are."""
 _SIGKILL = 9
 
@@ -97,7 +97,7 @@ def _options(context: click.Context) -> Iterator[str]:
     """The options that were typed, as words again."""
     for param in context.command.params:
         value = context.params.get(param.name or "")
-        if param.name in APART or not isinstance(param, click.Option) or value in (None, (), False):
+        if param.name in NOT_HANDED_ON or not isinstance(param, click.Option) or value in (None, (), False):
             continue
         if param.is_flag:
             yield param.opts[-1]

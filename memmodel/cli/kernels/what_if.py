@@ -54,4 +54,4 @@ def answer_what_if(asked: KernelRequest) -> Exit:
 def _code(answer: WhatIf) -> Exit:
     if answer.undecided:
         return Exit.UNDECIDED
-    return Exit.DIFFERS if answer.appear else Exit.AS_EXPECTED
+    return Exit.DIFFERS if answer.appearing else Exit.AS_EXPECTED

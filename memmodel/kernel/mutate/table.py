@@ -124,22 +124,30 @@ def mutation_table(
             if progress is not None:
                 progress(f"line {result.mutation.instruction.line}")
         if len(results) == len(changes):
-            removed = [results[number] for number, change in enumerate(changes) if change.what == REMOVED]
-            removed = [result for result in removed if result.noticed is not Noticed.UNREACHED]
-            table.minimum = minimum_set(
-                entry,
-                [result.mutation for result in removed] if together else None,
-                [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
-                work.unnoticed,
-                frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
-                (lambda change: False) if same is None else same.only_orders,
-                lambda changes: _shown(work, changes, same),
-                (lambda changes: False) if same is None else same.idle,
-            )
+            table.minimum = _minimum(work, [results[number] for number in range(len(changes))], same, together=together)
     except BudgetSpent:  # what is missing is listed as not judged
         pass
     table.results = [results.get(number, MutantResult(change, Noticed.LATE)) for number, change in enumerate(changes)]
     return table
+
+
+def _minimum(
+    work: MutantWork, results: Sequence[MutantResult], same: SameRun | None, *, together: bool
+) -> MinimumSet:  # fmt: skip
+    """Which removals can be made together, of all mutants as they were judged. Raises BudgetSpent."""
+    removed = [
+        result for result in results if result.mutation.what == REMOVED and result.noticed is not Noticed.UNREACHED
+    ]
+    return minimum_set(
+        work.entry,
+        [result.mutation for result in removed] if together else None,
+        [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
+        work.unnoticed,
+        frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
+        (lambda change: False) if same is None else same.only_orders,
+        lambda changes: _shown(work, changes, same),
+        (lambda changes: False) if same is None else same.idle,
+    )
 
 
 def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:

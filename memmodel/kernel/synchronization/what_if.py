@@ -46,13 +46,13 @@ class WhatIf:
     masked: Masked = Masked()
 
     @property
-    def appear(self) -> list[KernelFinding]:
+    def appearing(self) -> list[KernelFinding]:
         """The findings that only the changed kernel has."""
         new = [finding for finding in self.after.serious if finding.key not in self.before.known_keys]
         return [*new, *self.masked.findings]
 
     @property
-    def go(self) -> list[KernelFinding]:
+    def vanishing(self) -> list[KernelFinding]:
         """The findings that the changed kernel has not any more, as far as it was judged."""
         if self.after.spent:
             return []
@@ -62,14 +62,14 @@ class WhatIf:
     def perhaps_needing(self) -> tuple[str, ...]:
         """The readings on which only the verdict on the changed kernel may depend, where none was asked."""
         known = self.before.possible.names
-        return tuple(name for name in self.after.possible.names if name not in known) if not self.appear else ()
+        return tuple(name for name in self.after.possible.names if name not in known) if not self.appearing else ()
 
     @property
     def undecided(self) -> list[str]:
         """Why it is open whether anything appears."""
         if self.before.spent:
             return [f"of the kernel as it is, not all is known: {reason}" for reason in self.before.open]
-        if self.appear:
+        if self.appearing:
             return []
         new = [reason for reason in self.after.unsettled if reason not in self.before.unsettled]
         new += [self.masked.unknown] if self.masked.unknown else []
@@ -116,7 +116,7 @@ def what_if(
     had, has = (findings_of_readings(verdict, options.readings, attrgetter("key")) for verdict in (before, after))
     needing = tuple(name for name in has if not has[name] <= had[name])
     answer = WhatIf(changed.changes, before, after, phrases, "", needing, notes)
-    if answer.appear or answer.undecided:
+    if answer.appearing or answer.undecided:
         return answer
     masked = _masked(answer.changes, KnownFindings(kernel, model, order), asked.entry, mutant)
     return replace(answer, masked=masked, why="" if masked else _why(answer, order, mutant))

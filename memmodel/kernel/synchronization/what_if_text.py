@@ -32,11 +32,11 @@ def begun_lines(begun: WhatIfBegun) -> list[str]:
 
 def what_if_lines(asked: WhatIf) -> list[str]:
     """The verdict then, and what appears and goes."""
-    text = [f"then {headline(asked.after)}", *_appearing(asked.appear)]
-    if asked.go:
-        gone = [finding_name(group) for group in groups(asked.go)]
-        text.append(f"gone: {', '.join(gone[:SHOWN])}" + (f", and {len(gone) - SHOWN} more" * (len(gone) > SHOWN)))
-    if not asked.appear and not asked.go:
+    text = [f"then {headline(asked.after)}", *_appearing(asked.appearing)]
+    if asked.vanishing:
+        names = [finding_name(group) for group in groups(asked.vanishing)]
+        text.append(f"gone: {', '.join(names[:SHOWN])}" + (f", and {len(names) - SHOWN} more" * (len(names) > SHOWN)))
+    if not asked.appearing and not asked.vanishing:
         text.append("no finding appears, and none goes" + (", as far as it was judged" if asked.undecided else ""))
     text += [f"undecided: {reason}" for reason in asked.undecided[:SHOWN]]
     if asked.why:
@@ -74,8 +74,8 @@ def what_if_record(asked: WhatIf) -> dict[str, Any]:
         ],
         "before": asked.before.word,
         "after": asked.after.word,
-        "appear": [finding_record(finding).json_values() for finding in asked.appear],
-        "go": [finding_record(finding).json_values() for finding in asked.go],
+        "appear": [finding_record(finding).json_values() for finding in asked.appearing],
+        "go": [finding_record(finding).json_values() for finding in asked.vanishing],
         "undecided": asked.undecided,
         "why": asked.why or None,
         "needed_under": list(asked.needing),

@@ -5,7 +5,6 @@ In: names of models, paths or texts. Out: records. Each worker loads the models 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from time import monotonic
@@ -131,7 +130,7 @@ class VariantTask:
         if test is None or size_of(test) > _NEARBY:
             return []
         comparison = self.sides.comparison()
-        for variant in _variants(test):
+        for variant in respelt(test):
             lowered = read_again(variant)
             try:
                 if lowered is not None and comparison.differ(lowered) is not None:
@@ -140,10 +139,6 @@ class VariantTask:
             except (BudgetSpent, InputError):
                 continue
         return []
-
-
-def _variants(test: LitmusTest) -> Iterator[LitmusTest]:
-    yield from respelt(test)
 
 
 @dataclass(frozen=True)

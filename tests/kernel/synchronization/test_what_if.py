@@ -57,7 +57,7 @@ def test_dropping_is_what_a_mutant_does() -> None:
     for change in removals:
         mutant = judge_case(KernelCase(read, change.of(kernel), launched, model, CheckOptions())).verdict
         answer = example("dsmem", f"{change.instruction.line}: drop")
-        assert {finding.key for finding in answer.appear} == {finding.key for finding in mutant.serious} != set()
+        assert {finding.key for finding in answer.appearing} == {finding.key for finding in mutant.serious} != set()
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_what_appears_what_goes_and_what_a_reading_says() -> None:
     asked = KernelQuestion(module(broken), entry(module(broken)), launch())
     mended = what_if(asked, [f"{line}: bar.sync 0; {load}"], load_model("ptx-9.4"), CheckOptions(depends=True))
     assert (mended.before.word, mended.after.word) == ("findings", "clean")
-    assert not mended.appear and len(mended.go) == 1 and not mended.undecided
+    assert not mended.appearing and len(mended.vanishing) == 1 and not mended.undecided
     assert any(text.startswith("gone: data-race of lines ") for text in what_if_lines(mended))
     fence = example("tma_pipeline", "61: drop")
-    assert not fence.appear and fence.perhaps_needing == ("D15 fence",) and "different proxies" in fence.why
+    assert not fence.appearing and fence.perhaps_needing == ("D15 fence",) and "different proxies" in fence.why
 
 
 def test_what_cannot_be_decided_is_not_clean() -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_be_decided_is_not_clean() -> None:
     assert WhatIf((), cut, clean).undecided == ["of the kernel as it is, not all is known: the budget ran out"]
     assert "no finding appears, and none goes, as far as it was judged" in what_if_lines(WhatIf((), clean, cut))
     finding = KernelFinding("data-race", "finding", "", ())
-    assert WhatIf((), replace(clean, findings=[finding]), cut).go == []
+    assert WhatIf((), replace(clean, findings=[finding]), cut).vanishing == []
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:
@@ -162,4 +162,4 @@ def test_what_appears_between_lines_that_race_already(becomes: str, appears: boo
     line = next(it.line for it in entry(read).body or () if it.opcode == "bar.sync")
     asked = KernelQuestion(read, entry(read), launch())
     answer = what_if(asked, [f"{line}: {becomes}"], load_model("ptx-9.4"), CheckOptions())
-    assert bool(answer.appear) is appears and any("race already" in it for it in answer.undecided) is undecided
+    assert bool(answer.appearing) is appears and any("race already" in it for it in answer.undecided) is undecided
