@@ -133,7 +133,7 @@ def test_few_threads_show_what_all_threads_show(seed: int, monkeypatch: pytest.M
     body, threads, ctas = body_of(random), random.choice((34, 36, 40)), random.choice((1, 1, 2))
     few = raised(body, threads, ctas, symmetric=True)
     monkeypatch.setattr(Conflicts, "_enough_of_warps", lambda self, members, stored: members)
-    monkeypatch.setattr(conflicts, "_enough", every)
+    monkeypatch.setattr(conflicts, "_at_most_two", every)
     assert few == raised(body, threads, ctas, symmetric=False), body
 
 

@@ -239,7 +239,7 @@ def copied(
 
 def test_lanes_that_copy_one_box_look_it_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, outside = [], Tile.global_bytes
-    monkeypatch.setattr(Tile, "outside", lambda *where: asked.append(where) or outside(*where))
+    monkeypatch.setattr(Tile, "global_bytes", lambda *where: asked.append(where) or outside(*where))
     store = "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%d1, {{0, {}, 0, 0}}], [%r2+512];"
     place = {"mode": "", "offsets": "", "start": "{0, 0, 0, 0}", "im2col": None, "box": [8, 1, 1, 1]}
     copied(store.format("1"), **place)  # type: ignore[arg-type]
