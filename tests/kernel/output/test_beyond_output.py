@@ -189,7 +189,7 @@ def test_a_yes_does_not_stand_before_smaller_launches_are_judged(
     def spent(*_: object) -> None:
         raise BudgetSpent("the time is over")
 
-    monkeypatch.setattr("memmodel.kernel.check.conductor._word_of", spent)
+    monkeypatch.setattr("memmodel.kernel.check.conductor._verdict_of", spent)
     command = written(tmp_path)
     verdict = check_kernel(command[1], command[3], any_trips=True, budget=Budget(seconds=60))
     assert verdict.beyond["any trip count"].startswith("not shown: smaller launches were not judged; yes, for n = 9")
