@@ -30,8 +30,8 @@ from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.insertion.rereads import repeats
 from memmodel.repair.judge import (
+    AnswersOfTest,
     QuestionAnswer,
-    TestAnswers,
     ended,
     judging,
     looking_for,
@@ -239,13 +239,13 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
     return f"to take the outcome away it is enough: {words}; executions without it keep the {left}" if some else ""
 
 
-def _others(lowered: LoweredTest, before: TestAnswers) -> list[Edit]:
+def _others(lowered: LoweredTest, before: AnswersOfTest) -> list[Edit]:
     """The changes that do not only add order."""
     edits = [*replacements(lowered), *meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])]
     return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.counterexamples) else edits
 
 
-def _none(before: TestAnswers, search: RepairSearch) -> str:
+def _none(before: AnswersOfTest, search: RepairSearch) -> str:
     """Why there is no repair."""
     rules = broken_rules(before.counterexamples)
     if rules:
@@ -268,13 +268,13 @@ def _rules_after_hang(search: RepairSearch) -> str:
     return f"; with {' and '.join(edit.what for edit in edits)} nothing hangs, and a rule is broken: {'; '.join(rules)}"
 
 
-def _missing(before: TestAnswers) -> str:
+def _missing(before: AnswersOfTest) -> str:
     """What the explanation of an execution that is left says would do."""
     hints = list(dict.fromkeys(sufficient_changes(before.counterexamples)))
     return f"; {'; '.join(hints[:MOST_TOLD])}" if hints else ""
 
 
-def wrong_words(standing: TestAnswers) -> tuple[str, ...]:
+def wrong_words(standing: AnswersOfTest) -> tuple[str, ...]:
     """What is wrong, in words."""
     outcome = "its outcome is allowed" if any(map(is_bad, standing.observations)) else ""
     return tuple(word for word in (outcome, *sorted(standing.findings)) if word)
@@ -290,10 +290,10 @@ def is_bad(observed: QuestionAnswer) -> bool:
     return observation in (Observation.SOMETIMES, Observation.ALWAYS)
 
 
-def _aims(before: TestAnswers) -> Iterator[Aim]:
+def _aims(before: AnswersOfTest) -> Iterator[Aim]:
     """What a repair has to reach, the better first."""
 
-    def kept(now: TestAnswers, *, strict: bool) -> bool:
+    def kept(now: AnswersOfTest, *, strict: bool) -> bool:
         pairs = zip(before.observations, now.observations, strict=True)
         return all(_as_good(old, new, strict=strict) for old, new in pairs)
 

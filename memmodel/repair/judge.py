@@ -1,6 +1,6 @@
 """What a changed test is judged by: its answers and findings.
 
-In: text, model, options. Out: `TestAnswers`, which can be compared with that of the text before the change.
+In: text, model, options. Out: `AnswersOfTest`, which can be compared with that of the text before the change.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class QuestionAnswer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TestAnswers:
+class AnswersOfTest:
     """The answers to a test's questions, and what its flags report.
 
     `shown`: executions in which every thread ends. `engines`: that gave the answers. `reason`: why it is not complete.
@@ -80,7 +80,7 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
         return None
 
 
-def undecided(what: str, answers_under: TestAnswers | None) -> str:
+def undecided(what: str, answers_under: AnswersOfTest | None) -> str:
     """That something is not decided, and why."""
     reason = "" if answers_under is None else answers_under.reason
     return f"{what} is not decided" + (f": {reason}" if reason else "")
@@ -112,7 +112,7 @@ def answers_under(
     order: list[int] | None = None,
     lost: Lost | None = None,
     queries: KeptQueries | None = None,
-) -> TestAnswers:
+) -> AnswersOfTest:
     """What the test says under all the models together.
 
     `order`: the order in which models are asked. Asking stops at the first under which all is `lost`; that model is
@@ -154,7 +154,7 @@ def answers_under(
         for place, steps in enumerate(asked)
         for number in range(len(models))
     )
-    return TestAnswers(
+    return AnswersOfTest(
         observations, frozenset(flags), complete, tuple(counterexamples), tuple(ends), frozenset(engines), reason
     )
 
@@ -181,7 +181,7 @@ def is_fault(flag: str) -> bool:
     return kind_of(flag) is not FindingKind.OTHER
 
 
-Judge = Callable[[str], TestAnswers | None]
+Judge = Callable[[str], AnswersOfTest | None]
 """Text -> what it says; None if it is no legal test."""
 
 
@@ -232,10 +232,10 @@ def judging(
 
     `queries`: the queries that were kept when a counterexample of the same text was looked for.
     """
-    known: dict[str, TestAnswers | None] = {}
+    known: dict[str, AnswersOfTest | None] = {}
     order = list(range(len(models)))
 
-    def judge(text: str) -> TestAnswers | None:
+    def judge(text: str) -> AnswersOfTest | None:
         available(options.budget)
         if text not in known:
             asked = parse(name, text)

@@ -18,13 +18,13 @@ from memmodel.concrete.execution import Execution
 from memmodel.program.spelling import spell_cell
 from memmodel.repair.carry import shifted
 from memmodel.repair.edits import Edit
-from memmodel.repair.judge import TestAnswers
+from memmodel.repair.judge import AnswersOfTest
 from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 from memmodel.why.stuck import stuck
 
 
-def keeps_phases(before: TestAnswers, after: Sequence[Witness], edits: Sequence[Edit]) -> bool:
+def keeps_phases(before: AnswersOfTest, after: Sequence[Witness], edits: Sequence[Edit]) -> bool:
     """True if the changed test still waits for all that the test waited for. `after`: its terminating executions."""
     now = [execution for witness in after if (execution := execution_of(witness)) is not None]
     parities = [edit for edit in edits if edit.group[2] == "number" and "parity" in edit.what]
@@ -45,7 +45,7 @@ def keeps_phases(before: TestAnswers, after: Sequence[Witness], edits: Sequence[
     return not any(_has_fewer_arrivals(old, new) for old in hangs if old is not None for new in now)
 
 
-def _deadlocked(before: TestAnswers) -> set[object]:
+def _deadlocked(before: AnswersOfTest) -> set[object]:
     """The threads that wait for one that waits for them: one of them may have to go first, and wait for nothing."""
     deadlocked: set[object] = set()
     for counterexample in before.counterexamples:
@@ -71,7 +71,7 @@ def _reads_initial_value(execution: Execution, threads: set[object]) -> bool:
     return False
 
 
-def progress(answers: TestAnswers | None) -> int:
+def progress(answers: AnswersOfTest | None) -> int:
     """How much is done before a thread waits for ever, in the execution that gets least far."""
     hangs = [
         execution_of(counterexample.witness)

@@ -20,8 +20,8 @@ from memmodel.limits import available, sharing_budget
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import (
+    AnswersOfTest,
     Judge,
-    TestAnswers,
     TextCounterexample,
     is_fault,
     judging,
@@ -140,7 +140,7 @@ class _Judges:
     def __init__(
         self,
         name: str,
-        before: TestAnswers,
+        before: AnswersOfTest,
         states: list[frozenset[State]],
         judge: Judge,
         models: tuple[Model, ...],
@@ -201,7 +201,7 @@ class _Judges:
         return not reason and all(new <= old for new, old in zip(states, self.states, strict=True))
 
 
-def _new(model: Model, before: TestAnswers) -> list[str]:
+def _new(model: Model, before: AnswersOfTest) -> list[str]:
     """The flags that would be new findings of the test."""
     return [check.name for check in model.flags if is_fault(check.name) and check.name not in before.findings]
 

@@ -22,7 +22,7 @@ from memmodel.repair.fix import fix
 from memmodel.repair.hints import moves_a_fence
 from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.meetings import meetings
-from memmodel.repair.judge import TestAnswers, judging, parse
+from memmodel.repair.judge import AnswersOfTest, judging, parse
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.vocabulary import replacements, strengthenings
@@ -241,7 +241,7 @@ def test_a_moved_fence_is_refuted_by_an_execution() -> None:
         assert standing_of(apply(text, [one])).counterexamples
 
 
-def standing_of(text: str) -> TestAnswers:
+def standing_of(text: str) -> AnswersOfTest:
     found = judging("t", MODELS, Options())(text)
     assert found is not None
     return found
@@ -291,9 +291,9 @@ def test_what_is_asked_fully_has_every_finding() -> None:
         def _quick_counterexample(self, text: str) -> Any:
             return SimpleNamespace(flag="race")
 
-    trials = Glancing("PTX t", TestAnswers((), frozenset(), True), None, lambda text: None, lambda text: ())
+    trials = Glancing("PTX t", AnswersOfTest((), frozenset(), True), None, lambda text: None, lambda text: ())
     trials.until = float("inf")
-    trials.judge = trials.quick_judge = lambda text: TestAnswers((), frozenset({"race", "hang"}), True)
+    trials.judge = trials.quick_judge = lambda text: AnswersOfTest((), frozenset({"race", "hang"}), True)
     for fully in (True, False):
         assert not trials.is_right((), fully=fully)
         assert trials.failed is not None and trials.failed.complete is fully

@@ -15,7 +15,7 @@ from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
 from memmodel.repair.hints import answers, broken_rules, by_turns, kind, lines, moves_a_fence, reasons
-from memmodel.repair.judge import TestAnswers, TextCounterexample
+from memmodel.repair.judge import AnswersOfTest, TextCounterexample
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
@@ -287,11 +287,11 @@ class RepairSearch(Trials):
 
     def guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
         """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
-        todo: list[tuple[Changes, TestAnswers | None]] = [((), self.before)]
+        todo: list[tuple[Changes, AnswersOfTest | None]] = [((), self.before)]
         seen: set[Changes] = set()
         while todo and len(seen) < GUIDED:
             applied, now = todo.pop()
-            further: list[tuple[Changes, TestAnswers | None]] = []
+            further: list[tuple[Changes, AnswersOfTest | None]] = []
             for more in self._asked(now, applied, stronger, others):
                 edits = in_order({*applied, *more})
                 if edits in seen or len(edits) > MOST_CHANGES:
@@ -311,7 +311,7 @@ class RepairSearch(Trials):
         return ()
 
     def _asked(
-        self, now: TestAnswers | None, applied: Changes, stronger: list[Edit], others: list[Edit]
+        self, now: AnswersOfTest | None, applied: Changes, stronger: list[Edit], others: list[Edit]
     ) -> list[frozenset[Edit]]:
         """Sets of changes that answer an explanation each; first those whose effect is known."""
         speaking = {counterexample.flag: counterexample for counterexample in reversed(self.counterexamples(now))}
@@ -359,10 +359,10 @@ class RepairSearch(Trials):
         return ()
 
     def _step(
-        self, applied: Changes, numbers: list[Edit], now: TestAnswers
-    ) -> tuple[Changes, TestAnswers | None] | None:
+        self, applied: Changes, numbers: list[Edit], now: AnswersOfTest
+    ) -> tuple[Changes, AnswersOfTest | None] | None:
         """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
-        best: tuple[Changes, TestAnswers] | None = None
+        best: tuple[Changes, AnswersOfTest] | None = None
         far = progress(now)
         stuck = [counterexample for counterexample in self.counterexamples(now) if counterexample.flag == HANG]
         for edit in numbers:
@@ -383,6 +383,6 @@ def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
     return "fence.sc" not in edit.text or Reason.NO_FENCE_SC in why
 
 
-def _left(now: TestAnswers | None) -> tuple[int, int]:
+def _left(now: AnswersOfTest | None) -> tuple[int, int]:
     """How much is wrong with a test that is not right yet."""
     return (99, 0) if now is None else (len(now.findings), len(now.counterexamples))

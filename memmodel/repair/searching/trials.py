@@ -20,7 +20,7 @@ from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import BY_ITSELF, broken_rules, moves_a_fence
 from memmodel.repair.insertion.lines import Lines
-from memmodel.repair.judge import Judge, Lost, TestAnswers, TextCounterexample
+from memmodel.repair.judge import AnswersOfTest, Judge, Lost, TextCounterexample
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching.ideas import FORMS, by_idea, has_all, idea
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -35,7 +35,7 @@ class Aim:
     that reaches it leaves as it is.
     """
 
-    reached: Callable[[TestAnswers], bool]
+    reached: Callable[[AnswersOfTest], bool]
     lost: Lost
     outcomes: bool = True
     findings: bool = True
@@ -66,7 +66,7 @@ class Trials:
     def __init__(
         self,
         text: str,
-        before: TestAnswers,
+        before: AnswersOfTest,
         progress: Callable[[int], None] | None,
         parse_first: Callable[[str], LoweredTest | None],
         ended: Callable[[str], tuple[Witness, ...]],
@@ -83,7 +83,7 @@ class Trials:
         self.looked = 0
         self.known_repairs: list[Changes] = []
         self.aim = Aim(lambda _: False, lambda *_: True)
-        self.failed: TestAnswers | None = None
+        self.failed: AnswersOfTest | None = None
         self.gave_up = False
         self.cheaper_untried = False
         self.skips_phase = False
@@ -129,7 +129,7 @@ class Trials:
         if counterexample is not None:
             self._bad.setdefault(text, []).append(counterexample)
             flags = frozenset((counterexample.flag,) if counterexample.flag else ())
-            self.failed = TestAnswers((), flags, complete=False, counterexamples=(counterexample,))
+            self.failed = AnswersOfTest((), flags, complete=False, counterexamples=(counterexample,))
             self._ends_a_hang(ordered)
             return False
         for judge in (self.quick_judge, self.judge) if fully else (self.judge,):
@@ -198,10 +198,10 @@ class Trials:
             rules = broken_rules(self.failed.counterexamples)
             self.rules_after_hang = (applied, rules) if rules else None
 
-    def _passes(self, now: TestAnswers | None) -> bool:
+    def _passes(self, now: AnswersOfTest | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
 
-    def counterexamples(self, now: TestAnswers | None, *, new: bool = False) -> list[TextCounterexample]:
+    def counterexamples(self, now: AnswersOfTest | None, *, new: bool = False) -> list[TextCounterexample]:
         """The counterexamples of a standing that count under the aim; with `new`, those of new findings as well."""
         if now is None:
             return []
@@ -306,6 +306,6 @@ class Trials:
         return edits
 
 
-def _unjudged(text: str) -> TestAnswers | None:
+def _unjudged(text: str) -> AnswersOfTest | None:
     """What stands for a judge before there is an aim."""
     return None

@@ -25,7 +25,7 @@ from memmodel.repair.fix import FIRST_MET, first_question, is_bad, wrong_words
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import by_turns
 from memmodel.repair.insertion.meetings import meetings
-from memmodel.repair.judge import TestAnswers, ended, judging, looking_for, newer_version, parse, undecided
+from memmodel.repair.judge import AnswersOfTest, ended, judging, looking_for, newer_version, parse, undecided
 from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
@@ -190,7 +190,7 @@ class _Synchronizing:
             trials.until = until
         return in_order(kept) if right else None
 
-    def _trials(self, before: TestAnswers, seconds: float, queries: KeptQueries) -> RepairSearch:
+    def _trials(self, before: AnswersOfTest, seconds: float, queries: KeptQueries) -> RepairSearch:
         name, models, options = self.name, self.models, self.options
         trials = RepairSearch(
             self.bare.text,
@@ -211,7 +211,7 @@ class _Synchronizing:
         """What may be added to one place of the bare text."""
         return single_strengthenings(parsed(self.name, self.bare.text), exact=True)
 
-    def _between(self, before: TestAnswers) -> list[Edit]:
+    def _between(self, before: AnswersOfTest) -> list[Edit]:
         """What may be added between threads."""
         return meetings(parsed(self.name, self.bare.text), by_turns(before.counterexamples)[:FIRST_MET])
 
@@ -278,7 +278,7 @@ def parsed(name: str, text: str) -> LoweredTest:
     return asked[0]
 
 
-def _right(now: TestAnswers) -> bool:
+def _right(now: AnswersOfTest) -> bool:
     return not now.findings and not any(map(is_bad, now.observations))
 
 
