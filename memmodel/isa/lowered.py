@@ -267,10 +267,23 @@ class LoweredInstruction:
         """True for an arrive by which the thread promises that it does not end the phase."""
         return any(isinstance(op, OnObject) and op.no_complete for op in self.ops)
 
+    def element_register(self, number: int) -> int | None:
+        """The register that receives the element of that number of what a load reads; None if there is none."""
+        reads = self._reads_of_memory
+        name = reads[0].registers[number] if len(reads) == 1 and number < len(reads[0].registers) else None
+        return int(name) if name is not None and name.isdigit() else None
+
+    @cached_property
+    def elements(self) -> int:
+        """How many elements of a vector it loads; 1 if it loads no vector."""
+        return len(self._reads_of_memory[0].registers) if self.loads else 1
+
     def loaded(self, value: int) -> int:
-        """What the register receives if a load reads this unsigned number, which its sign may extend."""
+        """What the register receives if a load reads this unsigned number, which its sign may extend. Of a vector, what
+        each register receives: they are alike.
+        """
         read = next(iter(self._reads_of_memory), None)
-        target = None if read is None else read.registers[0]
+        target = None if read is None else next((name for name in read.registers if name is not None), None)
         if read is None or read.type is None or target is None or not target.isdigit():
             return value
         width, bits = widths(self.instruction)[int(target)], read.type.width

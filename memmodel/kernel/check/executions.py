@@ -141,7 +141,7 @@ class OtherExecutions:
             if complete(first, matter, wanted) and not all_ and not storing:
                 yield from islice(sampled(case.entry, choices.base, first, matter, wanted), wanted)
 
-        other_reads = OtherReads(case.entry, self.waits.polls.leads_back)
+        other_reads = OtherReads(case.entry, self.waits.polls.repeats)
         _note(other_reads, choices.base, representative, choices.chosen)
         known = set(first.choices)
         for number, schedule in enumerate(drawn(), 1):
@@ -177,7 +177,7 @@ class OtherExecutions:
         others = any(kind not in READ for kind, number in first.choices if number in choices.chosen)
         while not (others or first.elected or first.cancels or self.report.may_stop):
             polls, loads = self.waits.polls, self.waits.loads
-            search = ReadsFrom(self.case.entry, polls.leads_back, polls.initial_of, choices.chosen - loads, loads)
+            search = ReadsFrom(self.case.entry, polls.repeats, polls.initial_of, choices.chosen - loads, loads)
             choices, more, number = self._of_reads(search, choices)
             if not more:
                 return choices, 0 if search.why_not else number, search.why_not
@@ -188,7 +188,7 @@ class OtherExecutions:
         case, number, stays, chosen = self.case, 0, 0, choices.chosen
         before, wanted = case.effort.events, case.options.schedules
         steps = max(LEAST_STEPS, 4 * choices.trace.instructions)
-        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.leads_back, steps=steps)
+        base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.repeats, steps=steps)
         search.start()
         for script in search.next():
             if self.report.may_stop:

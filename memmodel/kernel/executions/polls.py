@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memmodel.base.labels import Label, Side, is_atomic, side_of
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.known_values import Known
-from memmodel.kernel.flow.rounds import ends_alike, reads_again
+from memmodel.kernel.flow.rounds import ends_alike, reads_again, reads_vector_again
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.order.last_writes import STORED, CausalOrder, strong_writes, write_kind
@@ -68,6 +68,24 @@ class Polls:
         key = event.at, value_read, known
         if key not in self._known_to_lead_back:
             self._known_to_lead_back[key] = reads_again(self._entry, event.at, value_read, known)
+        return self._known_to_lead_back[key]
+
+    def repeats(self, event: TraceEvent, value: int | None) -> bool:
+        """True if a load that returns this value leads back to itself; of an element of a vector, whatever the other
+        elements are. A round after that changes nothing.
+        """
+        does = body_of(self._entry)[event.at]
+        if does.elements == 1 or value is None or event.block is None:
+            return self.leads_back(event, value)
+        at = (event.block.address + event.first) % (does.elements * event.size)  # a vector is aligned to its size
+        result = does.element_register(at // event.size)
+        if result is None:
+            return False
+        value_read = self._loaded(event, value)
+        key = event.at, result, value_read, event.known
+        if key not in self._known_to_lead_back:
+            again = reads_vector_again(self._entry, event.at, result, value_read, event.known)
+            self._known_to_lead_back[key] = again
         return self._known_to_lead_back[key]
 
     def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:

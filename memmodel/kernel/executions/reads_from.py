@@ -231,9 +231,12 @@ class ReadsFrom:
         if not any(self._leads_back(read, value) for value in values):
             return
         self._polls[key_of(read)] = read, first
-        later = followers.of([read])
+        later, elements = followers.of([read]), len(body_of(self.entry)[read.at].writes)
         stays = ChosenRead(key_of(read), None, NOTHING, never=True)
-        self._queue(frozenset((*_as_before(reads, later), *staying, stays)), self._staying_scripts)
+        before = [  # the other elements of a vector are not read where the thread stays
+            other for other in reads if key_of(other)[:2] != key_of(read)[:2] or other.turn <= read.turn - elements
+        ]
+        self._queue(frozenset((*_as_before(before, later), *staying, stays)), self._staying_scripts)
 
     def _with_other_write(
         self, reads: Collection[TraceEvent], later: Collection[int], followers: Followers, read: TraceEvent,

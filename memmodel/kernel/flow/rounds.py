@@ -42,6 +42,13 @@ def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -
     return _round(entry, load, value, around) is not None
 
 
+def reads_vector_again(entry: PtxFunction, load: int, result: int, value: int, around: Known) -> bool:
+    """The same of a load of several elements, if one register receives this value, whatever the others receive."""
+    results = body_of(entry)[load].writes
+    known = tuple((slot, value) for slot, value in around if slot not in results)
+    return results.count(result) == 1 and _round_of(entry, load, result, value, known) is not None
+
+
 class PollRound(NamedTuple):
     """One round of a loop that polls."""
 
@@ -57,13 +64,19 @@ class PollRound(NamedTuple):
 
 def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
     """The round after a load of this value, if it leads back to the load and writes no register that is read later."""
+    result = body_of(entry)[load].writes
+    return _round_of(entry, load, result[0], value, around) if len(result) == 1 else None
+
+
+def _round_of(entry: PtxFunction, load: int, result: int, value: int, around: Known) -> PollRound | None:
+    """The round after a load of which this register receives this value."""
     body = body_of(entry)
-    result, address = body[load].writes, set(body[load].sources)
-    if len(result) != 1 or body[load].instruction.guard is not None or result[0] in address:
+    address = set(body[load].sources)
+    if body[load].instruction.guard is not None or not address.isdisjoint(body[load].writes):
         return None
     while True:
         visited: set[int] = set()
-        why, written = failing(body, load, result[0], visited, value, around)
+        why, written = failing(body, load, result, visited, value, around)
         changed = written - constants(entry)
         if why is not None or not changed & {slot for slot, _ in around}:
             break

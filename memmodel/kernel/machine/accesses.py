@@ -330,6 +330,7 @@ def _strong_result(
             warp.own(slot)[lane] = extended(bits.number(8 * event.size), event.size, extend)
             known = loaded(bits, event.size, wide) if wide and not extend else NOTHING
             warp.learn(slot, lane, known, max(wide, 1))
+    machine.reads.load_ended(events)
     if instruction.number in machine.schedule.opaque:
         forgetting([slot for slot in slots if slot is not None])(warp, [lane])
     elif any(slot is not None and warp.knows(slot, lane) for slot in slots):

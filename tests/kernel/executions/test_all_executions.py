@@ -140,28 +140,47 @@ def test_broken_ones_are_found(body: str, ctas: int, rule: str) -> None:
     assert rule in {finding.rule for finding in judged(body, 32, ctas, "zero").findings}
 
 
-VECTOR = """@!%p0 bra OUT;
-mov.u32 %r10, %ctaid.x;
-mov.u32 %r40, 1;
-setp.ne.u32 %p2, %r10, 0;
-@%p2 bra READ;
-st.volatile.global.v2.u32 [%d0], {%r0, %r40};
-bra OUT;
-READ: ld.volatile.global.v2.u32 {%r21, %r22}, [%d0];
-setp.ne.u32 %p3, %r22, 1;
-@%p3 bra READ;
-OUT:"""
-
-
-def test_a_loop_that_polls_an_old_value_for_ever_is_no_hang() -> None:
-    verdict = judged(VECTOR, 32, 2, "zero")
-    assert verdict.word == "explored" and any("these are not all executions" in note for note in verdict.notes)
-
-
 def two(first: str, second: str) -> str:
     """A thread of each of two CTAs."""
     head = "@!%p0 bra OUT;\nmov.u32 %r10, %ctaid.x;\nsetp.ne.u32 %p2, %r10, 0;\n@%p2 bra B;\n"
     return f"{head}{first}bra OUT;\nB: {second}OUT:"
+
+
+PAIR = "mov.u32 %r40, 1;\nmov.u32 %r41, 7;\n{first}st.relaxed.gpu.global.v2.u32 [%d0], {{%r41, %r40}};\n"
+PAIR_POLL = "P: ld.relaxed.gpu.global.v2.u32 {%r21, %r22}, [%d0];\nsetp.ne.u32 %p3, %r22, 1;\n@%p3 bra P;\n"
+FOUR = "mov.u32 %r40, 1;\nst.volatile.global.v4.u32 [%d0], {%r0, %r40, %r0, %r40};\n"
+FOUR_POLL = """P: ld.volatile.global.v4.u32 {%r21, %r22, %r23, %r24}, [%d0];
+setp.ne.u32 %p3, %r22, 1;
+setp.ne.or.u32 %p3, %r24, 1, %p3;
+@%p3 bra P;
+"""
+WRITES_IF = "setp.eq.u32 %p4, %r21, {};\n@%p4 st.global.u32 [%d0+64], 2;\n"
+FIRST = "st.global.u32 [%d0+64], 1;\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "word", "executions"),
+    [
+        pytest.param(two(PAIR.format(first=""), PAIR_POLL), "clean", 2, id="LL: a value and a flag"),
+        pytest.param(two(FOUR, FOUR_POLL), "clean", 4, id="LL: two values, two flags"),
+        pytest.param(two(PAIR.format(first=FIRST), PAIR_POLL + WRITES_IF.format(0)), "findings", None,
+                     id="with the new flag the old value may be read"),
+        pytest.param(two(PAIR.format(first=FIRST), PAIR_POLL + WRITES_IF.format(7)), "findings", None,
+                     id="the new value does not order"),
+        pytest.param(two(PAIR.format(first=FIRST), PAIR_POLL + WRITES_IF.format(5)), "clean", 2,
+                     id="no other value is read"),
+        pytest.param(two(PAIR.format(first=FIRST + "fence.acq_rel.gpu;\n"),
+                         PAIR_POLL + "fence.acq_rel.gpu;\n" + WRITES_IF.format(0)), "clean", 2,
+                     id="the flag orders, whichever value is read"),
+        pytest.param(two(PAIR.format(first=""), "mov.u32 %r30, 0;\n" + PAIR_POLL.replace(
+            "setp", "add.u32 %r30, %r30, %r21;\nsetp") + "st.global.u32 [%d0+128], %r30;\n"), "explored", None,
+                     id="values of rounds that fail are used"),
+    ],
+)  # fmt: skip
+def test_a_vector_of_which_one_element_is_polled(body: str, word: str, executions: int | None) -> None:
+    verdict = judged(body, 32, 2, "zero")
+    assert verdict.word == word, verdict.notes
+    assert executions is None or verdict.explored == executions
 
 
 POLL = "P: ld.{sem}.gpu.global.u32 %r20, [%d0+4];\nsetp.lt.u32 %p3, %r20, 1;\n@%p3 bra P;\n"

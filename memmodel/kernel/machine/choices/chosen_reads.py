@@ -104,6 +104,9 @@ class ChosenReads:
     def drop(self) -> None:
         """No thread can go on."""
 
+    def load_ended(self, reads: list[TraceEvent]) -> None:
+        """A load has returned all its elements. They are left out if a loop makes them once more."""
+
     def returned(self, read: TraceEvent) -> Bits | None:
         """What a read returns; None if nothing is chosen for it."""
         choice = self._choices.get((read.thread, read.at, read.turn))

@@ -87,10 +87,20 @@ class ScriptedReads(ChosenReads):
         super().inserted(write, older, value)
         self.run.infeasible = True
 
-    def returned(self, read: TraceEvent) -> Bits | None:
-        bits = super().returned(read)
-        self.settled(read)
-        return bits
+    def load_ended(self, reads: list[TraceEvent]) -> None:
+        if len(reads) == 1:
+            self.settled(reads[0])
+            return
+        values = [None if read.bits is None else read.bits.number(8 * read.size) for read in reads]
+        back = [self._leads_back(read, value) for read, value in zip(reads, values, strict=True)]
+        if not any(back):
+            return
+        for read, leads in zip(reads, back, strict=True):
+            if leads:  # what the script says of the others is of the round that is counted
+                self._choices.pop((read.thread, read.at, read.turn), None)
+            self._turns[read.thread, read.at, Side.READ] -= 1
+        for read in reads:
+            read.turn = NOT_COUNTED
 
     def settled(self, read: TraceEvent) -> bool:
         """A read, and the write of its operation, have been made: they are left out if a loop makes them once more."""
