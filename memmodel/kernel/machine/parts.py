@@ -279,7 +279,8 @@ class Warp:
     `limit`: how many registers each of its threads owns; `limit_known`: the text says so. `slow`: it only goes on when
     no other warp changes anything. `bits`: by register and lane, the known bits of a value that is not known as a
     whole. `names`: by register and lane, the term of a value, in a run that has terms. `exchanges`: by mask and words
-    of the instruction, the lanes that wait for others of the mask. `tracks`: the asynchronous instructions that
+    of the instruction, the lanes that wait for others of the mask. `arrived`, `waited`: by lane, the generation of the
+    cluster barrier at which it arrived last, and for which it waited last. `tracks`: the asynchronous instructions that
     commits, waits and signals find by a name."""
 
     cta: Cta
@@ -296,6 +297,7 @@ class Warp:
     tracks: defaultdict[Track, IssueGroups] = field(default_factory=lambda: defaultdict(IssueGroups))
     registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
     arrived: list[int] = field(default_factory=lambda: [-1] * LANES)
+    waited: list[int] = field(default_factory=lambda: [-1] * LANES)
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
     stacked: list[int] = field(default_factory=lambda: [0] * LANES)

@@ -190,3 +190,25 @@ def test_lanes_that_arrive_wait_for_none_that_has_exited(arrive: str) -> None:
 def test_lanes_of_a_warp_arrive_under_opposite_guards(arrive: str) -> None:
     body = f"setp.lt.u32 %p5, %r0, 16;\n@%p5 {arrive}\n@!%p5 {arrive}"
     assert not rules(verdict_of(body))
+
+
+ARRIVE, WAIT = "barrier.cluster.arrive;\n", "barrier.cluster.wait;\n"
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    ("body", "undefined"),
+    [
+        (ARRIVE + WAIT + ARRIVE + WAIT, False),
+        (ARRIVE + WAIT + ARRIVE, False),
+        (WAIT, True),
+        (ARRIVE + WAIT + WAIT, True),
+        (ARRIVE + ARRIVE + WAIT, True),
+        (ARRIVE + WAIT + ARRIVE + ARRIVE, True),
+    ],
+)
+def test_threads_arrive_and_wait_in_turn_at_the_cluster_barrier(body: str, undefined: bool, rank: int) -> None:
+    """Each thread arrives once before the barrier completes, which its wait detects ("barrier.cluster")."""
+    other = f"setp.eq.s32 %p7, %r5, {rank};\n@%p7 bra THIS;\n{(ARRIVE + WAIT) * 2}bra END;\nTHIS:\n{body}END:\n"
+    found = rules(verdict_of(other, ctas=2, cluster=2))
+    assert found == ({"undefined-cluster-barrier"} if undefined else set())

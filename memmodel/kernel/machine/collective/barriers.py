@@ -209,7 +209,7 @@ def _cluster_arrive(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
         for event in machine.each([warp.threads[lane] for lane in lanes], instruction.number, op.label, generation):
             event.barrier, event.generation = identity, generation
         for lane in lanes:
-            if warp.arrived[lane] == generation:
+            if warp.arrived[lane] != warp.waited[lane]:
                 message = "a thread arrives twice at the cluster barrier with no wait in between"
                 machine.problem("undefined-cluster-barrier", message, instruction)
             warp.arrived[lane] = generation
@@ -230,13 +230,15 @@ def _cluster_wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
         meeting, identity = machine.cluster_barrier(warp.cta)
         machine.cluster_complete(warp.cta)
         generations = [warp.arrived[lane] for lane in lanes]
-        if any(generation < 0 for generation in generations):
-            raise Faulty("undefined-cluster-barrier", "a thread waits at the cluster barrier and has not arrived")
+        if any(generation == warp.waited[lane] for lane, generation in zip(lanes, generations, strict=True)):
+            message = "a thread waits at the cluster barrier and has not arrived, or not since it waited"
+            raise Faulty("undefined-cluster-barrier", message)
         if any(meeting.counts.generation <= generation for generation in generations):
             return False
         for lane, generation in zip(lanes, generations, strict=True):
             event = machine.event(warp.threads[lane], instruction.number, op.label, generation)
             event.barrier, event.generation = identity, generation
+            warp.waited[lane] = generation
         return True
 
     return run
