@@ -89,12 +89,12 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
     first = text.rfind("\n", 0, edit.start) + 1
     last = text.find("\n", edit.start)
     last = len(text) if last < 0 else last
-    before, behind = text[first : edit.start], text[edit.start : last]
+    before, rest = text[first : edit.start], text[edit.start : last]
     indent = before[: len(before) - len(before.lstrip())]
     lines = "".join(f"{indent}{line.strip()};\n" for line in edit.text.split(";") if line.strip())
     if not before.strip():
         return first, lines
-    if not behind.strip() or behind.lstrip().startswith("//"):
+    if not rest.strip() or rest.lstrip().startswith("//"):
         return min(last + 1, len(text)), lines
     return edit.start, f" {edit.text}"
 

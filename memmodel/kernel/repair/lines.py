@@ -36,9 +36,9 @@ MOST_BARRIERS = 4
 
 
 class Where(Enum):
-    """Where a line goes: after the first access (`FIRST`), before the second one (`SECOND`) or after it (`BEHIND`), on
-    the releasing or the acquiring side of the way; `MEETING`: beside either access, or where the threads that come to
-    it diverge or meet again.
+    """Where a line goes: after the first access (`FIRST`), before the second one (`SECOND`) or after it
+    (`AFTER_SECOND`), on the releasing or the acquiring side of the way; `MEETING`: beside either access, or where the
+    threads that come to it diverge or meet again.
     """
 
     ANY = "any"
@@ -46,7 +46,7 @@ class Where(Enum):
     ACQUIRING = "acquiring"
     FIRST = "first"
     SECOND = "second"
-    BEHIND = "behind"
+    AFTER_SECOND = "after second"
     MEETING = "meeting"
 
 
@@ -75,7 +75,7 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
     tensor = finding.rule == "tensor-memory-hazard"
     if reason == Reason.COMPLETION.value or tensor or alone:
         yield from _ends(first, entry, (Where.RELEASING, Where.SECOND))
-        yield from _ends(second, entry, (Where.BEHIND,))
+        yield from _ends(second, entry, (Where.AFTER_SECOND,))
         yield from _announced(finding, entry)
     if tensor:
         before = MissingLine("tcgen05.fence::before_thread_sync;", Where.RELEASING, TCGEN05_FENCE)

@@ -47,7 +47,7 @@ class _Spot:
     """A place beside an instruction."""
 
     instruction: PtxInstruction
-    behind: bool
+    after: bool
 
 
 def candidates(kernel: JudgedKernel, edits: PtxEdits) -> list[KernelChange]:
@@ -68,11 +68,11 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     for change in reworded(finding, kernel.entry):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     run = kernel.runs.get(id(finding))
-    alone = {Where.SECOND: tuple(_Spot(side.instruction, behind=False) for side in finding.sides)}
+    alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     for group in lines(finding, kernel.entry, prod(kernel.launch.cluster)):
         spots = [
-            (_Spot(line.at, behind=False),) if line.at is not None else places.get(line.where, ()) for line in group
+            (_Spot(line.at, after=False),) if line.at is not None else places.get(line.where, ()) for line in group
         ]
         for chosen in product(*spots):
             new = [_put(line, spot, edits, partly) for line, spot in zip(group, chosen, strict=True)]
@@ -93,8 +93,8 @@ def _put(line: MissingLine, spot: _Spot, edits: PtxEdits, partly: set[int]) -> P
     text = instruction.span.source.text
     if instruction.number in partly and instruction.guard is None and words.startswith("bar.sync"):
         words = words.replace("bar.", "barrier.", 1)
-    at = original(edits, text.index(";", instruction.span.end) + 1 if spot.behind else instruction.span.start)
-    what = f"{words.rstrip(';')} {'after' if spot.behind else 'before'} {instruction.opcode}{_version(words, text)}"
+    at = original(edits, text.index(";", instruction.span.end) + 1 if spot.after else instruction.span.start)
+    what = f"{words.rstrip(';')} {'after' if spot.after else 'before'} {instruction.opcode}{_version(words, text)}"
     return PtxEdit(at, at, words, instruction.line, what, line.cost)
 
 
@@ -117,7 +117,7 @@ def _replaced(change: Reworded, edits: PtxEdits) -> PtxEdit:
 def _places(run: RunJudge, finding: KernelFinding) -> dict[Where, tuple[_Spot, ...]]:
     """The places for lines between the accesses of a finding."""
     first, second = finding.sides[0], finding.sides[-1]
-    after_first, before_second = _Spot(first.instruction, behind=True), _Spot(second.instruction, behind=False)
+    after_first, before_second = _Spot(first.instruction, after=True), _Spot(second.instruction, after=False)
     steps = list(zip(finding.steps, finding.way, strict=False))
     leaves = [step for _, step in takewhile(lambda step: step[1].thread == first.thread, steps)]
     comes = [n for n, step in steps[len(leaves) :] if step.thread == second.thread]
@@ -125,26 +125,26 @@ def _places(run: RunJudge, finding: KernelFinding) -> dict[Where, tuple[_Spot, .
     arrived = _next(run, comes[0], ordering=False) if comes else None
     releasing = [step.instruction for step in leaves[::-1] if step.instruction is not first.instruction]
     releasing += [] if goes_on is None else [goes_on]
-    acquiring = (*([] if arrived is None else [_Spot(arrived, behind=False)]), before_second)
-    left = (*(_Spot(instruction, behind=False) for instruction in releasing), after_first)
+    acquiring = (*([] if arrived is None else [_Spot(arrived, after=False)]), before_second)
+    left = (*(_Spot(instruction, after=False) for instruction in releasing), after_first)
     far = next((pair for pair in pairwise(finding.way) if pair[0].cta != pair[1].cta), None)
     if far is not None:  # fences stand beside the step from one CTA to another
-        left = (_Spot(far[0].instruction, behind=False), *left)
-        acquiring = (_Spot(far[1].instruction, behind=True), *acquiring)
+        left = (_Spot(far[0].instruction, after=False), *left)
+        acquiring = (_Spot(far[1].instruction, after=True), *acquiring)
     return {
         Where.ANY: tuple(dict.fromkeys((before_second, *left, *acquiring))),
         Where.RELEASING: tuple(dict.fromkeys(left)),
         Where.ACQUIRING: tuple(dict.fromkeys(acquiring)),
         Where.FIRST: (after_first,),
         Where.SECOND: (before_second,),
-        Where.BEHIND: (_Spot(second.instruction, behind=True),),
+        Where.AFTER_SECOND: (_Spot(second.instruction, after=True),),
         Where.MEETING: tuple(dict.fromkeys(_meetings(run, first.instruction, second.instruction))),
     }
 
 
 def _meetings(run: RunJudge, first: PtxInstruction, second: PtxInstruction) -> Iterator[_Spot]:
     """Places beside the accesses, and at the branches that lead around them: before the branch, and at its target."""
-    yield from (_Spot(second, behind=False), _Spot(first, behind=True))
+    yield from (_Spot(second, after=False), _Spot(first, after=True))
     for access in (second, first):
         around = []
         for branch in run.body[: access.number]:
@@ -156,17 +156,17 @@ def _meetings(run: RunJudge, first: PtxInstruction, second: PtxInstruction) -> I
             ):
                 around.append((branch, run.body[target.at]))
         for branch, join in around[::-1][:MOST_AROUND]:
-            yield from (_Spot(branch, behind=False), _Spot(join, behind=False))
-    yield from (_Spot(first, behind=False), _Spot(second, behind=True))
+            yield from (_Spot(branch, after=False), _Spot(join, after=False))
+    yield from (_Spot(first, after=False), _Spot(second, after=True))
 
 
 def _next(run: RunJudge, number: int, *, ordering: bool) -> PtxInstruction | None:
     """The next instruction of the thread of an event that leaves an event. `ordering`: one that may synchronize."""
-    point, behind = run.graph.points[number], run.graph.origins[number]
+    point, origin = run.graph.points[number], run.graph.origins[number]
     whole = point if point.issue is None else run.graph.points[point.issue]
     if whole.thread is None:
         return None
-    events = run.run.threads[behind.thread].events[(whole.order or 0) // STEP :]
-    later = (event.at for event in events if event.at != behind.at and (not ordering or synchronizes(event.label)))
+    events = run.run.threads[origin.thread].events[(whole.order or 0) // STEP :]
+    later = (event.at for event in events if event.at != origin.at and (not ordering or synchronizes(event.label)))
     at = next(later, None)
     return None if at is None else run.body[at]
