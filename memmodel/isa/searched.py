@@ -122,6 +122,7 @@ _MAP = (
 )
 _OF_MAPS = ("copy.map",)
 
+_ALIAS = ("{x}_alias aliases {x};",)
 _MULTIMEM = (".global .u32 {x}_all = multimem({x});",)
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -138,9 +139,13 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
                 GLOBAL,
                 "r",
                 answers=True,
-                declares=("{x}_alias aliases {x};",),
+                declares=_ALIAS,
             ),
         ),
+    ),
+    (
+        "st",
+        (Ingredient("st.alias", _only("st.weak.global.u32 [{x}_alias], {v};", "weak"), GLOBAL, "w", declares=_ALIAS),),
     ),
     ("st", (Ingredient("st.data", _dependent(), GLOBAL, "w"),)),
     (

@@ -134,6 +134,8 @@ def test_small_programs_without_a_loop_are_given_more_effort_first(monkeypatch):
         ("inval-after-use", {"inval"}),
         ("restricted-fence-orders-all", {"fence.release.restricted"}),
         ("no-observation-through-rmw", {"atom.relaxed"}),
+        ("one-atomic-in-a-chain", {"atom.relaxed"}),
+        ("coherence-at-one-address", {"ld.alias"}),
         ("refusal-seen-by-a-neighbour", {"try_cancel"}),
         ("barriers-are-no-execution-order", {"tcgen05.fence::before", "tcgen05.fence::after", "bar"}),
     ],
@@ -263,6 +265,16 @@ def test_a_reformulation_is_proved_and_nothing_is_tried(monkeypatch, capsys, mod
     with pytest.raises(SystemExit) as left:
         main(["diff", "ptx-9.4", model("recursive-observation")])
     assert left.value.code == 0 and "in any program: each axiom" in capsys.readouterr().out
+
+
+def test_labels_show_that_no_word_tells_models_apart(monkeypatch, tmp_path):
+    """A communication relation, spelt out: no word is searched for, and the answer says so."""
+    monkeypatch.setattr(edited, "on_shipped_tests", lambda *rest: [])
+    old = "| rf | co | fr) as SC-per-Location"
+    new = old.replace("fr", "rf^-1 ; co")
+    expanded = edited_model({"name": "expanded", "file": "ptx-9.3/axioms.cat", "old": old, "new": new}, tmp_path)
+    found = edited.edited(sides_of("ptx-9.4", str(expanded)), HereAndNow(), 600)
+    assert found.reach() == edited.ALL_PROGRAMS and not found.left
 
 
 def test_nobody_reads_no_difference_without_what_was_tried(monkeypatch, capsys, model):

@@ -35,6 +35,9 @@ _FIRST, _SUITE, _SHRINKING, _CHOSEN, _NEAR = 0.2, 0.5, 0.2, 0.3, 0.3
 """The shares of the time for programs of the words that the difference is about, for the shipped tests, for making
 programs smaller, for more programs of these words, and for tests with other words."""
 
+ALL_PROGRAMS = "every program that a search may write, of any size, by the labels of its events"
+"""What is covered where the labels of all words together show no difference."""
+
 _LARGEST, _LARGEST_SOLVED = 5, 7
 """The largest programs that are listed, and asked for, where nothing is found: their number of instructions."""
 
@@ -98,6 +101,8 @@ def edited(
             shrunk(sides, where, differences, near, until - monotonic())
         if not differences.results and until > monotonic():
             chosen_programs(sides, where, differences, until, report, others=True)
+        if not differences.differ and sides.chosen_words().agree_on_all:
+            differences.covered.append(ALL_PROGRAMS)
         small_programs(sides, where, differences, (differences.size or _LARGEST + 1) - 1, until, report)
     except BudgetSpent as spent:
         differences.left.append(str(spent))

@@ -16,7 +16,7 @@ from itertools import islice
 from memmodel.base.labels import Fault, InitialWrite, Label, Mark, Marker, Undefined
 from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Ingredient
 from memmodel.isa.searched import SEARCHED
-from memmodel.search.judging.alike import labels_of
+from memmodel.search.judging.alike import ALIASES, labels_of
 from memmodel.search.judging.frames import Readied
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import Sketch
@@ -57,7 +57,7 @@ _SPREADS = {"scluster": "cluster", "CLUSTER": "cluster", "sgpu": "gpu", "SYS": "
 """How threads are placed where a difference names such a relation or set."""
 
 _DEPENDENCIES = ("addr", "data", "ctrl")
-"""Relations that few instructions have, and that no label shows."""
+"""Relations that few instructions have, and that no label shows. So it is with ALIASES."""
 
 _EMPTY = ("foreign", "exits")
 """Relations that are empty in programs of a search: CTAs run from the start, and no thread has an `exit`."""
@@ -120,10 +120,15 @@ class ChosenWords:
         spelt = [word for word in self._every if any(_is_kin(word, other) for other in near)]
         return list(dict.fromkeys((near, reached((*near, *_handed(near), *spelt)))))
 
-    def _disagree(self, words: Sequence[str]) -> bool:
+    @cached_property
+    def agree_on_all(self) -> bool:
+        """True if the models agree on every program that a search may write, whatever its size and its scopes."""
+        return not self._disagree(every_word(SCOPES), SCOPES)
+
+    def _disagree(self, words: Sequence[str], scopes: tuple[str, ...] | None = None) -> bool:
         bring = set().union(*(brought(word) for word in words))
-        labels = _ALWAYS.union(*(word_labels(word, self._placing.scopes) for word in words))
-        return not self._agree_on(labels, frozenset(_DEPENDENCIES) - bring | {*_EMPTY})
+        labels = _ALWAYS.union(*(word_labels(word, scopes or self._placing.scopes) for word in words))
+        return not self._agree_on(labels, frozenset({*_DEPENDENCIES, ALIASES}) - bring | {*_EMPTY})
 
 
 def _handed(words: Iterable[str]) -> list[str]:
@@ -158,11 +163,12 @@ def _near(least: tuple[str, ...], disagree: Disagree) -> tuple[str, ...]:
 
 
 def _is_kin(word: str, other: str) -> bool:
-    """True for the same access with any semantics, and for a fence that is another with more words."""
+    """True for the same access with any semantics, for one through the same second address, and for a fence that is
+    another with more words."""
     mine, its = _ingredient(word), _ingredient(other)
-    return (its.name == mine.name and not its.fence) or (
-        its.fence and mine.fence and mine.name.startswith(f"{its.name}.")
-    )
+    if its.fence:
+        return mine.fence and mine.name.startswith(f"{its.name}.")
+    return its.name == mine.name or (its.declares == mine.declares and ALIASES in brought(word) & brought(other))
 
 
 def _placing(named: Collection[str]) -> Placing:
@@ -260,11 +266,14 @@ def word_labels(word: str, scopes: tuple[str, ...] = _SCOPES) -> frozenset[Label
 
 @cache
 def brought(word: str) -> frozenset[str]:
-    """The dependencies that an instruction may have: on a load before it, and within itself."""
+    """The dependencies that an instruction may have: on a load before it, and within itself; ALIASES if it accesses a
+    location through another address."""
     own = {"data"} if any(form.data for form in _ingredient(word).forms) else set()
     if _ingredient(word).fence:
         return frozenset(own)
     frames = [frame for ready in _programs((word,), SCOPES) for frame in Readied(ready).frames()]
+    if any(frame.fixed.relation("loc") != frame.fixed.relation("vloc") for frame in frames):
+        own.add(ALIASES)
     return frozenset(own) | {name for name in _DEPENDENCIES if any(any(frame.fixed.relation(name)) for frame in frames)}
 
 

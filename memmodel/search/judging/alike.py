@@ -24,6 +24,12 @@ from memmodel.search.judging.frames import Readied, ways
 from memmodel.search.judging.slices import ModelSlices
 from memmodel.search.programs import Ready
 
+ALIASES = "loc \\ vloc"
+"""A name for what two accesses through different virtual addresses of one location are in."""
+
+_ONE_ADDRESS = frozenset({"loc", "vloc"})
+"""Relations that are equal where no location has two virtual addresses."""
+
 
 def alike(
     formulas: ModelSlices,
@@ -33,9 +39,9 @@ def alike(
     absent: Collection[str] = (),
 ) -> bool:
     """True if two models agree on each axiom and on each of these flags, in every execution with such events in which
-    the relations `absent` are empty."""
+    the relations `absent` are empty. ALIASES: no location has two virtual addresses."""
     most = upper_bounds(formulas.graph, labels, absent)
-    bounds = Differences(most, most)
+    bounds = Differences(most, most, _ONE_ADDRESS if ALIASES in absent else frozenset())
     matter = [{check.name: check for check in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
         mine, other = matter[0].get(name), matter[1].get(name)
@@ -124,10 +130,10 @@ def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label], absent: Collec
 
 class Differences:
     """What one of two nodes may have and the other not. `mine`, `theirs`: bounds for the first and for the second one,
-    where open nodes, of the bodies of two groups of `let rec`, are compared."""
+    where open nodes, of the bodies of two groups of `let rec`, are compared. `equal`: base relations that are equal."""
 
-    def __init__(self, mine: Evaluator[Value], theirs: Evaluator[Value]) -> None:
-        self.nodes, self.algebra = mine.nodes, mine.algebra
+    def __init__(self, mine: Evaluator[Value], theirs: Evaluator[Value], equal: Collection[str] = ()) -> None:
+        self.nodes, self.algebra, self._equal = mine.nodes, mine.algebra, equal
         self.mine, self.theirs = mine, theirs
         self._apart: dict[tuple[int, int], Value] = {}
 
@@ -138,13 +144,38 @@ class Differences:
     def differs(self, node: int, other: int) -> Value:
         if node == other:  # in the bodies of two groups: as long as their members agree
             return self.algebra.empty(self.nodes[node].is_set)
+        if {self.nodes[node].name, self.nodes[other].name} <= {*self._equal}:
+            return self.algebra.empty(is_set=False)
         pair = (node, other)
         if pair not in self._apart:
             either = self._apart_at_most(node, other)
             if not self.algebra.is_empty(either):
                 either = self.algebra.intersection(either, self._parts(node, other, either))
+            whole = self._whole(self.mine, node), self._whole(self.theirs, other)
+            if whole != pair and not self.algebra.is_empty(either):
+                either = self.algebra.intersection(either, self.differs(*whole))
             self._apart[pair] = either
         return self._apart[pair]
+
+    def _whole(self, bounds: Evaluator[Value], number: int) -> int:
+        """The operand that a node equals where another one is empty in every execution."""
+        node = self.nodes[number]
+        if node.open or len(node.operands) != 2:
+            return number
+        first, second = node.operands
+        if node.op in ("|", "\\") and self._is_never(bounds, second):
+            return self._whole(bounds, first)
+        if node.op == "|" and self._is_never(bounds, first):
+            return self._whole(bounds, second)
+        if node.op == ";":
+            for inner, steps in ((first, second), (second, first)):
+                if self.nodes[steps].op in ("*", "?") and self._is_never(bounds, self.nodes[steps].operands[0]):
+                    return self._whole(bounds, inner)
+        return number
+
+    def _is_never(self, bounds: Evaluator[Value], node: int) -> bool:
+        """True if a set or relation is empty in every execution."""
+        return self.algebra.is_empty(bounds.value(node))
 
     def _apart_at_most(self, node: int, other: int) -> Value:
         """What one of two nodes may have and the other need not; of a relation, all that either may have."""
@@ -259,7 +290,7 @@ class Differences:
         kinds = [[self.nodes[body].is_set for body in bodies] for bodies in (mine, theirs)]
         if kinds[0] != kinds[1]:
             return False
-        inside = Differences(_within(self.mine, node), _within(self.theirs, other))
+        inside = Differences(_within(self.mine, node), _within(self.theirs, other), self._equal)
         return all(inside.agree(body, its) for body, its in zip(mine, theirs, strict=True))
 
 
