@@ -74,13 +74,9 @@ class Polls:
         """True if a load that returns this value leads back to itself; of an element of a vector, whatever the other
         elements are. A round after that changes nothing.
         """
-        does = body_of(self._entry)[event.at]
-        if does.elements == 1 or value is None or event.block is None:
+        result = element_register(self._entry, event)
+        if result is None or value is None:
             return self.leads_back(event, value)
-        at = (event.block.address + event.first) % (does.elements * event.size)  # a vector is aligned to its size
-        result = does.element_register(at // event.size)
-        if result is None:
-            return False
         value_read = self._loaded(event, value)
         key = event.at, result, value_read, event.known
         if key not in self._known_to_lead_back:
@@ -178,6 +174,15 @@ class Polls:
         first = [] if back else [PolledWrite(event.first, event.size, None, None)]
         ends = [*first, *(write for write in writes if not self.leads_back(event, write.value))]
         return ends if not ended or any(write.event is event.source for write in ends) else None
+
+
+def element_register(entry: PtxFunction, read: TraceEvent) -> int | None:
+    """The register that receives an element of a vector that is loaded; None for other reads."""
+    does = body_of(entry)[read.at]
+    if does.elements == 1 or read.block is None:
+        return None
+    at = (read.block.address + read.first) % (does.elements * read.size)  # a vector is aligned to its size
+    return does.element_register(at // read.size)
 
 
 class Turn(NamedTuple):

@@ -29,6 +29,8 @@ from memmodel.kernel.executions.decisions import (
     value_of,
 )
 from memmodel.kernel.executions.followers import Followers
+from memmodel.kernel.executions.polls import element_register
+from memmodel.kernel.flow.rounds import MAX_LOOKED_AT, looked_at
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, LeadsBack, counted_write
 from memmodel.kernel.order.last_writes import CausalOrder
@@ -216,7 +218,13 @@ class ReadsFrom:
         return any(self._leads_back(poll, value) for value in values)
 
     def _leads_back(self, poll: TraceEvent, value: int | None) -> bool:
-        return value is None or self.leads_back(poll, value)
+        """True if a value may lead back to a read. One that is not known may not, if it is of an element of a vector
+        that the loop around the load does not look at.
+        """
+        if value is not None:
+            return self.leads_back(poll, value)
+        register, looked = element_register(self.entry, poll), looked_at(self.entry, poll.at)
+        return register is None or register in looked or not 0 < len(looked) <= MAX_LOOKED_AT
 
     def _may_stay(
         self, run: LaunchTrace, read: TraceEvent, reads: Sequence[TraceEvent], staying: Script, followers: Followers,

@@ -163,6 +163,9 @@ FIRST = "st.global.u32 [%d0+64], 1;\n"
     [
         pytest.param(two(PAIR.format(first=""), PAIR_POLL), "clean", 2, id="LL: a value and a flag"),
         pytest.param(two(FOUR, FOUR_POLL), "clean", 4, id="LL: two values, two flags"),
+        pytest.param(two(PAIR.format(first="").replace("%r41, 7", "%r41, %clock"),
+                         PAIR_POLL + "st.global.u32 [%d0+128], %r21;\n"), "clean", 2,
+                     id="LL: a value that is not known"),
         pytest.param(two(PAIR.format(first=FIRST), PAIR_POLL + WRITES_IF.format(0)), "findings", None,
                      id="with the new flag the old value may be read"),
         pytest.param(two(PAIR.format(first=FIRST), PAIR_POLL + WRITES_IF.format(7)), "findings", None,
