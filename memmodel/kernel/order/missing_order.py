@@ -261,13 +261,16 @@ class Ways:
             return f"{waits_not} for the end of the access"
         return f"{self._line(awaited)} waits for the end of the access, and the CTA may end before that"
 
+    @cached_property
+    def _tensor_order(self) -> TensorOrder:
+        return TensorOrder(self.flags, self.points, self._line)
+
     def _tensor(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         """What is missing between two accesses to tensor memory: as far as it gets in one of the two directions."""
-        order = TensorOrder(self.flags, self.points, self._line)
         both = ((first, second, way), (second, first, ()))
         for ahead, later, steps in both:
             self._mentioned.clear()
-            text = order.missing(ahead, later)
+            text = self._tensor_order.missing(ahead, later)
             if text is not None:
                 return Missing(MissingOrder.TENSOR, text, ahead, later, steps)
         first, second, way = max(both, key=lambda ends: side_of(self.points[ends[0]].label) is Side.WRITE)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from memmodel.base.labels import Access, Family, GroupWait, Label, Mark, Marker
 from memmodel.base.points import Point
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, inverse
 from memmodel.kernel.order.flags import Flags
 
 WAITED = (Family.TCGEN_LD, Family.TCGEN_ST)
@@ -27,6 +27,7 @@ class TensorOrder:
         count = len(points)
         self._points, self._line = points, line
         self._program = flags.execution.relation("po")
+        self._before = inverse(self._program)
         self._ends = flags.execution.relation("compl")
         self._execution: Rows = flags.relation("execution") or [0] * count
 
@@ -37,7 +38,7 @@ class TensorOrder:
         assert isinstance(label, Access)
         waited = label.family in WAITED
         ends = [end for end in bits(self._ends[first]) if not waited or self._is_wait(end)]
-        before = sum(1 << event for event, row in enumerate(self._program) if row >> follows & 1)
+        before = self._before[follows]
         alone = self._points[started].thread == self._points[follows].thread
         if not waited:
             return self._after_commit(ends, before, self._line(first))
