@@ -213,6 +213,7 @@ def _fixed(
     repairs = tuple(_made(name, text, edits, others) for edits, others in by_idea(known, most, text))
     if not stopped:
         repairs = tuple(replace(repair, depends=wrong_under(name, repair.new, models, options)) for repair in repairs)
+        repairs = tuple(sorted(repairs, key=lambda repair: (repair.cost, bool(repair.depends))))
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
 
 

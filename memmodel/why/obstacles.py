@@ -138,7 +138,7 @@ class Sentences:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
 
     def _beside(self, change: Change) -> tuple[str, str] | None:
-        """Where the two threads synchronize once, before the first access or after the second one: the sentence."""
+        """Where the two threads synchronize once, and one side stands on the wrong side of its access: the sentence."""
         first, second = self.flow.at(change.at), self.flow.at(change.other if change.other is not None else change.at)
         threads = self.flow.thread(first), self.flow.thread(second)
         links = [
@@ -148,10 +148,10 @@ class Sentences:
             return None
         link = links[0]
         prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
-        if self.po[link.first] >> first & 1:
+        if self.po[link.first] >> first & 1 and self.po[link.second] >> second & 1:
             wrong, side = link.first, f"before {self._line(change.at)}"
             repair = f"{self._line(link.first)} after {self._line(change.at)}"
-        elif self.po[second] >> link.second & 1:
+        elif self.po[second] >> link.second & 1 and self.po[first] >> link.first & 1:
             wrong, side = link.second, f"after {self._line(change.other)}"
             repair = f"{self._line(link.second)} before {self._line(change.other)}"
         else:

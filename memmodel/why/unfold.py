@@ -134,7 +134,7 @@ class Unfolding:
             rows = self.values.rows(body.right)
             if rows[b] >> a & 1:
                 return self.merged(self.chain(body.right, b, a, self.values))
-            if isinstance(body.right, Name) and body.right.ref is None and body.right.name == "co":
+            if a != b and isinstance(body.right, Name) and body.right.ref is None and body.right.name == "co":
                 return (Link(b, a, UNORDERED),)
         return ()
 

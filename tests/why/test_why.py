@@ -210,6 +210,14 @@ def test_the_reason_where_no_order_is_missing(name: str) -> None:
     }
 
 
+def test_a_hand_over_that_comes_later_is_not_to_be_moved() -> None:
+    """The thread waits for the arrival only after it has read: to store before the arrival would not help."""
+    text = (LITMUS / "async/undefined/state-handed-over.litmus").read_text()
+    head, _, tail = text.partition("thread P1")
+    race = api.explain(f"{head}thread P1{tail.replace('bar.sync 0;', '')}").stories[1]
+    assert race.about == "data-race" and "stands before" not in race.obstacles[0].text
+
+
 def test_what_leads_to_a_copy_does_not_wait_for_its_end() -> None:
     """The write is handed over to the thread that starts the copy: what is missing is an acquire."""
     text = (LITMUS / "async/patterns/threads-to-tma-load.gpu-writer-fence.litmus").read_text()

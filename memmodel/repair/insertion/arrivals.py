@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Thread
+from memmodel.litmus.syntax import Instruction, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Emit
 from memmodel.ptx.operands import Imm
@@ -24,6 +24,9 @@ from memmodel.repair.insertion.lines import AFTER, commit, fresh, is_after, visi
 ARRIVALS = 9
 """The turn of an arrival among what is put into one gap: after everything else."""
 
+EXPECTING = OTHER + SCOPE_COST["cta"] * SEM_FACTOR["release"] + OTHER
+"""What an arrival costs that expects bytes."""
+
 CLUSTER_BARRIER = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
 
 
@@ -33,9 +36,11 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
     counts = {
         variable.name: _one_more(lowered, variable.name) for variable in lowered.test.variables if variable.length == 1
     }
+    expected = _expected(lowered, [name for name, more in counts.items() if more is not None])
     for number, thread in enumerate(lowered.test.threads):
         openings = gaps(lowered, number)
         for gap in openings:
+            edits += (gap.insertion(line, line, EXPECTING, ARRIVALS) for line in expected)
             if not gap.ahead or not isinstance(gap.ahead[0], Emit):  # it releases what fences before it order, too
                 edits += _on_objects(lowered, thread, gap, counts)
                 edits += _commits(gap, counts)
@@ -55,11 +60,37 @@ def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict
             yield gap.insertion(line, f"{line} with {more.what}", price + OTHER, ARRIVALS, more=(more,))
 
 
+def _expected(lowered: LoweredTest, objects: list[str]) -> list[str]:
+    """Arrivals that expect the bytes of the copies that signal an object, where nothing expects any: of all of these
+    copies, and of one."""
+    items = [item for thread in lowered.test.threads for item in instructions(thread)]
+    lines = []
+    for name in objects:
+        uses = [item for item in items if re.search(rf"\[\s*{re.escape(name)}\b", item.span.text)]
+        sizes = [size for item in uses if "complete_tx::bytes" in item.mnemonic for size in _bytes(item, name)]
+        if any("expect_tx" in item.mnemonic for item in uses):
+            continue
+        for size in dict.fromkeys((sum(sizes), *sizes)):
+            if size:
+                lines.append(f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [{name}], {size};")
+    return lines
+
+
+def _bytes(item: Instruction, name: str) -> list[int]:
+    """The bytes that a copy signals on an object, if its text says them."""
+    written = re.search(rf",\s*(\d+)\s*,\s*\[\s*{re.escape(name)}\b", item.span.text)
+    if written is not None and item.mnemonic.startswith("cp."):
+        return [int(written[1])]
+    typed = re.search(r"\.[busf](\d+)$", item.mnemonic)
+    return [int(typed[1]) // 8] if typed is not None and not item.mnemonic.startswith("cp.") else []
+
+
 def _commits(gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
-    """tcgen05.commit on objects on which others arrive as well."""
+    """tcgen05.commit on objects, and on those on which others arrive as well."""
     for name, more in counts.items():
         line = _commit(gap, name)
         if more is not None and line is not None:
+            yield gap.insertion(f"{line};", line, WAIT + OTHER, ARRIVALS)
             yield gap.insertion(f"{line};", f"{line} with {more.what}", WAIT + 2 * OTHER, ARRIVALS, more=(more,))
 
 
