@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from memmodel.answer import Witness
-from memmodel.base.labels import Access, Action, Domain
+from memmodel.base.labels import Access, Action, Domain, Half
 from memmodel.base.oneline import count
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
@@ -20,6 +20,7 @@ from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Thread
 from memmodel.memory.bytes import Cell, Instance
+from memmodel.program.ops import AtBarrier
 from memmodel.program.spelling import spell_cell
 from memmodel.why.records import HangExplanation, Reason, Waiting
 from memmodel.why.story import execution_of
@@ -91,6 +92,8 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
     last = records[-1] if records else None
     if isinstance(last, BarrierRecord) and last.barrier.domain is Domain.COLUMNS:
         return _Cause(Reason.NO_COLUMNS, "a dealloc before it, or fewer columns")
+    if _has_not_arrived(execution, thread):
+        return _Cause(Reason.COUNT, "an arrive of the thread itself, barrier.cluster.arrive, before this wait")
     places = {_waits_at(execution, blocked) for blocked in (thread, *waiting)}
     if waiting and len(places) > 1:
         return _Cause(Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself", waiting)
@@ -100,6 +103,20 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
         smaller = ", or a smaller count" if counts else ""
         return _Cause(Reason.COUNT, f"the arrival{'s' * (len(ended) > 1)} of {', '.join(ended)}{smaller}")
     return _Cause(Reason.COUNT, "the missing arrivals, or a smaller count")
+
+
+def _has_not_arrived(execution: Execution, thread: int) -> bool:
+    """True if a thread waits at the barrier of its cluster without an arrive of its own."""
+    trace = execution.frame.traces[thread]
+    blocked = execution.frame.lowered.programs[thread].steps[trace.ending.step].op
+    if not isinstance(blocked, AtBarrier) or blocked.label.domain is not Domain.CLUSTER:
+        return False
+    halves = [
+        record.half
+        for record in trace.records
+        if isinstance(record, BarrierRecord) and record.barrier.domain is Domain.CLUSTER
+    ]
+    return halves.count(Half.ARRIVE) <= halves.count(Half.WAIT)
 
 
 def _ended_without(execution: Execution, waiting: int) -> tuple[str, ...]:

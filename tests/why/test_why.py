@@ -480,6 +480,14 @@ def test_who_waits_for_whom_in_a_ring_whose_addresses_are_computed() -> None:
     assert "parity 1 at this wait" in waiting.waiting[0].goes_on
 
 
+def test_a_thread_that_does_not_arrive_waits_for_itself() -> None:
+    text = (LITMUS / "async/undefined/peer-waits-before-exit.litmus").read_text()
+    hang = api.explain(text.replace("    barrier.cluster.arrive;\n", "", 1)).stuck
+    assert hang is not None
+    assert {one.thread: one.reason for one in hang.waiting} == {"P0": Reason.COUNT, "P1": Reason.BEHIND}
+    assert hang.waiting[0].goes_on.startswith("an arrive of the thread itself")
+
+
 TWO_ELEMENTS = """PTX two-elements
 .shared .align 16 .u32 s[4];
 .global .align 16 .u32 g[4] = {{7, 7, 7, 7}};

@@ -27,7 +27,10 @@ ARRIVALS = 9
 EXPECTING = OTHER + SCOPE_COST["cta"] * SEM_FACTOR["release"] + OTHER
 """What an arrival costs that expects bytes."""
 
-CLUSTER_BARRIER = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
+CLUSTER = "barrier.cluster."
+"""How both halves of the barrier of a cluster begin."""
+
+CLUSTER_BARRIER = f"{CLUSTER}arrive;\n{CLUSTER}wait;"
 
 
 def arrivals(lowered: LoweredTest) -> list[Edit]:
@@ -163,14 +166,20 @@ def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
 
 
 def _missed(lowered: LoweredTest, number: int) -> Iterator[tuple[str, float]]:
-    """Barriers that other threads of the CTA or the cluster have, and this one has not, with their prices."""
+    """Barriers that other threads of the CTA or the cluster have, and this one has not, or of which it has one half
+    only, with their prices."""
     thread = lowered.test.threads[number]
     mine = {text for text, _ in _barriers(lowered, number)}
     missed: dict[str, float] = {}
+    halves = [item.mnemonic.split(".")[2] for item in instructions(thread) if item.mnemonic.startswith(CLUSTER)]
+    if halves.count("wait") > halves.count("arrive"):
+        missed[f"{CLUSTER}arrive;"] = SCOPE_COST["cluster"]
+    elif halves.count("arrive") > halves.count("wait"):
+        missed[f"{CLUSTER}wait;"] = WAIT
     for other, other_thread in enumerate(lowered.test.threads):
         for text, of_cluster in _barriers(lowered, other):
             if of_cluster and other_thread.place.cluster_id == thread.place.cluster_id:
-                if not any(other_text.startswith("barrier.cluster") for other_text in mine):
+                if not any(other_text.startswith(CLUSTER) for other_text in mine):
                     missed[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
             elif not of_cluster and other_thread.place.cta_id == thread.place.cta_id and text not in mine:
                 missed[f"{text};"] = WAIT + OTHER
@@ -182,4 +191,4 @@ def _barriers(lowered: LoweredTest, number: int) -> Iterator[tuple[str, bool]]:
     items = list(instructions(lowered.test.threads[number]))
     for step in lowered.programs[number].steps:
         if isinstance(step.op, AtBarrier) and items[step.index].mnemonic.startswith(("bar.sync", "barrier.")):
-            yield items[step.index].span.text, items[step.index].mnemonic.startswith("barrier.cluster")
+            yield items[step.index].span.text, items[step.index].mnemonic.startswith(CLUSTER)
