@@ -399,7 +399,7 @@ class RunJudge:
         origin = self.graph.origins[number]
         use = origin.use
         events = self.run.threads[origin.thread].events
-        if use is not None and use.event is None:
+        if use is not None:
             before = [event.order or 0 for event in events if event.at == origin.at]
             if before:
                 return sum(order < use.epoch for order in before)

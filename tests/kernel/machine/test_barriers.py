@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from helpers.kernel.engines import rules, verdict_of
-from helpers.kernel.samples import judged
+from helpers.kernel.samples import entry, judged, launch, module
+
+from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
+from memmodel.kernel.machine.run import run_launch
 
 
 def messages(body: str, threads: int = 64) -> list[str]:
@@ -212,3 +215,30 @@ def test_threads_arrive_and_wait_in_turn_at_the_cluster_barrier(body: str, undef
     other = f"setp.eq.s32 %p7, %r5, {rank};\n@%p7 bra THIS;\n{(ARRIVE + WAIT) * 2}bra END;\nTHIS:\n{body}END:\n"
     found = rules(verdict_of(other, ctas=2, cluster=2))
     assert found == ({"undefined-cluster-barrier"} if undefined else set())
+
+
+POLL = """mov.u32 %r20, %ctaid.x;
+setp.eq.u32 %p1, %r20, 0;
+@%p1 bra READER;
+@%p0 st.release.gpu.global.u32 [%d0], 1;
+@%p0 st.release.gpu.global.u32 [%d0], 2;
+bra END;
+READER:
+@%p0 ld.acquire.gpu.global.u32 %r21, [%d0];
+@%p0 st.shared.u32 [%r2], %r21;
+bar.sync 0;
+ld.shared.u32 %r22, [%r2];
+bar.sync 0;
+setp.ne.u32 %p2, %r22, 2;
+@%p2 bra READER;
+END:
+"""
+
+
+@pytest.mark.parametrize("looks", [FIRST, LAST])
+def test_a_write_that_is_delayed_is_made_though_those_who_poll_meet_at_barriers(looks: str) -> None:
+    """They would go on for ever, and come to a new state in each round."""
+    read = module(POLL)
+    polled = frozenset(each.number for each in entry(read).body or () if each.words[0] == "ld")
+    run = run_launch(read, entry(read), launch(34, 2, "zero"), Schedule(looks=looks, looked=polled))
+    assert all(thread.ended for thread in run.threads)

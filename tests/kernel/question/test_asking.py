@@ -238,3 +238,12 @@ def test_standard_input_that_is_no_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\x80\x81")))
     with pytest.raises(InputError, match="not a text file"):
         check_kernel("-")
+
+
+def test_the_entry_of_a_name_among_several() -> None:
+    empty = ".visible .entry {}()\n{{\nret;\n}}\n"
+    read = parse_module(Source("k.ptx", HEAD + "".join(map(empty.format, ("a", "_Z1bi", "_Z1bf")))))
+    assert [entry_of(read, name).name for name in ("_Z1bf", "a", "_Z1bi")] == ["_Z1bf", "a", "_Z1bi"]
+    for name, words in ((None, "has 3 entries"), ("b", "has 2 entries b"), ("c", "has no entry c")):
+        with pytest.raises(InputError, match=words):
+            entry_of(read, name)
