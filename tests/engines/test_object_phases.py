@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memmodel import api
+from memmodel.answer import Observation
 from memmodel.base.logic import Logic
 from memmodel.cat import load_model
 from memmodel.encode import object_phases
@@ -210,3 +211,9 @@ def test_the_states_of_one_life_are_the_same_in_both_engines(declared: str, init
     test = Source("states.litmus", STATES.format(declared=declared, init=init))
     states = [api.outcomes(test, engine=engine).states for engine in ("z3", "enumerate")]
     assert states[0] == states[1] and len(states[0]) == 1
+
+
+def test_a_state_may_be_of_any_phase() -> None:
+    states = "".join(f"mbarrier.arrive.shared::cta.b64 %s{n}, [bar];\n" for n in range(3))
+    body = HEAD.format(size=1) + f"thread P0 @ cta 0, gpu 0 {{\n{states}mbarrier.test_wait.b64 %p, [bar], %s2;\n}}\n"
+    assert agree(body + "exists (P0:%p == 1)\n", load_model("ptx-9.4")).observation is Observation.ALWAYS

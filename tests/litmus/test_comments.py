@@ -93,6 +93,12 @@ def test_no_comment_is_lost_in_either_layout(path: Path, layout: str) -> None:
     assert format(kept) == kept
 
 
+def test_braces_of_another_layout_are_others() -> None:
+    """Those of a table are around its first values, those of blocks around threads."""
+    assert "\n\n// end of init\nthread P0" in format(COLUMNS, "blocks")
+    assert "}\n (* nested (* here *) *)\n // at the end\n // second\n P0@cta" in format(BLOCKS, "columns")
+
+
 def test_fmt_in_place_keeps_them(tmp_path: Path) -> None:
     file = tmp_path / "c.litmus"
     file.write_text(BLOCKS.replace("\n\n", "\n"))

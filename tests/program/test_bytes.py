@@ -6,11 +6,13 @@ What must come out is worked out by hand, and asked of both engines. A first tab
 from __future__ import annotations
 
 import pytest
+from helpers.agreement import agree
 from helpers.examples import share
 
 from memmodel import check
 from memmodel.answer import Observation
 from memmodel.base.resources import suite_dir
+from memmodel.cat import load_model
 from memmodel.report.report import Report
 
 ENGINES = pytest.mark.parametrize("engine", ["z3", "enumerate"])
@@ -384,3 +386,25 @@ def test_nothing_costs_by_the_byte(engine: str) -> None:
     assert small.observation is large.observation is Observation.NEVER
     assert small.events == large.events < 30
     assert small.flags == large.flags == ()
+
+
+def test_a_copy_has_what_its_source_has_wherever_the_execution_puts_it() -> None:
+    text = """PTX source
+.global .u64 at = 0;
+.global .align 16 .u32 src[8] = {1, 1, 1, 1, 2, 2, 2, 2};
+.shared .align 16 .u32 dst[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+  ld.relaxed.gpu.global.u64 %rd1, [at];
+  mov.u64 %rd0, src;
+  add.u64 %rd0, %rd0, %rd1;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [dst], [%rd0], 16, [bar];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+  @!%p bra W;
+  ld.shared.u32 %r2, [dst];
+}
+thread P1 @ cta 1, gpu 0 { st.relaxed.gpu.global.u64 [at], 16; }
+forall ((P0:%rd1 == 16 /\\ P0:%r2 == 2) \\/ (P0:%rd1 == 0 /\\ P0:%r2 == 1))
+"""
+    assert agree(text, load_model("ptx-9.4")).observation is Observation.ALWAYS
