@@ -270,6 +270,7 @@ def test_a_reformulation_is_proved_and_nothing_is_tried(monkeypatch, capsys, mod
 def test_labels_show_that_no_word_tells_models_apart(monkeypatch, tmp_path):
     """A communication relation, spelt out: no word is searched for, and the answer says so."""
     monkeypatch.setattr(edited, "on_shipped_tests", lambda *rest: [])
+    monkeypatch.setattr(edited, "near_shipped_tests", lambda *rest: [])
     old = "| rf | co | fr) as SC-per-Location"
     new = old.replace("fr", "rf^-1 ; co")
     expanded = edited_model({"name": "expanded", "file": "ptx-9.3/axioms.cat", "old": old, "new": new}, tmp_path)

@@ -412,10 +412,15 @@ def fitted(line: str) -> str:
     return re.sub(r"%([tswa])(\d+)", register, text.replace("@", variable))
 
 
+BEFORE = {"barrier.cluster.wait": "barrier.cluster.arrive.aligned;\n"}
+"""What a thread has to do before an instruction, so that it is defined."""
+
+
 def compared(head: str, how: Comparison) -> int:
     """How many spellings of the samples of a row are compared. Raises AssertionError where the doors differ."""
     lines = {fitted(line) for sample in SAMPLES if spelling_of(sample).head == head for line in spellings(sample)}
-    return sum(readable(line, SET + PLACES) and compare(line, SET + PLACES, how) for line in sorted(lines))
+    before = SET + PLACES + BEFORE.get(head, "")
+    return sum(readable(line, before) and compare(line, before, how) for line in sorted(lines))
 
 
 def comparison(head: str) -> Comparison:
