@@ -261,8 +261,11 @@ def forked(
     _FORKED.append(work)
     try:
         pool = ProcessPool(parallel, multiprocessing.get_context("fork"))
+
+        def begin(job: J, alone: bool) -> Future[R]:
+            return (pool.alone if alone else pool.submit)(_forked_job, job)
+
         try:
-            begin = lambda job, alone: (pool.alone if alone else pool.submit)(_forked_job, job)  # noqa: E731
             for job, result in surviving(jobs, pool, begin, until + patience):
                 yield job, killed(job) if result is None else result
         finally:  # a signal may have come, or the time be over: jobs under way are not waited for
