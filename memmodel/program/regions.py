@@ -167,7 +167,8 @@ class LaneRows:
 class MatrixLines:
     """A matrix of a warp: `lines` lines of `length` elements of `bits` bits, `stride` elements apart.
 
-    `stride` None: they lie one after the other. Each line is aligned to `align` bytes.
+    `stride` None: they lie one after the other. Each line is aligned to `align` bytes. `fragment`: what decides which
+    lane has which element, as far as that is said of two matrices at one place.
     """
 
     address: Expr
@@ -177,6 +178,7 @@ class MatrixLines:
     length: int
     bits: int
     align: int
+    fragment: str
 
 
 @dataclass(frozen=True, slots=True)

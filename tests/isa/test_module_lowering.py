@@ -280,21 +280,29 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     # A has m rows of k elements: stored by columns these are k lines of m elements.
     "wmma.load.a.sync.aligned.row.m8n32k16.shared.bf16 {%r0, %r1}, [s], %r4;": [
         *stride_checks("wmma.load.a", Get("4"), 16, 4),
-        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, Get("4"), 8, 16, 16, 8), ("0", "1")),
+        MoveMatrix(
+            READ,
+            MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, Get("4"), 8, 16, 16, 8, "a.row.m8n32k16.bf16"),
+            ("0", "1"),
+        ),
     ],
     "wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1, %r2, %r3}, [s];": [
-        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, None, 16, 32, 8, 16), FOUR)
+        MoveMatrix(
+            READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, None, 16, 32, 8, 16, "b.row.m8n32k16.u8"), FOUR
+        )
     ],
     "wmma.load.c.sync.aligned.col.m8n8k32.global.s32 {%r0, %r1}, [%d0], 32;": [
         *stride_checks("wmma.load.c", Const(32), 8, 2),
         MoveMatrix(
             READ,
-            MatrixLines(Apply("in global", (Get("6"),), U64), Window.GLOBAL, Const(32), 8, 8, 32, 8),
+            MatrixLines(
+                Apply("in global", (Get("6"),), U64), Window.GLOBAL, Const(32), 8, 8, 32, 8, "cd.col.m8n8k32.s32"
+            ),
             ("0", "1"),
         ),
     ],
     "wmma.store.d.sync.aligned.row.m8n8k4.f64 [%d0], {%d0, %d1};": [
-        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, None, 8, 8, 64, 16)),
+        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, None, 8, 8, 64, 16, "cd.row.m8n8k4.f64")),
     ],
     "multimem.cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [s], 64, 15;": [
         copied(Scatter(EVERYWHERE, Chunk(in_global("6"), Window.GLOBAL, Const(64), mask=Const(15)), 0, BULK))

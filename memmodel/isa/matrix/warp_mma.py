@@ -159,8 +159,16 @@ def _tile(call: Call, place: Operand) -> tuple[tuple[Op | WarpOp, ...], MatrixLi
     address = call.in_space(address_in(call, place), call.word("space"))
     stride = call.optional(2)
     apart = None if stride is None else call.source(stride, U32)
-    tile = MatrixLines(address, call.window, apart, lines, length, bits, align)
+    tile = MatrixLines(address, call.window, apart, lines, length, bits, align, _which_fragment(call))
     return (() if apart is None else tuple(_checks(call, apart, tile))), tile
+
+
+def _which_fragment(call: Call) -> str:
+    """Accumulators of one type and shape are one fragment, whether wmma.load.c or wmma.store.d moves them: a kernel adds
+    to a matrix in memory by loading and storing it at one place. In memory `layout` decides where its elements are."""
+    matrix = call.head[-1]
+    words = "cd" if matrix in "cd" else matrix, *(call.word(slot) or "" for slot in ("layout", "shape", "type"))
+    return ".".join(words)
 
 
 def _checks(call: Call, stride: Expr, tile: MatrixLines) -> Iterator[Op | WarpOp]:

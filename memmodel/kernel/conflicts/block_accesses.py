@@ -43,11 +43,14 @@ class AccessClasses:
 
     def key(self, use: Use) -> int:
         """The number of the class of an access."""
-        return self.number(use.thread, use.epoch, self.label(use.label), use.scalar, use.event is not None, use.at)
+        label, strong = self.label(use.label), use.event is not None
+        return self.number(use.thread, use.epoch, label, use.scalar, strong, use.at, use.matrix)
 
-    def number(self, thread: int, epoch: int, label: int, scalar: int | None, strong: bool, at: int) -> int:
+    def number(
+        self, thread: int, epoch: int, label: int, scalar: int | None, strong: bool, at: int, matrix: int
+    ) -> int:
         """The same, of what a class consists of."""
-        key = self._who[thread], epoch, label, scalar, strong, at * self.by_instruction
+        key = self._who[thread], epoch, label, scalar, strong, at * self.by_instruction, matrix
         return self._keys.setdefault(key, len(self._keys))
 
     def of(self, block: Block, use: Use) -> UseClass:
@@ -106,7 +109,8 @@ class BlockAccesses:
             kind = kinds.setdefault(what, len(kinds))
             merged.setdefault((access.thread, access.epoch, kind), []).append(access)
         for lane_accesses in lanes:
-            kind = kinds.setdefault((number(lane_accesses.label), lane_accesses.scalar, None, 0, False), len(kinds))
+            what = number(lane_accesses.label), lane_accesses.scalar, None, lane_accesses.part, False
+            kind = kinds.setdefault(what, len(kinds))
             for access in lane_accesses.each():
                 merged.setdefault((access.thread, access.epoch, kind), []).append(access)
         whats, flags = list(kinds), dict[int, tuple[bool, bool]]()
@@ -120,8 +124,9 @@ class BlockAccesses:
                     if kind not in flags:
                         use = _use(piece)
                         flags[kind] = use.writes, use.alone
-                    label, scalar, _, _, together = whats[kind]
-                    key = self._classes.number(thread, epoch, label, scalar, False, at)
+                    label, scalar, issue, part, together = whats[kind]
+                    matrix = part if issue is None else 0
+                    key = self._classes.number(thread, epoch, label, scalar, False, at, matrix)
                     self._add_access(thread, at, key, *flags[kind], together)
                 self._add_piece(piece[0].first, _end(piece), piece)
 

@@ -167,6 +167,8 @@ class Conflicts:
         first_use, second_use = uses[a], uses[b]
         if first_use.event is not None and second_use.event is not None:
             return
+        if self._by_one_lane(first_use, second_use):
+            return
         threads, accesses = self._run.threads, self._accesses
         how = self._roles.related(threads[first_use.thread], threads[second_use.thread])
         first_class, second_class = (accesses.use_class[accesses.access[piece]] for piece in (a, b))
@@ -177,6 +179,13 @@ class Conflicts:
             known = self.pairs[names] = ConflictPair(accesses.block, first_use, second_use, first)
         if a in stored and b in stored:
             known.compare(first_use, second_use, stored[a], stored[b])
+
+    def _by_one_lane(self, first: Use, second: Use) -> bool:
+        """True if two accesses to one byte are parts of equal fragments at one place, which a warp moves: whichever lane
+        makes the one makes the other.
+        """
+        one_matrix = first.matrix > 0 and first.matrix // 2 == second.matrix // 2
+        return one_matrix and self._warps[first.thread] == self._warps[second.thread]
 
     # ---- places ----------------------------------------------------------------------------------------------
 
@@ -207,7 +216,7 @@ class Conflicts:
             known = self.places[name] = SharedPlace(accesses.block, owner, members)
             all_uses = (self._use(done) for several in by_thread.values() for done in several)
             self._seen.update(self._of.of(accesses.block, use) for use in all_uses)
-            known.meet(first)
+            known.meet(first, self._by_one_lane)
         known.compare(members, first, size)
         return known
 

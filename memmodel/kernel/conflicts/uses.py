@@ -5,7 +5,7 @@ In: nothing, or a LaunchTrace. Out: `Use`, `ConflictPair`, `SharedPlace`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -34,7 +34,8 @@ def bounded(events: int) -> None:
 class Use(NamedTuple):
     """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it.
 
-    `others`: issues of other lanes that make it together with this one.
+    `part`: which part of an issue it is, or of which matrix, as in `LaneAccesses`. `others`: issues of other lanes that
+    make it together with this one.
     """
 
     thread: int
@@ -57,6 +58,11 @@ class Use(NamedTuple):
     @property
     def writes(self) -> bool:
         return side_of(self.label) is Side.WRITE
+
+    @property
+    def matrix(self) -> int:
+        """Of a weak access of a lane, which matrix it is a part of."""
+        return self.part if self.issue is None and self.event is None else 0
 
     @property
     def plain(self) -> bool:
@@ -132,14 +138,17 @@ class SharedPlace:
     comparable: list[tuple[int, int]] = field(default_factory=list)
     _compared: set[tuple[int, ...]] = field(default_factory=set)
 
-    def meet(self, first: int) -> None:
-        """Pair the members of which one writes, where they meet at a byte; two strong ones meet at their own events."""
+    def meet(self, first: int, by_one_lane: Callable[[Use, Use], bool]) -> None:
+        """Pair the members of which one writes, where they meet at a byte; two strong ones meet at their own events.
+        `by_one_lane`: whether one lane makes two accesses, whichever it is.
+        """
         strong = [use.event is not None for use, _ in self.members]
         writes = [use.writes for use, _ in self.members]
         for n, (use, _) in enumerate(self.members):
             for m in range(n + 1, len(writes)):
-                if (writes[n] or writes[m]) and not (strong[n] and strong[m]):
-                    self.pairs[n, m] = ConflictPair(self.block, use, self.members[m][0], first)
+                other = self.members[m][0]
+                if (writes[n] or writes[m]) and not (strong[n] and strong[m]) and not by_one_lane(use, other):
+                    self.pairs[n, m] = ConflictPair(self.block, use, other, first)
         self.comparable = [(n, m) for n, m in self.pairs if writes[n] and writes[m]]
 
     def compare(self, members: list[tuple[Use, int]], first: int, size: int) -> None:

@@ -85,6 +85,8 @@ class Machine:
         self._clock = 0
         self.matrices: dict[tuple[object, ...], list[Span]] = {}
         """Matrices in shared memory that were looked up: rounds of a loop ask for the same."""
+        self._fragments: dict[tuple[str, int], int] = {}
+        """Numbers for matrices of which it is not specified which lane moves which part, by fragment and place."""
         self.observed = 0
         """Bytes of large strong copies whose elements are told apart."""
         self.memory_terms: MemoryTerms | None = None
@@ -246,9 +248,9 @@ class Machine:
 
     def weak_lanes(
         self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,
-        values: list[Value] | None = None,
+        values: list[Value] | None = None, part: int = 0,
     ) -> None:  # fmt: skip
-        """Weak accesses of lanes, in their order."""
+        """Weak accesses of lanes, in their order. `part`: as in `LaneAccesses`."""
         threads = [warp.threads[lane] for lane in lanes]
         numbers, epochs = [thread.number for thread in threads], [thread.epoch for thread in threads]
         self._touched |= {thread.number: len(thread.events) for thread in threads}
@@ -257,7 +259,20 @@ class Machine:
             if self.memory_terms is not None:
                 for first in firsts:
                     self.memory_terms.written(block, first, size, at)
-        self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
+        self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values, part))
+
+    def weak_matrix(
+        self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,
+        fragment: str,
+    ) -> None:  # fmt: skip
+        """Weak accesses of which each is made by some lane, and it is not specified by which: the lanes take turns, once
+        from the first on and once from the second. So no lane is alone with the bytes that it accesses afterwards.
+        `fragment`: for equal ones at an equal place the lanes are the same.
+        """
+        number = self._fragments.setdefault((fragment, firsts[0]), len(self._fragments) + 1)
+        for turn in (0, 1):
+            movers = [lanes[(piece + turn) % len(lanes)] for piece in range(len(firsts))]
+            self.weak_lanes(warp, movers, block, firsts, size, label, at, scalar, part=2 * number + turn)
 
     def forget(self, block: Block, first: int, size: int) -> None:
         """A weak write to these bytes: a later strong read does not read from a strong write before it."""

@@ -345,7 +345,7 @@ class RunJudge:
     def _finding(self, rule: str, where: str, missing: Missing | None, left: int, right: int) -> KernelFinding:
         ends = (left, right) if missing is None else (missing.first, missing.second)
         kind = kind_of("data-race" if rule in (EQUAL_STORES, SAME_STORE) else rule).value
-        finding = KernelFinding(rule, kind, "", tuple(self.place(n) for n in dict.fromkeys(ends)), where, events=ends)
+        finding = KernelFinding(rule, kind, "", self._places(*ends), where, events=ends)
         if missing is not None:
             finding.reason, finding.missing = missing.reason.value, missing.text
             finding.way, finding.steps = tuple(self.place(n) for n in missing.way), missing.way
@@ -383,12 +383,32 @@ class RunJudge:
         unknown = {at for pair in self.graph.pairs for both in pair.unknown for at in both}
         return Stores(self.run, self._chosen, frozenset(unknown), self.roles.who)
 
-    def place(self, number: int) -> FindingPlace:
-        """The instruction and the thread of an event of the graph."""
+    def _places(self, first: int, second: int) -> tuple[FindingPlace, ...]:
+        """The two ends of a finding, or its only one. An event stands for accesses of equal threads to many bytes: where
+        those that it was made from are no example of this pair, they are of the threads that met there.
+        """
+        origins = self.graph.origins[first], self.graph.origins[second]
+        index = self.graph.pair_of.get(ends_of(first, second))
+        threads = [origin.thread for origin in origins]
+        if index is not None and first != second:
+            pair = self.graph.pairs[index]
+            uses = (pair.left, pair.right) if pair.left.at == origins[0].at else (pair.right, pair.left)
+            met = [use.thread for use in uses]
+            if self._how(*threads) != self._how(*met):
+                threads = met
+        ends = dict(zip((first, second), threads, strict=True))
+        return tuple(self.place(number, thread) for number, thread in ends.items())
+
+    def _how(self, first: int, second: int) -> str:
+        """The narrowest group that has two threads."""
+        return self.roles.related(self.run.threads[first], self.run.threads[second])
+
+    def place(self, number: int, by: int | None = None) -> FindingPlace:
+        """The instruction and the thread of an event of the graph. `by`: an equal thread, to be named in its place."""
         origin = self.graph.origins[number]
-        thread = self.run.threads[origin.thread]
+        thread = self.run.threads[origin.thread if by is None else by]
         point = self.graph.points[number]
-        role = self.roles.who[origin.thread][2]
+        role = self.roles.who[thread.number][2]
         turn = self.turn(number)
         what = describe(point.label)
         who = thread.cta, thread.warp, thread.lane, thread.number, role, turn

@@ -17,8 +17,8 @@ from memmodel.kernel.trace.threads import TraceThread
 class WeakAccess(NamedTuple):
     """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements.
 
-    `value`: the bytes that are stored, if they are known. `issue`: of an asynchronous access; `part`: which part of it.
-    `others`: issues of other lanes that make it together.
+    `value`: the bytes that are stored, if they are known. `issue`: of an asynchronous access; `part`: which part of it,
+    or of which matrix (`LaneAccesses`). `others`: issues of other lanes that make it together.
     """
 
     block: Block
@@ -38,7 +38,8 @@ class WeakAccess(NamedTuple):
 class LaneAccesses(NamedTuple):
     """The weak accesses that lanes of a warp make with one instruction, each `size` bytes long.
 
-    `values`: the bytes that each stores, if they are known.
+    `values`: the bytes that each stores, if they are known. `part`: 0, or twice the number of a matrix and perhaps one
+    more, where it is not specified which lane makes which access: each stands there twice, made by two lanes.
     """
 
     block: Block
@@ -50,12 +51,15 @@ class LaneAccesses(NamedTuple):
     at: int
     scalar: int | None
     values: list[int | None] | None = None
+    part: int = 0
 
     def each(self) -> Iterator[WeakAccess]:
         """One access for each lane."""
         values = self.values or [None] * len(self.firsts)
         for first, thread, epoch, value in zip(self.firsts, self.threads, self.epochs, values, strict=True):
-            yield WeakAccess(self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value)
+            yield WeakAccess(
+                self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value, self.part
+            )
 
 
 def done_by(access: TraceEvent | WeakAccess, thread: TraceThread) -> TraceEvent | WeakAccess:

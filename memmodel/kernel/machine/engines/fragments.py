@@ -1,7 +1,7 @@
 """Matrices that a warp moves: the steps MoveMatrix and Forget.
 
 In: a step. Out: what the warp does at it. What is loaded or stored is unknown afterwards; what is settled here is
-which lane moves which bytes: of a row four neighbouring lanes four bytes each, of a whole matrix all lanes in turn.
+which lane moves which bytes: of a row four neighbouring lanes four bytes each, of a whole matrix some lanes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 PIECE, LANES_OF_ROW, MATRICES = 4, 4, 8
 """Bytes that a lane moves at once, the lanes that share a row, and the rows after which the lanes begin again."""
 
-Pieces = tuple[Block, int, list[int], Lanes]
-"""A block, how many bytes a piece has, where each begins, and the lane that moves it."""
+Pieces = tuple[Block, int, list[int], Lanes | None]
+"""A block, how many bytes a piece has, where each begins, and the lane that moves it: None if that is not specified."""
 
 
 def forget(interpreter: Interpreter, op: Forget) -> Blocking:
@@ -44,13 +44,16 @@ def move_matrix(interpreter: Interpreter, op: MoveMatrix) -> Blocking:
     number, clear = interpreter.instruction.number, forgetting([interpreter.slot(name) for name in op.registers])
     region = op.region
     if isinstance(region, LaneRows):
-        locate, element = _rows(interpreter, region), PIECE
+        locate, element, fragment = _rows(interpreter, region), PIECE, ""
     else:
-        locate, element = _lines(interpreter, region), max(1, region.bits // 8)
+        locate, element, fragment = _lines(interpreter, region), max(1, region.bits // 8), region.fragment
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         block, size, offsets, movers = locate(machine, warp, lanes)
-        machine.weak_lanes(warp, movers, block, offsets, size, op.label, number, element)
+        if movers is None:
+            machine.weak_matrix(warp, lanes, block, offsets, size, op.label, number, element, fragment)
+        else:
+            machine.weak_lanes(warp, movers, block, offsets, size, op.label, number, element)
         if op.label.side is Side.WRITE:
             machine.forget_all(block, offsets, size)
             for offset in offsets:
@@ -99,6 +102,6 @@ def _lines(interpreter: Interpreter, region: MatrixLines) -> Callable[[Machine, 
         block, first = pointer.find(machine, warp, lanes[0], whole, instruction)
         aligned(block, first, region.align)
         offsets = [first + line * apart + byte for line in range(region.lines) for byte in range(0, size, piece)]
-        return block, piece, offsets, [lanes[number % len(lanes)] for number in range(len(offsets))]
+        return block, piece, offsets, None
 
     return locate

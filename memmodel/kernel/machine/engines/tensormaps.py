@@ -62,10 +62,9 @@ def copy_together(interpreter: Interpreter, op: CopyTogether) -> Blocking:
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         origin, begin, _, _ = sources(machine, warp)(lanes[0]).spans[0]
         block, first, size, _ = targets(machine, warp)(lanes[0]).spans[0]
-        offsets = range(0, TENSORMAP_BYTES, PIECE)
-        movers = [lanes[piece % len(lanes)] for piece in range(len(offsets))]
-        machine.weak_lanes(warp, movers, origin, [begin + at for at in offsets], PIECE, op.read, number, PIECE)
-        machine.weak_lanes(warp, movers, block, [first + at for at in offsets], PIECE, op.write, number, PIECE)
+        for moved, start, label in ((origin, begin, op.read), (block, first, op.write)):
+            offsets = list(range(start, start + TENSORMAP_BYTES, PIECE))
+            machine.weak_matrix(warp, lanes, moved, offsets, PIECE, label, number, PIECE, "map")
         machine.forget(block, first, size)
         block.copy(first, origin, begin, size)
         return True

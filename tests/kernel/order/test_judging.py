@@ -1,0 +1,26 @@
+"""Who takes part in a finding."""
+
+from __future__ import annotations
+
+from helpers.kernel.samples import judged
+
+TILES = """
+mov.u32 %r6, 0;
+TILE:
+st.shared.u32 [%r3], %r6;
+bar.sync 0;
+ld.shared.u32 %r10, [%r2];
+ld.shared.u32 %r11, [%r2+128];
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p1, %r6, 2;
+@%p1 bra TILE;
+"""
+
+
+def test_a_race_names_two_threads() -> None:
+    """One event stands for what equal threads do to many bytes; a race is between threads that met at one of them."""
+    races = [finding for finding in judged(TILES).findings if finding.rule == "data-race"]
+    assert races
+    for race in races:
+        first, second = race.sides
+        assert (first.warp, first.lane) != (second.warp, second.lane)
