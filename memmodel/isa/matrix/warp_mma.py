@@ -164,8 +164,8 @@ def _tile(call: Call, place: Operand) -> tuple[tuple[Op | WarpOp, ...], MatrixLi
 
 
 def _which_fragment(call: Call) -> str:
-    """Accumulators of one type and shape are one fragment, whether wmma.load.c or wmma.store.d moves them: a kernel adds
-    to a matrix in memory by loading and storing it at one place. In memory `layout` decides where its elements are."""
+    """Accumulators of one type and shape are one fragment, whether wmma.load.c or wmma.store.d moves them: a kernel
+    adds to a matrix in memory by loading and storing it at one place. `layout` decides where its elements are there."""
     matrix = call.head[-1]
     words = "cd" if matrix in "cd" else matrix, *(call.word(slot) or "" for slot in ("layout", "shape", "type"))
     return ".".join(words)

@@ -181,7 +181,7 @@ class Conflicts:
             known.compare(first_use, second_use, stored[a], stored[b])
 
     def _by_one_lane(self, first: Use, second: Use) -> bool:
-        """True if two accesses to one byte are parts of equal fragments at one place, which a warp moves: whichever lane
+        """True if two accesses to one byte are parts of equal fragments that a warp moves at one place: whichever lane
         makes the one makes the other.
         """
         one_matrix = first.matrix > 0 and first.matrix // 2 == second.matrix // 2

@@ -265,8 +265,8 @@ class Machine:
         self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,
         fragment: str,
     ) -> None:  # fmt: skip
-        """Weak accesses of which each is made by some lane, and it is not specified by which: the lanes take turns, once
-        from the first on and once from the second. So no lane is alone with the bytes that it accesses afterwards.
+        """Weak accesses of which each is made by some lane, and it is not specified by which: the lanes take turns,
+        once from the first on and once from the second. So no lane is alone with bytes that it accesses afterwards.
         `fragment`: for equal ones at an equal place the lanes are the same.
         """
         number = self._fragments.setdefault((fragment, firsts[0]), len(self._fragments) + 1)

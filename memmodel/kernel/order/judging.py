@@ -384,8 +384,8 @@ class RunJudge:
         return Stores(self.run, self._chosen, frozenset(unknown), self.roles.who)
 
     def _places(self, first: int, second: int) -> tuple[FindingPlace, ...]:
-        """The two ends of a finding, or its only one. An event stands for accesses of equal threads to many bytes: where
-        those that it was made from are no example of this pair, they are of the threads that met there.
+        """The two ends of a finding, or its only one. An event stands for accesses of equal threads to many bytes: if
+        those that it was made from are no example of this pair, the ends are of the threads that met there.
         """
         origins = self.graph.origins[first], self.graph.origins[second]
         index = self.graph.pair_of.get(ends_of(first, second))
