@@ -31,6 +31,7 @@ from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingKey, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, done_by
+from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
@@ -96,7 +97,7 @@ class RunJudge:
         self.execution = self.graph.execution()
 
         self._certain_executions: dict[frozenset[int], Execution] = {}
-        self._visited: dict[int, dict[int, tuple[set[int], Counter[int]]]] = {}
+        self._visited: dict[int, dict[int, Visits]] = {}
         self._may_rerun = True
         """True if another run may be carried out to compare the values of stores. Not for a reading: the races of
         stores that only a reading has keep their plain name.
@@ -434,13 +435,14 @@ class RunJudge:
         """The place in a ring that an access or an operation on an object is about, from 0; -1 if there is no ring."""
         origin, use = self.graph.origins[number], self.graph.origins[number].use
         if use is not None and use.event is None:
-            first = use.parts[0].first if use.parts else use.first
-            places = self._visits(origin.thread, origin.at)[1]
+            block, first = (use.parts[0].block, use.parts[0].first) if use.parts else (None, -1)
+            visits = self._visits(origin.thread, origin.at)[1]
         else:
             event = self.graph.events.get(number)
-            first = -1 if event is None else event.first
+            block, first = (None, -1) if event is None else (event.block, event.first)
             events = self.run.threads[origin.thread].events
-            places = Counter(event.first for event in events if event.at == origin.at and event.block is not None)
+            visits = Counter((event.block, event.first) for event in events if event.at == origin.at)
+        places = Counter({at: count for (where, at), count in visits.items() if where is block is not None})
         comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
         return sorted(places).index(first) if comes_back and first in places else -1
 
@@ -453,20 +455,24 @@ class RunJudge:
             by_instruction.setdefault(lane_accesses.at, []).append(lane_accesses)
         return by_instruction
 
-    def _visits(self, thread: int, at: int) -> tuple[set[int], Counter[int]]:
-        """The epochs and the first bytes of the weak accesses of a thread by an instruction."""
+    def _visits(self, thread: int, at: int) -> Visits:
+        """The weak accesses of a thread by an instruction."""
         if at not in self._visited:
-            visited = self._visited[at] = dict[int, tuple[set[int], Counter[int]]]()
+            visited = self._visited[at] = dict[int, Visits]()
             for accesses in self._weak_by_instruction.get(at, ()):
                 for access in accesses.each() if isinstance(accesses, LaneAccesses) else (accesses,):
                     epochs, firsts = visited.setdefault(access.thread, (set(), Counter()))
                     epochs.add(access.epoch)
-                    firsts[access.first] += 1
+                    firsts[access.block, access.first] += 1
         return self._visited[at].get(thread, (set(), Counter()))
 
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """The number of earlier epochs of the thread in which the instruction made weak accesses."""
         return sum(visit < epoch for visit in self._visits(thread, at)[0])
+
+
+Visits = tuple[set[int], Counter[tuple[Block | None, int]]]
+"""Of weak accesses, their epochs, and the memory and first byte of each."""
 
 
 def _both_write(graph: Graph, first: int, second: int) -> bool:

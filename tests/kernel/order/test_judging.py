@@ -24,3 +24,26 @@ def test_a_race_names_two_threads() -> None:
     for race in races:
         first, second = race.sides
         assert (first.warp, first.lane) != (second.warp, second.lane)
+
+
+STORED = """
+add.s64 %d10, %d0, 4096;
+mov.u32 %r6, 0;
+TILE:
+st.shared.u32 [%r3], %r6;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d10], [%r2], 128;
+@%p0 cp.async.bulk.commit_group;
+add.s64 %d10, %d10, 512;
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p1, %r6, 3;
+@%p1 bra TILE;
+"""
+
+
+def test_one_tile_that_is_copied_to_many_places_is_no_ring() -> None:
+    """A stage is one of several places in the memory of the race, not in another one that the copy touches as well."""
+    races = [finding for finding in judged(STORED).findings if finding.rule == "data-race"]
+    assert races
+    assert [side.stage for race in races for side in race.sides] == [-1] * 2 * len(races)
