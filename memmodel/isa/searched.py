@@ -26,6 +26,10 @@ def _fence(name: str, text: str, *words: str, pairs: tuple[str, ...] = (), scope
     return Ingredient(name, _only(text, *words), fence=True, pairs=pairs, scopes=scopes)
 
 
+def _row(head: str, *ingredients: Ingredient) -> tuple[str, tuple[Ingredient, ...]]:
+    return head, ingredients
+
+
 # ---- loads, stores, atomics ------------------------------------------------------------------------------------------
 
 _LOAD, _STORE = ".global.u32 %{r}, [{x}];", ".global.u32 [{x}], {v};"
@@ -59,47 +63,72 @@ def _dependent() -> tuple[Form, ...]:
     )
 
 
-def _tile(name: str, space: str, place: str, scopes: tuple[str, ...]) -> tuple[Ingredient, Ingredient]:
-    """Loads and stores of tiles: of their first word, or of all."""
-    local, far = place == SHARED, "x" if place == SHARED else ""
-    return (
-        Ingredient(
-            f"ld.{name}",
-            _loads(f".{space}{_WORD_LOAD}"),
-            place,
-            "r",
-            answers=True,
-            local=local,
-            far=far,
-            scopes=scopes,
-            wide=_loads(f".{space}{_WIDE_LOAD}"),
-        ),
-        Ingredient(
-            f"st.{name}",
-            _stores(f".{space}{_WORD_STORE}"),
-            place,
-            "w",
-            local=local,
-            far=far,
-            scopes=scopes,
-            wide=_stores(f".{space}{_WIDE_STORE}", _WIDE_VALUE),
-        ),
-    )
+def _atomics(tail: str, head: str, *semantics: str) -> tuple[Form, ...]:
+    return tuple(Form((sem,), f"{head}.{sem}.{{scope}}{tail}") for sem in semantics)
 
 
-_LD_SHARED, _ST_SHARED = _tile("shared", "shared::cta", SHARED, NEAR)
-_LD_TILE, _ST_TILE = _tile("tile", "global", TILE, ())
+def _tile_load(name: str, space: str, place: str, far: str = "", scopes: tuple[str, ...] = ()) -> Ingredient:
+    """Loads of the first word of a tile, or of all."""
+    word, wide = _loads(f".{space}{_WORD_LOAD}"), _loads(f".{space}{_WIDE_LOAD}")
+    return Ingredient(name, word, place, "r", far=far, scopes=scopes, wide=wide)
 
-# ---- objects ---------------------------------------------------------------------------------------------------------
 
-_ARRIVE, _TEST = ".shared::cta.b64 _, [{x}];", ".shared::cta.b64 %p, [{x}], 0;\nselp.u32 %{r}, 1, 0, %p;"
-_EXPECT = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, "
+def _tile_store(name: str, space: str, place: str, far: str = "", scopes: tuple[str, ...] = ()) -> Ingredient:
+    """Stores to the first word of a tile, or to all."""
+    word, wide = _stores(f".{space}{_WORD_STORE}"), _stores(f".{space}{_WIDE_STORE}", _WIDE_VALUE)
+    return Ingredient(name, word, place, "w", far=far, scopes=scopes, wide=wide)
 
+
+_LOAD_ALIAS = _only("ld.weak.global.u32 %{r}, [{x}_alias];", "weak")
+_STORE_ALIAS = _only("st.weak.global.u32 [{x}_alias], {v};", "weak")
+_ALIAS = ("{x}_alias aliases {x};",)
+_MULTIMEM = (".global .u32 {x}_all = multimem({x});",)
+_MULTIMEM_LOADS = _loads(".global.add.u32 %{r}, [{x}_all];", "multimem.ld_reduce")
+_MULTIMEM_STORES = _stores(".global.u32 [{x}_all], {v};", head="multimem.st")
+_MULTIMEM_REDUCTIONS = _atomics(".global.or.b32 [{x}_all], {v};", "multimem.red", "relaxed", "release")
+_RELEASED_STORE = _only("st.async.release.{scope}.global.u32 [{x}], {v};", "release")
+_RELEASED_REDUCTION = _only("red.async.release.{scope}.global.add.u32 [{x}], {v};", "release")
+
+# ---- fences of proxies -----------------------------------------------------------------------------------------------
+
+_RELEASE_ASYNC = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"
+_ACQUIRE_ASYNC = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;"
+
+# ---- barriers and objects --------------------------------------------------------------------------------------------
+
+_CLUSTER_ARRIVE = _forms(release="barrier.cluster.arrive.release;", relaxed="barrier.cluster.arrive.relaxed;")
+_ARRIVED, _TESTED = ".shared::cta.b64 _, [{x}];", ".shared::cta.b64 %p, [{x}], 0;\nselp.u32 %{r}, 1, 0, %p;"
+_ARRIVE = _atomics(_ARRIVED, "mbarrier.arrive", "release", "relaxed")
+_WAIT = _atomics(_TESTED, "mbarrier.test_wait.parity", "acquire", "relaxed")
+_CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [{x}], [{y}];"
+
+
+def _expecting(place: str, size: int, text: str) -> str:
+    """An instruction whose bytes are expected at an object, behind an arrive that expects them."""
+    return f"mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [{{{place}}}], {size};\n{text}"
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+
+_COMMIT = "\ncp.async.bulk.commit_group;"
+_COPY_IN = ".shared::cluster.global.mbarrier::complete_tx::bytes"
+_COPY_OUT = ".global.shared::cta.bulk_group"
+_COPY_MAP = (
+    "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [{y}], [{x}_map, {{0}}], [{z}];"
+)
+_STORE_ASYNC = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
 _GROUPED = ("copy.out", "copy.out.relaxed", "reduce")
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
 
 _ONE = (".shared .align 16 .u32 one[4] = {{1}};",)
+_TENSOR_STORE = "mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x1.b32 [{x}], {{%v{n}}};"
+_TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%{r}}}, [{x}];"
+_TENSOR_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
+_TENSOR_COPIES = tuple(
+    Form((shape,), f"mov.u64 %dc{{n}}, {{y}};\ntcgen05.cp.cta_group::1.{shape} [{{x}}], %dc{{n}};")
+    for shape in ("128x256b", "4x256b")
+)
 _MMA = (
     "mov.u64 %da{n}, {y};\nmov.u64 %db{n}, one;\nmov.u32 %i{n}, 0x8100010;\nmov.pred %c{n}, 0;\n"
     "tcgen05.mma.cta_group::1.kind::f16 [{x}], %da{n}, %db{n}, %i{n}, %c{n};"
@@ -121,542 +150,243 @@ _MAP = (
     ".global .align 16 .u32 {x}_other[4] = {{99}};",
 )
 _OF_MAPS = ("copy.map",)
-
-_ALIAS = ("{x}_alias aliases {x};",)
-_MULTIMEM = (".global .u32 {x}_all = multimem({x});",)
+_ACQUIRE_MAP = _only("fence.proxy.tensormap::generic.acquire.{scope} [{x}_map], 128;", "half")
+_REPLACE = "mov.u64 %a{n}, {x}_other;\ntensormap.replace.tile.global_address.global.b1024.b64 [{x}_map], %a{n};"
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
-    ("ld", (Ingredient("ld", _loads(_LOAD), GLOBAL, "r", answers=True),)),
-    ("st", (Ingredient("st", _stores(_STORE), GLOBAL, "w"),)),
-    (
-        "ld",
-        (
-            Ingredient(
-                "ld.alias",
-                _only("ld.weak.global.u32 %{r}, [{x}_alias];", "weak"),
-                GLOBAL,
-                "r",
-                answers=True,
-                declares=_ALIAS,
-            ),
-        ),
-    ),
-    (
-        "st",
-        (Ingredient("st.alias", _only("st.weak.global.u32 [{x}_alias], {v};", "weak"), GLOBAL, "w", declares=_ALIAS),),
-    ),
-    ("st", (Ingredient("st.data", _dependent(), GLOBAL, "w"),)),
-    (
+    _row("ld", Ingredient("ld", _loads(_LOAD), GLOBAL, "r")),
+    _row("st", Ingredient("st", _stores(_STORE), GLOBAL, "w")),
+    _row("ld", Ingredient("ld.alias", _LOAD_ALIAS, GLOBAL, "r", declares=_ALIAS)),
+    _row("st", Ingredient("st.alias", _STORE_ALIAS, GLOBAL, "w", declares=_ALIAS)),
+    _row("st", Ingredient("st.data", _dependent(), GLOBAL, "w")),
+    _row(
         "atom",
-        (
-            Ingredient(
-                "atom",
-                tuple(
-                    Form((sem,), f"atom.{sem}.{{scope}}.global.exch.b32 %{{r}}, [{{x}}], {{v}};")
-                    for sem in ("relaxed", "acquire", "release", "acq_rel")
-                ),
-                GLOBAL,
-                "u",
-                answers=True,
-            ),
+        Ingredient(
+            "atom",
+            _atomics(".global.exch.b32 %{r}, [{x}], {v};", "atom", "relaxed", "acquire", "release", "acq_rel"),
+            GLOBAL,
+            "u",
         ),
     ),
-    (
+    _row(
         "red",
-        (
-            Ingredient(
-                "red",
-                _forms(
-                    relaxed="red.relaxed.{scope}.global.or.b32 [{x}], {v};",
-                    release="red.release.{scope}.global.or.b32 [{x}], {v};",
-                ),
-                GLOBAL,
-                "u",
-                reduces=True,
-            ),
+        Ingredient(
+            "red", _atomics(".global.or.b32 [{x}], {v};", "red", "relaxed", "release"), GLOBAL, "u", reduces=True
         ),
     ),
-    (
+    _row(
         "fence",
-        (
-            *(
-                _fence(f"fence.{sem}", f"fence.{sem}.{{scope}};", sem)
-                for sem in ("acq_rel", "sc", "acquire", "release")
-            ),
-            _fence("fence.release.restricted", "fence.release.sync_restrict::shared::cta.cluster;", "release"),
-            _fence("fence.acquire.restricted", "fence.acquire.sync_restrict::shared::cluster.cluster;", "acquire"),
-        ),
+        *(_fence(f"fence.{sem}", f"fence.{sem}.{{scope}};", sem) for sem in ("acq_rel", "sc", "acquire", "release")),
+        _fence("fence.release.restricted", "fence.release.sync_restrict::shared::cta.cluster;", "release"),
+        _fence("fence.acquire.restricted", "fence.acquire.sync_restrict::shared::cluster.cluster;", "acquire"),
     ),
-    (
+    _row(
         "fence.proxy.async",
-        tuple(
-            _fence(f"fence.proxy.{what}", f"fence.proxy.{what};", "proxy")
-            for what in ("async", "async.shared::cta", "async.global")
-        ),
+        _fence("fence.proxy.async", "fence.proxy.async;", "proxy"),
+        _fence("fence.proxy.async.shared::cta", "fence.proxy.async.shared::cta;", "proxy"),
+        _fence("fence.proxy.async.global", "fence.proxy.async.global;", "proxy"),
     ),
-    (
+    _row(
         "fence.proxy",
-        (
-            _fence("fence.proxy.alias", "fence.proxy.alias;", "proxy", pairs=("ld.alias",)),
-            *(
-                _fence(
-                    f"fence.proxy.alias.{half}", f"fence.proxy.alias.{half}.sys;", "proxy", pairs=("ld.alias", other)
-                )
-                for half, other in (
-                    ("release", "fence.proxy.alias.acquire"),
-                    ("acquire", "fence.proxy.alias.release"),
-                )
-            ),
+        _fence("fence.proxy.alias", "fence.proxy.alias;", "proxy", pairs=("ld.alias",)),
+        _fence(
+            "fence.proxy.alias.release",
+            "fence.proxy.alias.release.sys;",
+            "proxy",
+            pairs=("ld.alias", "fence.proxy.alias.acquire"),
+        ),
+        _fence(
+            "fence.proxy.alias.acquire",
+            "fence.proxy.alias.acquire.sys;",
+            "proxy",
+            pairs=("ld.alias", "fence.proxy.alias.release"),
         ),
     ),
-    (
+    _row(
         "fence.proxy.async::generic",
-        (
-            _fence(
-                "fence.proxy.async.release",
-                "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
-                "proxy",
-                pairs=("fence.proxy.async.acquire",),
-            ),
-            _fence(
-                "fence.proxy.async.acquire",
-                "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
-                "proxy",
-                pairs=("fence.proxy.async.release",),
-            ),
-        ),
+        _fence("fence.proxy.async.release", _RELEASE_ASYNC, "proxy", pairs=("fence.proxy.async.acquire",)),
+        _fence("fence.proxy.async.acquire", _ACQUIRE_ASYNC, "proxy", pairs=("fence.proxy.async.release",)),
     ),
-    (
+    _row(
         "tcgen05.fence::before_thread_sync",
-        tuple(
-            _fence(f"tcgen05.fence::{what}", f"tcgen05.fence::{what}_thread_sync;", what)
-            for what in ("before", "after")
-        ),
+        _fence("tcgen05.fence::before", "tcgen05.fence::before_thread_sync;", "before"),
+        _fence("tcgen05.fence::after", "tcgen05.fence::after_thread_sync;", "after"),
     ),
-    ("bar.sync", (Ingredient("bar", _only("bar.sync 0;"), local=True, meets="bar"),)),
-    (
-        "barrier.cluster.arrive",
-        (
-            Ingredient(
-                "cluster.arrive",
-                _forms(release="barrier.cluster.arrive.release;", relaxed="barrier.cluster.arrive.relaxed;"),
-                local=True,
-                meets="cluster",
-            ),
-        ),
-    ),
-    (
-        "barrier.cluster.wait",
-        (Ingredient("cluster.wait", _only("barrier.cluster.wait.acquire;"), local=True, meets="cluster"),),
-    ),
-    ("ld", (_LD_SHARED,)),
-    ("st", (_ST_SHARED,)),
-    ("ld", (_LD_TILE,)),
-    ("st", (_ST_TILE,)),
-    (
+    _row("bar.sync", Ingredient("bar", _only("bar.sync 0;"), meets="bar")),
+    _row("barrier.cluster.arrive", Ingredient("cluster.arrive", _CLUSTER_ARRIVE, meets="cluster")),
+    _row("barrier.cluster.wait", Ingredient("cluster.wait", _only("barrier.cluster.wait.acquire;"), meets="cluster")),
+    _row("ld", _tile_load("ld.shared", "shared::cta", SHARED, "x", NEAR)),
+    _row("st", _tile_store("st.shared", "shared::cta", SHARED, "x", NEAR)),
+    _row("ld", _tile_load("ld.tile", "global", TILE)),
+    _row("st", _tile_store("st.tile", "global", TILE)),
+    _row(
         "mbarrier.arrive",
-        (
-            Ingredient(
-                "arrive",
-                _forms(
-                    release="mbarrier.arrive.release.{scope}" + _ARRIVE,
-                    relaxed="mbarrier.arrive.relaxed.{scope}" + _ARRIVE,
-                ),
-                OBJECT,
-                "-",
-                local=True,
-                arrives=1,
-                far="x",
-                scopes=NEAR,
-            ),
-            Ingredient(
-                "arrive.plain", _only("mbarrier.arrive" + _ARRIVE, "plain"), OBJECT, "-", local=True, arrives=1, far="x"
-            ),
-        ),
+        Ingredient("arrive", _ARRIVE, OBJECT, "-", arrives=1, far="x", scopes=NEAR),
+        Ingredient("arrive.plain", _only("mbarrier.arrive" + _ARRIVED, "plain"), OBJECT, "-", arrives=1, far="x"),
     ),
-    (
+    _row(
         "mbarrier.test_wait",
-        (
-            Ingredient(
-                "wait",
-                _forms(
-                    acquire="mbarrier.test_wait.parity.acquire.{scope}" + _TEST,
-                    relaxed="mbarrier.test_wait.parity.relaxed.{scope}" + _TEST,
-                ),
-                OBJECT,
-                "-",
-                answers=True,
-                local=True,
-                scopes=NEAR,
-            ),
-            Ingredient(
-                "wait.plain",
-                _only("mbarrier.test_wait.parity" + _TEST, "plain"),
-                OBJECT,
-                "-",
-                answers=True,
-                local=True,
-            ),
-        ),
+        Ingredient("wait", _WAIT, OBJECT, "-", scopes=NEAR),
+        Ingredient("wait.plain", _only("mbarrier.test_wait.parity" + _TESTED, "plain"), OBJECT, "-"),
     ),
-    (
+    _row(
         "cp.async.bulk",
-        (
-            Ingredient(
-                "copy.in",
-                _only(
-                    _EXPECT + "[{z}], 16;\n"
-                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{y}], [{x}], 16, [{z}];"
-                ),
-                TILE + SHARED + OBJECT,
-                "rw-",
-                local=True,
-                arrives=1,
-                far="yz",
-                whole_tiles=True,
+        Ingredient(
+            "copy.in",
+            _only(_expecting("z", 16, f"cp.async.bulk{_COPY_IN} [{{y}}], [{{x}}], 16, [{{z}}];")),
+            TILE + SHARED + OBJECT,
+            "rw-",
+            arrives=1,
+            far="yz",
+            whole_tiles=True,
+        ),
+        Ingredient(
+            "copy.out",
+            _only(f"cp.async.bulk{_COPY_OUT} [{{y}}], [{{x}}], 16;{_COMMIT}"),
+            SHARED + TILE,
+            "rw",
+            whole_tiles=True,
+        ),
+        Ingredient(
+            "copy.out.relaxed",
+            _only(f"cp.async.bulk.relaxed.{{scope}}{_COPY_OUT}.b128 [{{y}}], [{{x}}], 16;{_COMMIT}", "relaxed"),
+            SHARED + TILE,
+            "rw",
+            whole_tiles=True,
+        ),
+        Ingredient(
+            "copy.in.relaxed",
+            _only(
+                _expecting("z", 16, f"cp.async.bulk.relaxed.{{scope}}{_COPY_IN}.b128 [{{y}}], [{{x}}], 16, [{{z}}];"),
+                "relaxed",
             ),
-            Ingredient(
-                "copy.out",
-                _only("cp.async.bulk.global.shared::cta.bulk_group [{y}], [{x}], 16;\ncp.async.bulk.commit_group;"),
-                SHARED + TILE,
-                "rw",
-                local=True,
-                whole_tiles=True,
-            ),
-            Ingredient(
-                "copy.out.relaxed",
-                _only(
-                    "cp.async.bulk.relaxed.{scope}.global.shared::cta.bulk_group.b128 [{y}], [{x}], 16;\n"
-                    "cp.async.bulk.commit_group;",
-                    "relaxed",
-                ),
-                SHARED + TILE,
-                "rw",
-                local=True,
-                whole_tiles=True,
-            ),
-            Ingredient(
-                "copy.in.relaxed",
-                _only(
-                    _EXPECT + "[{z}], 16;\ncp.async.bulk.relaxed.{scope}.shared::cluster.global"
-                    ".mbarrier::complete_tx::bytes.b128 [{y}], [{x}], 16, [{z}];",
-                    "relaxed",
-                ),
-                TILE + SHARED + OBJECT,
-                "rw-",
-                local=True,
-                arrives=1,
-                far="yz",
-                whole_tiles=True,
-            ),
+            TILE + SHARED + OBJECT,
+            "rw-",
+            arrives=1,
+            far="yz",
+            whole_tiles=True,
         ),
     ),
-    (
+    _row(
         "cp.reduce.async.bulk",
-        (
-            Ingredient(
-                "reduce",
-                _only(
-                    "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [{y}], [{x}], 16;\n"
-                    "cp.async.bulk.commit_group;"
-                ),
-                SHARED + TILE,
-                "ru",
-                local=True,
-                narrow=True,
-            ),
+        Ingredient(
+            "reduce",
+            _only(f"cp.reduce.async.bulk{_COPY_OUT}.add.u32 [{{y}}], [{{x}}], 16;{_COMMIT}"),
+            SHARED + TILE,
+            "ru",
+            narrow=True,
         ),
     ),
-    (
+    _row(
         "cp.async.bulk.wait_group",
-        (
-            Ingredient("wait_group", _only("cp.async.bulk.wait_group 0;"), local=True, ends=_GROUPED),
-            Ingredient("wait_group.read", _only("cp.async.bulk.wait_group.read 0;"), local=True, ends=_GROUPED),
-        ),
+        Ingredient("wait_group", _only("cp.async.bulk.wait_group 0;"), ends=_GROUPED),
+        Ingredient("wait_group.read", _only("cp.async.bulk.wait_group.read 0;"), ends=_GROUPED),
     ),
-    (
-        "tcgen05.st",
-        (
-            Ingredient(
-                "tcgen05.st",
-                _only("mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x1.b32 [{x}], {{%v{n}}};"),
-                TENSOR,
-                "w",
-                local=True,
-            ),
-        ),
-    ),
-    (
-        "tcgen05.ld",
-        (
-            Ingredient(
-                "tcgen05.ld",
-                _only("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%{r}}}, [{x}];"),
-                TENSOR,
-                "r",
-                answers=True,
-                local=True,
-            ),
-        ),
-    ),
-    (
+    _row("tcgen05.st", Ingredient("tcgen05.st", _only(_TENSOR_STORE), TENSOR, "w")),
+    _row("tcgen05.ld", Ingredient("tcgen05.ld", _only(_TENSOR_LOAD), TENSOR, "r")),
+    _row(
         "tcgen05.wait::ld",
-        tuple(
-            Ingredient(
-                f"tcgen05.wait::{what}",
-                _only(f"tcgen05.wait::{what}.sync.aligned;"),
-                local=True,
-                ends=(f"tcgen05.{what}",),
-            )
-            for what in ("st", "ld")
-        ),
+        Ingredient("tcgen05.wait::st", _only("tcgen05.wait::st.sync.aligned;"), ends=("tcgen05.st",)),
+        Ingredient("tcgen05.wait::ld", _only("tcgen05.wait::ld.sync.aligned;"), ends=("tcgen05.ld",)),
     ),
-    (
+    _row(
         "tcgen05.mma",
-        (Ingredient("tcgen05.mma", _only(_MMA), TENSOR + SHARED, "wr", local=True, whole_tiles=True, declares=_ONE),),
+        Ingredient("tcgen05.mma", _only(_MMA), TENSOR + SHARED, "wr", whole_tiles=True, declares=_ONE),
     ),
-    (
-        "tcgen05.cp",
-        (
-            Ingredient(
-                "tcgen05.cp",
-                tuple(
-                    Form((shape,), f"mov.u64 %dc{{n}}, {{y}};\ntcgen05.cp.cta_group::1.{shape} [{{x}}], %dc{{n}};")
-                    for shape in ("128x256b", "4x256b")
-                ),
-                TENSOR + SHARED,
-                "wr",
-                local=True,
-                whole_tiles=True,
-            ),
-        ),
-    ),
-    (
-        "tcgen05.commit",
-        (
-            Ingredient(
-                "tcgen05.commit",
-                _only("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"),
-                OBJECT,
-                "-",
-                local=True,
-                arrives=1,
-                far="x",
-            ),
-        ),
-    ),
-    (
+    _row("tcgen05.cp", Ingredient("tcgen05.cp", _TENSOR_COPIES, TENSOR + SHARED, "wr", whole_tiles=True)),
+    _row("tcgen05.commit", Ingredient("tcgen05.commit", _only(_TENSOR_COMMIT), OBJECT, "-", arrives=1, far="x")),
+    _row(
         "wgmma.mma_async",
-        (
-            Ingredient("wgmma", _only(_WGMMA), SHARED, "r", answers=True, local=True, whole_tiles=True, declares=_ONE),
-            Ingredient(
-                "wgmma.registers", _only(_WGMMA_REGISTERS), SHARED, "r", answers=True, local=True, whole_tiles=True
-            ),
-        ),
+        Ingredient("wgmma", _only(_WGMMA), SHARED, "r", whole_tiles=True, declares=_ONE),
+        Ingredient("wgmma.registers", _only(_WGMMA_REGISTERS), SHARED, "r", whole_tiles=True),
     ),
-    (
+    _row(
         "wgmma.wait_group",
-        (
-            Ingredient(
-                "wgmma.wait", _only("wgmma.wait_group.sync.aligned 0;"), local=True, ends=("wgmma", "wgmma.registers")
-            ),
-        ),
+        Ingredient("wgmma.wait", _only("wgmma.wait_group.sync.aligned 0;"), ends=("wgmma", "wgmma.registers")),
     ),
-    ("wgmma.fence", (_fence("wgmma.fence", "wgmma.fence.sync.aligned;", "wgmma"),)),
-    (
+    _row("wgmma.fence", _fence("wgmma.fence", "wgmma.fence.sync.aligned;", "wgmma")),
+    _row(
         "fence.proxy.tensormap::generic",
-        (
-            _fence(
-                "fence.proxy.tensormap.release",
-                "fence.proxy.tensormap::generic.release.{scope};",
-                "proxy",
-                pairs=("fence.proxy.tensormap.acquire", "tensormap.replace"),
-            ),
-            Ingredient(
-                "fence.proxy.tensormap.acquire",
-                _only("fence.proxy.tensormap::generic.acquire.{scope} [{x}_map], 128;", "half"),
-                TILE,
-                "-",
-                declares=_MAP,
-                pairs=_OF_MAPS,
-            ),
+        _fence(
+            "fence.proxy.tensormap.release",
+            "fence.proxy.tensormap::generic.release.{scope};",
+            "proxy",
+            pairs=("fence.proxy.tensormap.acquire", "tensormap.replace"),
         ),
+        Ingredient("fence.proxy.tensormap.acquire", _ACQUIRE_MAP, TILE, "-", declares=_MAP, pairs=_OF_MAPS),
     ),
-    ("mbarrier.init", (Ingredient("init", _only("mbarrier.init.shared::cta.b64 [{x}], 1;"), OBJECT, "-", local=True),)),
-    ("mbarrier.inval", (Ingredient("inval", _only("mbarrier.inval.shared::cta.b64 [{x}];"), OBJECT, "-", local=True),)),
-    (
+    _row("mbarrier.init", Ingredient("init", _only("mbarrier.init.shared::cta.b64 [{x}], 1;"), OBJECT, "-")),
+    _row("mbarrier.inval", Ingredient("inval", _only("mbarrier.inval.shared::cta.b64 [{x}];"), OBJECT, "-")),
+    _row(
         "cp.async",
-        (
-            Ingredient(
-                "cp.async",
-                _only("cp.async.ca.shared.global [{y}], [{x}], 16;\ncp.async.commit_group;"),
-                TILE + SHARED,
-                "rw",
-                local=True,
-                whole_tiles=True,
-            ),
+        Ingredient(
+            "cp.async",
+            _only("cp.async.ca.shared.global [{y}], [{x}], 16;\ncp.async.commit_group;"),
+            TILE + SHARED,
+            "rw",
+            whole_tiles=True,
         ),
     ),
-    (
+    _row(
         "cp.async.mbarrier.arrive",
-        (
-            Ingredient(
-                "cp.async.arrive",
-                _only("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{x}];"),
-                OBJECT,
-                "-",
-                local=True,
-                arrives=1,
-                pairs=("cp.async",),
-            ),
+        Ingredient(
+            "cp.async.arrive",
+            _only("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{x}];"),
+            OBJECT,
+            "-",
+            arrives=1,
+            pairs=("cp.async",),
         ),
     ),
-    (
-        "cp.async.wait_group",
-        (Ingredient("cp.async.wait", _only("cp.async.wait_group 0;"), local=True, ends=("cp.async",)),),
-    ),
-    (
+    _row("cp.async.wait_group", Ingredient("cp.async.wait", _only("cp.async.wait_group 0;"), ends=("cp.async",))),
+    _row(
         "cp.async.bulk.tensor",
-        (
-            Ingredient(
-                "copy.map",
-                _only(
-                    _EXPECT
-                    + "[{z}], 16;\ncp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                    "[{y}], [{x}_map, {{0}}], [{z}];"
-                ),
-                TILE + SHARED + OBJECT,
-                "rw-",
-                local=True,
-                arrives=1,
-                far="yz",
-                declares=_MAP,
-            ),
+        Ingredient(
+            "copy.map",
+            _only(_expecting("z", 16, _COPY_MAP)),
+            TILE + SHARED + OBJECT,
+            "rw-",
+            arrives=1,
+            far="yz",
+            declares=_MAP,
         ),
     ),
-    (
+    _row(
         "tensormap.replace",
-        (
-            Ingredient(
-                "tensormap.replace",
-                _only(
-                    "mov.u64 %a{n}, {x}_other;\n"
-                    "tensormap.replace.tile.global_address.global.b1024.b64 [{x}_map], %a{n};"
-                ),
-                TILE,
-                "-",
-                declares=_MAP,
-                pairs=_OF_MAPS,
-            ),
-        ),
+        Ingredient("tensormap.replace", _only(_REPLACE), TILE, "-", declares=_MAP, pairs=_OF_MAPS),
     ),
-    (
+    _row(
         "st.async",
-        (
-            Ingredient(
-                "st.async",
-                _only(
-                    _EXPECT + "[{y}], 4;\n"
-                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [{x}], {v}, [{y}];"
-                ),
-                SHARED + OBJECT,
-                "w-",
-                local=True,
-                arrives=1,
-                far="xy",
-                wide=_only(
-                    _WIDE_VALUE + _EXPECT + "[{y}], 16;\n"
-                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b128 [{x}], %q{n}, [{y}];"
-                ),
-            ),
-            Ingredient(
-                "st.async.release",
-                _only("st.async.release.{scope}.global.u32 [{x}], {v};", "release"),
-                GLOBAL,
-                "w",
-                scopes=("gpu", "sys"),
-            ),
+        Ingredient(
+            "st.async",
+            _only(_expecting("y", 4, f"{_STORE_ASYNC}.u32 [{{x}}], {{v}}, [{{y}}];")),
+            SHARED + OBJECT,
+            "w-",
+            arrives=1,
+            far="xy",
+            wide=_only(_WIDE_VALUE + _expecting("y", 16, f"{_STORE_ASYNC}.b128 [{{x}}], %q{{n}}, [{{y}}];")),
         ),
+        Ingredient("st.async.release", _RELEASED_STORE, GLOBAL, "w", scopes=("gpu", "sys")),
     ),
-    (
+    _row(
         "red.async",
-        (
-            Ingredient(
-                "red.async.release",
-                _only("red.async.release.{scope}.global.add.u32 [{x}], {v};", "release"),
-                GLOBAL,
-                "u",
-                reduces=True,
-                scopes=("gpu", "sys"),
-            ),
-        ),
+        Ingredient("red.async.release", _RELEASED_REDUCTION, GLOBAL, "u", reduces=True, scopes=("gpu", "sys")),
     ),
-    (
-        "multimem.ld_reduce",
-        (
-            Ingredient(
-                "multimem.ld",
-                _loads(".global.add.u32 %{r}, [{x}_all];", "multimem.ld_reduce"),
-                GLOBAL,
-                "r",
-                answers=True,
-                declares=_MULTIMEM,
-            ),
-        ),
-    ),
-    (
-        "multimem.st",
-        (
-            Ingredient(
-                "multimem.st",
-                _stores(".global.u32 [{x}_all], {v};", head="multimem.st"),
-                GLOBAL,
-                "w",
-                declares=_MULTIMEM,
-            ),
-        ),
-    ),
-    (
+    _row("multimem.ld_reduce", Ingredient("multimem.ld", _MULTIMEM_LOADS, GLOBAL, "r", declares=_MULTIMEM)),
+    _row("multimem.st", Ingredient("multimem.st", _MULTIMEM_STORES, GLOBAL, "w", declares=_MULTIMEM)),
+    _row(
         "multimem.red",
-        (
-            Ingredient(
-                "multimem.red",
-                tuple(
-                    Form((sem,), f"multimem.red.{sem}.{{scope}}.global.or.b32 [{{x}}_all], {{v}};")
-                    for sem in ("relaxed", "release")
-                ),
-                GLOBAL,
-                "u",
-                reduces=True,
-                declares=_MULTIMEM,
-            ),
-        ),
+        Ingredient("multimem.red", _MULTIMEM_REDUCTIONS, GLOBAL, "u", reduces=True, declares=_MULTIMEM),
     ),
-    (
+    _row(
         "tcgen05.shift",
-        (
-            Ingredient(
-                "tcgen05.shift", _only("tcgen05.shift.cta_group::1.down [{x}];"), TENSOR, "u", local=True, columns=2
-            ),
-        ),
+        Ingredient("tcgen05.shift", _only("tcgen05.shift.cta_group::1.down [{x}];"), TENSOR, "u", columns=2),
     ),
-    (
+    _row(
         "clusterlaunchcontrol.try_cancel.async",
-        (
-            Ingredient(
-                "try_cancel",
-                _only(
-                    _EXPECT + "[{y}], 16;\n"
-                    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [{x}], [{y}];"
-                ),
-                SHARED + OBJECT,
-                "w-",
-                local=True,
-                arrives=1,
-            ),
-        ),
+        Ingredient("try_cancel", _only(_expecting("y", 16, _CANCEL)), SHARED + OBJECT, "w-", arrives=1),
     ),
 )
 """Plain words first: the search prefers them."""

@@ -11,6 +11,8 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from memmodel.errors import InternalError
+
 if TYPE_CHECKING:
     from memmodel.isa.rows.row import Row
 
@@ -78,14 +80,22 @@ _FILES: tuple[tuple[str, str, str], ...] = (
 @cache
 def _rows(file: str) -> tuple[Row, ...]:
     rows: tuple[Row, ...] = import_module(f"memmodel.isa.{file}").ROWS
+    words = next(words for _, named, words in _FILES if named == file).split()
+    for head in (head for row in rows for head in row.heads):
+        if _first_word(head) not in words:
+            raise InternalError(f"isa/table.py: {head} is a row of {file}, whose words lack {_first_word(head)!r}")
     return rows
+
+
+def _first_word(head: str) -> str:
+    return head.partition(".")[0]
 
 
 @lru_cache(maxsize=256)
 def _group(word: str) -> dict[str, Row]:
     """The heads that begin with a word."""
     rows = (row for _, file, words in _FILES if word in words.split() for row in _rows(file))
-    return {head: row for row in rows for head in row.heads if head.partition(".")[0] == word}
+    return {head: row for row in rows for head in row.heads if _first_word(head) == word}
 
 
 @cache
@@ -97,7 +107,7 @@ class _Heads(Mapping[str, "Row"]):
     """Head -> its row, in the order of the table."""
 
     def __getitem__(self, head: str) -> Row:
-        return _group(head.partition(".")[0])[head]
+        return _group(_first_word(head))[head]
 
     def __iter__(self) -> Iterator[str]:
         return iter(_all())

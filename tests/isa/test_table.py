@@ -10,6 +10,8 @@ import pytest
 from helpers.isa_samples import BLOCK_SAMPLES, COLUMN_SAMPLES, blocks, columns, ops
 from helpers.places import ROOT
 
+from memmodel.errors import InternalError
+from memmodel.isa import table
 from memmodel.isa.document import markdown
 from memmodel.isa.lower import minimum_target, read_instruction
 from memmodel.isa.module import spelling_of
@@ -127,8 +129,14 @@ def test_minimum_target(line: str, target: int) -> None:
 
 def test_every_head_is_found_by_its_first_word():
     """Files of the table are loaded by the first word of a mnemonic."""
-    from memmodel.isa.table import _FILES, _rows
-
-    for _, file, words in _FILES:
-        assert sorted({head.partition(".")[0] for row in _rows(file) for head in row.heads}) == sorted(words.split())
+    for _, file, words in table._FILES:
+        assert sorted({head.partition(".")[0] for row in table._rows(file) for head in row.heads}) == sorted(
+            words.split()
+        )
     assert all(HEADS[head] is HEADS.get(head) for head in HEADS) and "ld.nothing" not in HEADS
+
+
+def test_a_row_whose_first_word_the_list_of_files_lacks_is_named(monkeypatch):
+    monkeypatch.setattr(table, "_FILES", (("Addresses", "movement.spaces", "cvta"),))
+    with pytest.raises(InternalError, match="isspacep is a row of movement.spaces, whose words lack 'isspacep'"):
+        table._rows.__wrapped__("movement.spaces")

@@ -42,15 +42,13 @@ class Ingredient:
     """An instruction without its spelling, with its parts, counted as one.
 
     `places`: the class of each place it names; `does`: whether it reads (r), writes (w), both (u) or neither (-) there.
-    `fence`: it stands in a gap between two instructions. `answers`: it puts something into a register. `local`: what it
-    does depends on the CTA of its thread, so that placements are tried one by one. `arrives`: arrivals on an object.
-    `ends`: it waits for the ends of these instructions, does nothing without one before it in its thread, and nothing
-    at the end of a thread. `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster;
-    two of them are in one CTA. `meets`: threads that have it meet at a barrier. `reduces`: each write sets a bit of its
-    own. `whole_tiles`: it accesses whole tiles, and so do all others then, unless one is `narrow`: it accesses words.
-    `wide`: its forms where tiles are accessed as a whole. `declares`: further declarations. `pairs`: words without
-    which it shows nothing. `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a
-    place.
+    `fence`: it stands in a gap between two instructions. `arrives`: arrivals on an object. `ends`: it waits for the
+    ends of these instructions, does nothing without one before it in its thread, and nothing at the end of a thread.
+    `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster; two of them are in one
+    CTA. `meets`: threads that have it meet at a barrier. `reduces`: each write sets a bit of its own. `whole_tiles`: it
+    accesses whole tiles, and so do all others then, unless one is `narrow`: it accesses words. `wide`: its forms where
+    tiles are accessed as a whole. `declares`: further declarations. `pairs`: words without which it shows nothing.
+    `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a place.
     """
 
     name: str
@@ -58,8 +56,6 @@ class Ingredient:
     places: str = ""
     does: str = ""
     fence: bool = False
-    answers: bool = False
-    local: bool = False
     arrives: int = 0
     far: str = ""
     ends: tuple[str, ...] = ()
@@ -72,6 +68,16 @@ class Ingredient:
     scopes: tuple[str, ...] = ()
     wide: tuple[Form, ...] = ()
     columns: int = 1
+
+    @property
+    def answers(self) -> bool:
+        """True if it puts something into a register."""
+        return "%{r}" in self.forms[0].text
+
+    @property
+    def local(self) -> bool:
+        """True if what it does depends on the CTA of its thread, so that placements are tried one by one."""
+        return bool(self.ends or self.meets) or any(place in PLACED for place in self.places)
 
     def with_scopes(self, scopes: Sequence[str], wide: bool = False) -> Ingredient | None:
         """With each of these scopes that it may have; None if it has no form then. `wide`: it accesses whole tiles."""
