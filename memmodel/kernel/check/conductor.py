@@ -202,6 +202,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         report.representative = representative
         if report.may_stop:
             return
+        verdict.notes += representative.run.open_reads(case.model, choices.chosen | waits.loads)
 
         # Other sizes, grids and trip counts, are asked for when the verdict stands.
         decided = not (choices.reasons or choices.trace.cancels or verdict.open)

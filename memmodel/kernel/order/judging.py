@@ -29,6 +29,7 @@ from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph, ends_of
 from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
+from memmodel.kernel.order.open_reads import meeting, notes_on
 from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingKey, FindingPlace, KernelFinding
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, done_by
 from memmodel.kernel.trace.blocks import Block
@@ -248,6 +249,14 @@ class RunJudge:
             return any(number is not None and base[first] >> number & 1 for number in numbers)
 
         return CausalOrder(before, ahead)
+
+    def open_reads(self, model: Model, decided: frozenset[int]) -> list[str]:
+        """Notes on strong loads that no thread waits for, and of which the schedule decides what they return.
+
+        `decided`: the instructions on whose results the run depends, and the loads that are waits.
+        """
+        pairs = meeting(self.run, self.roles, decided)
+        return notes_on(pairs, self.body, self.order(model).before) if pairs else []
 
     def is_certain(self, chosen: frozenset[int]) -> bool:
         """True if nothing that orders events in this run is a matter of chance: no order of fence.sc, no source of a
