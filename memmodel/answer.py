@@ -103,8 +103,8 @@ class ShownEvent:
         return shown("ShownEvent", f"{self.label}: {self.text}", self.thread or "", line)
 
 
-class Ground:
-    """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
+class EvaluatedExecution:
+    """The execution of a witness: an Execution as `referee.evaluate` takes it, and the ranks of its total orders.
 
     `why` explains with it. A pickled witness has none. `known`: results that were computed from the execution. `spell`:
     makes the fields of the witness. `choice`: the choices of the execution, if it was replayed (`referee.choice`).
@@ -140,23 +140,23 @@ class Witness:
     memory: dict[str, str]
     waits: tuple[str, ...] = ()
     asked: frozenset[tuple[str, str]] | None = None
-    ground: Ground | None = field(default=None, compare=False, repr=False)
+    evaluated: EvaluatedExecution | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
-    def of(ground: Ground) -> Witness:
+    def of(evaluated: EvaluatedExecution) -> Witness:
         """The witness of an execution. Its fields are made when they are first read: most never are."""
         witness: Witness = object.__new__(Witness)
-        object.__setattr__(witness, "ground", ground)
+        object.__setattr__(witness, "evaluated", evaluated)
         return witness
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
             """A field that is not spelled out yet."""
-            ground = None if name == "ground" else self.ground
-            if ground is None or ground.spell is None:
+            evaluated = None if name == "evaluated" else self.evaluated
+            if evaluated is None or evaluated.spell is None:
                 raise AttributeError(name)
-            spelled, ground.spell = ground.spell(), None
+            spelled, evaluated.spell = evaluated.spell(), None
             for field_name in _SPELLED:
                 object.__setattr__(self, field_name, getattr(spelled, field_name))
             return object.__getattribute__(self, name)

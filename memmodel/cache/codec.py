@@ -21,7 +21,7 @@ from memmodel.source import Source, Span
 T = TypeVar("T")
 
 SHARED = (Witness, ShownEvent)
-TRANSIENT = ("ground", "subject")
+TRANSIENT = ("evaluated", "subject")
 """Fields for explanations that never leave the process that judged; they are None in a kept result."""
 _PLAIN = (int, str, float, bool, NoneType)
 

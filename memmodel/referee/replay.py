@@ -108,8 +108,8 @@ def _replayed(lowered: LoweredTest, model: Model, choice: Choice, answers: Chose
     waits = assembly.sentences(values, relations["mbar"], meeting)
     _check_waits(assembly, evaluation)
     witness = make_witness(model, evaluation, registers, last, waits)
-    if witness.ground is not None:
-        witness.ground.choice = choice
+    if witness.evaluated is not None:
+        witness.evaluated.choice = choice
     return Replay(
         witness,
         satisfies,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from memmodel.answer import Ground, ShownEvent, Witness
+from memmodel.answer import EvaluatedExecution, ShownEvent, Witness
 from memmodel.base.graphs import reached
 from memmodel.base.kinds import Kind
 from memmodel.base.labels import (
@@ -136,7 +136,7 @@ def make_witness(
 ) -> Witness:
     """The execution that was evaluated, with its final state, as a Witness."""
     spell = partial(_spelled, model, evaluation, registers, memory, waits)
-    return Witness.of(Ground(evaluation.execution, evaluation.ranks, spell))
+    return Witness.of(EvaluatedExecution(evaluation.execution, evaluation.ranks, spell))
 
 
 def _spelled(

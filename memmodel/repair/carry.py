@@ -360,9 +360,9 @@ def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
 
 def survives(counterexample: TextCounterexample, execution: Execution) -> bool:
     """True if the execution, carried into a changed text, is consistent and still shows the finding."""
-    ground = counterexample.witness.ground
-    return ground is not None and any(
-        _still_bad(counterexample, Values(counterexample.model, ordered, ground.ranks))
+    evaluated = counterexample.witness.evaluated
+    return evaluated is not None and any(
+        _still_bad(counterexample, Values(counterexample.model, ordered, evaluated.ranks))
         for ordered in _ordered(execution)
     )
 

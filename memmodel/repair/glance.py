@@ -133,7 +133,7 @@ def _consistent(model: Model) -> Wanted:
 
 
 def _choice(counterexample: TextCounterexample) -> Choice | None:
-    choice = None if counterexample.witness.ground is None else counterexample.witness.ground.choice
+    choice = None if counterexample.witness.evaluated is None else counterexample.witness.evaluated.choice
     return choice if isinstance(choice, Choice) else None
 
 

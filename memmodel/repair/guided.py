@@ -250,14 +250,14 @@ def _object(edit: Edit) -> str | None:
 
 def diagnosis(counterexample: TextCounterexample) -> Diagnosis | None:
     """The diagnosis of a counterexample: which changes would rule it out; None if none are known."""
-    execution, ground = execution_of(counterexample.witness), counterexample.witness.ground
-    if execution is None or ground is None:
+    execution, evaluated = execution_of(counterexample.witness), counterexample.witness.evaluated
+    if execution is None or evaluated is None:
         return None
     flag = next((check for check in counterexample.model.flags if check.name == counterexample.flag), None)
     pair = _pair(counterexample)
     if counterexample.finding is not None and (pair is None or flag is None):
         return None
-    return Diagnosing(counterexample.model, execution, ground.ranks, flag, pair, ground.known).diagnosis()
+    return Diagnosing(counterexample.model, execution, evaluated.ranks, flag, pair, evaluated.known).diagnosis()
 
 
 def _pair(counterexample: TextCounterexample) -> tuple[int, int] | None:

@@ -158,8 +158,8 @@ class _UnderReadings:
     @staticmethod
     def of(witness: Witness) -> _UnderReadings | None:
         """None for a witness that has left its process."""
-        execution, ground = execution_of(witness), witness.ground
-        return None if execution is None or ground is None else _UnderReadings(execution, ground.ranks)
+        execution, evaluated = execution_of(witness), witness.evaluated
+        return None if execution is None or evaluated is None else _UnderReadings(execution, evaluated.ranks)
 
     @property
     def names(self) -> list[str]:

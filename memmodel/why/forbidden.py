@@ -117,9 +117,9 @@ def only(model: Model, names: list[str]) -> Model:
 def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction | None:
     check: Check = next(axiom for axiom in model.axioms if axiom.name == name)
     execution = execution_of(witness)
-    if execution is None or witness.ground is None:
+    if execution is None or witness.evaluated is None:
         return None
-    values = Values(model, execution, witness.ground.ranks)
+    values = Values(model, execution, witness.evaluated.ranks)
     if values.holds(check):
         return None
     sources = condition_sources(execution, execution.frame.lowered.test.condition)

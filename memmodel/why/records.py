@@ -45,7 +45,7 @@ class Reason(Enum):
     NO_COLUMNS = "tensor memory that is not free"
     NEVER_WRITTEN = "a value that nobody writes"
     DEADLOCK = "each waits for the other"
-    BEHIND = "a thread that waits for ever comes first"
+    OTHER_THREAD_WAITS = "a thread that waits for ever comes first"
     GONE = "an object or CTA that may be gone"
     RULE = "a rule that one thread breaks alone"
     NOTHING_MISSING = "nothing is missing: no order could forbid it"

@@ -26,10 +26,10 @@ from memmodel.why.values import Values
 def outcome_story(model: Model, witness: Witness) -> Story | None:
     """Why an outcome can be seen; None for a witness that has left its process."""
     execution = execution_of(witness)
-    if execution is None or witness.ground is None:
+    if execution is None or witness.evaluated is None:
         return None
-    known, end = witness.ground.known, witness.registers
-    diagnosing = Diagnosing(model, execution, witness.ground.ranks, None, None, known, end=end)
+    known, end = witness.evaluated.known, witness.registers
+    diagnosing = Diagnosing(model, execution, witness.evaluated.ranks, None, None, known, end=end)
     return limited(lambda: _story("outcome", witness, diagnosing, diagnosing.diagnosis(), None, ""), None)
 
 
@@ -41,7 +41,7 @@ def finding_story(model: Model, finding: Finding, rule: str, *, meant: bool = Fa
     witness, first, second = finding.witness, finding.first, finding.second
     execution = execution_of(witness)
     flag = next((check for check in model.flags if check.name == finding.flag), None)
-    if execution is None or witness.ground is None or flag is None:
+    if execution is None or witness.evaluated is None or flag is None:
         return None
     if first is None or second is None or first.uid == second.uid:
         places = tuple(at(event) for event in (first, second) if event is not None)
@@ -49,7 +49,7 @@ def finding_story(model: Model, finding: Finding, rule: str, *, meant: bool = Fa
         ends = (*places, None, None)
         return Story(finding.flag, ends[0], ends[1], (obstacle,), (), "", finding.rule or rule, witness)
     pair = (first.uid, second.uid)
-    diagnosing = Diagnosing(model, execution, witness.ground.ranks, flag, pair, witness.ground.known)
+    diagnosing = Diagnosing(model, execution, witness.evaluated.ranks, flag, pair, witness.evaluated.known)
     rule_text = finding.rule or rule
     return limited(
         lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, rule_text, meant=meant), None
@@ -58,8 +58,8 @@ def finding_story(model: Model, finding: Finding, rule: str, *, meant: bool = Fa
 
 def execution_of(witness: Witness) -> Execution | None:
     """The execution that a witness shows."""
-    ground = witness.ground
-    return ground.execution if ground is not None and isinstance(ground.execution, Execution) else None
+    evaluated = witness.evaluated
+    return evaluated.execution if evaluated is not None and isinstance(evaluated.execution, Execution) else None
 
 
 def _story(

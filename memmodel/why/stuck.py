@@ -40,7 +40,7 @@ def stuck(witness: Witness) -> HangExplanation:
         mutual = not cause.others or thread in _waited_for(thread, causes)
         step = frame.lowered.programs[thread].steps[frame.traces[thread].ending.step]
         name = frame.lowered.test.threads[thread].name
-        reason = cause.reason if mutual else Reason.BEHIND
+        reason = cause.reason if mutual else Reason.OTHER_THREAD_WAITS
         waiting.append(Waiting(name, text, reason, cause.goes_on, step.instruction.span))
     return HangExplanation(tuple(waiting), witness)
 

@@ -11,7 +11,7 @@ import pytest
 from helpers.patience import PATIENCE
 
 from memmodel import api
-from memmodel.answer import Budget, Ground, Witness
+from memmodel.answer import Budget, EvaluatedExecution, Witness
 from memmodel.collecting import ALLOCATIONS
 from memmodel.concrete.meter import USUAL, Meter
 from memmodel.errors import BudgetSpent
@@ -59,7 +59,7 @@ def test_a_witness_is_spelled_out_once_and_survives_pickling() -> None:
         calls.append(1)
         return Witness((), {}, {("P0", "r0"): 1}, {})
 
-    witness = Witness.of(Ground(None, {}, spell))
+    witness = Witness.of(EvaluatedExecution(None, {}, spell))
     assert not calls and witness.registers == {("P0", "r0"): 1} and not witness.events and len(calls) == 1
     with pytest.raises(AttributeError):
         witness.nothing  # type: ignore[attr-defined] # noqa: B018

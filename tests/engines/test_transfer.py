@@ -47,8 +47,8 @@ def lowered(text: str) -> LoweredTest:
 def tried(old: str, new: str, name: str) -> Replay | None:
     """An execution of the old text that shows something, as one of the new."""
     seen = engine.seek(lowered(old), MODEL, Options(), Sought((name,)))
-    assert seen is not None and seen.witness.ground is not None
-    execution, choice = seen.witness.ground.execution, seen.witness.ground.choice
+    assert seen is not None and seen.witness.evaluated is not None
+    execution, choice = seen.witness.evaluated.execution, seen.witness.evaluated.choice
     assert isinstance(execution, Execution) and isinstance(choice, Choice)
     return transferred(execution.frame.lowered, choice, lowered(new), MODEL)
 
@@ -62,7 +62,7 @@ def test_a_wait_that_is_put_in_sees_what_lets_it_pass() -> None:
     new = ENDED.replace("    ld.shared", f"{WAIT}    ld.shared")
     found = tried(ENDED, new, OUTCOME)
     assert found is not None and found.satisfies and found.ended
-    execution = found.witness.ground.execution if found.witness.ground else None
+    execution = found.witness.evaluated.execution if found.witness.evaluated else None
     assert isinstance(execution, Execution) and execution.set("MBDONE").bit_count() == 2
 
 

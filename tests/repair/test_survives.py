@@ -32,9 +32,9 @@ def test_both_say_the_same_of_every_execution_that_is_asked_about(name: str, mon
     told: set[bool] = set()
 
     def both(counterexample: TextCounterexample, execution: Execution) -> bool:
-        soon, ground = carry.survives(counterexample, execution), counterexample.witness.ground
-        assert ground is not None
-        judged = (evaluate(counterexample.model, one, ground.ranks) for one in carry._ordered(execution))
+        soon, evaluated = carry.survives(counterexample, execution), counterexample.witness.evaluated
+        assert evaluated is not None
+        judged = (evaluate(counterexample.model, one, evaluated.ranks) for one in carry._ordered(execution))
         assert soon is any(still_bad(one, counterexample.flag) for one in judged)
         told.add(soon)
         return soon

@@ -128,8 +128,8 @@ def test_the_axioms_are_minimal_and_the_edges_of_each_cycle_are_there(name: str)
     assert tuple(one.axiom for one in found) == names
     for one in found:
         execution = execution_of(one.witness)
-        assert execution is not None and one.witness.ground is not None and one.rests_on
-        values = Values(MODEL, execution, one.witness.ground.ranks)
+        assert execution is not None and one.witness.evaluated is not None and one.rests_on
+        values = Values(MODEL, execution, one.witness.evaluated.ranks)
         check = next(check for check in MODEL.axioms if check.name == one.axiom)
         assert not values.holds(check)
         chain = Unfolding(values).broken(check, condition_sources(execution, steps.test.condition))
@@ -155,8 +155,8 @@ def test_the_reasons_of_a_never_come_from_one_encoding(monkeypatch: pytest.Monke
         assert (solver.witness(part) is None) is (each.witness(part) is None)
     for contradiction in shown:
         execution = execution_of(contradiction.witness)
-        assert execution is not None and contradiction.witness.ground is not None
-        values = Values(MODEL, execution, contradiction.witness.ground.ranks)
+        assert execution is not None and contradiction.witness.evaluated is not None
+        values = Values(MODEL, execution, contradiction.witness.evaluated.ranks)
         broken = {check.name for check in MODEL.axioms if not values.holds(check)}
         assert contradiction.axiom in broken and not broken & set(answer.axioms) - {contradiction.axiom}
 
@@ -186,7 +186,7 @@ def test_the_reason_that_is_named_first(name: str) -> None:
 REST = {
     "control/spin+never-set": Reason.NEVER_WRITTEN,
     "control/spin+crossed": Reason.DEADLOCK,
-    "bytes/B3-bytes": Reason.BEHIND,
+    "bytes/B3-bytes": Reason.OTHER_THREAD_WAITS,
     "async/undefined/peer-may-have-exited": Reason.GONE,
     "async/undefined/barrier-two-counts": Reason.RULE,
     "async/barriers/arrive-then-own-sync": Reason.NOTHING_MISSING,
@@ -434,7 +434,7 @@ def test_a_report_from_another_process_has_nothing_to_explain_with() -> None:
 
     report = api.check(LITMUS / "async/proxy/A4.litmus")
     sent = pickle.loads(pickle.dumps(report))
-    assert sent.subject is None and sent.answer.witness.ground is None
+    assert sent.subject is None and sent.answer.witness.evaluated is None
     assert "needs" in sent.explain() or "need synchronization" in sent.explain() or sent.explain()
 
 
@@ -458,11 +458,11 @@ def test_each_relation_is_asked_for_by_itself() -> None:
     """What one name means must not depend on which names were asked for before."""
     witness = api.check(LITMUS / "async/proxy/A2.litmus").answer.witness
     execution = None if witness is None else execution_of(witness)
-    assert witness is not None and witness.ground is not None and execution is not None
-    together = Values(MODEL, execution, witness.ground.ranks)
+    assert witness is not None and witness.evaluated is not None and execution is not None
+    together = Values(MODEL, execution, witness.evaluated.ranks)
     names = list(dict.fromkeys(one.name for one in MODEL.definitions if one.kind is Kind.RELATION))
     for name in [*names, *reversed(names)]:
-        assert together.relation(name) == Values(MODEL, execution, witness.ground.ranks).relation(name), name
+        assert together.relation(name) == Values(MODEL, execution, witness.evaluated.ranks).relation(name), name
 
 
 def test_a_tile_that_is_overwritten_before_it_is_read() -> None:
@@ -484,7 +484,7 @@ def test_a_thread_that_does_not_arrive_waits_for_itself() -> None:
     text = (LITMUS / "async/undefined/peer-waits-before-exit.litmus").read_text()
     hang = api.explain(text.replace("    barrier.cluster.arrive;\n", "", 1)).stuck
     assert hang is not None
-    assert {one.thread: one.reason for one in hang.waiting} == {"P0": Reason.COUNT, "P1": Reason.BEHIND}
+    assert {one.thread: one.reason for one in hang.waiting} == {"P0": Reason.COUNT, "P1": Reason.OTHER_THREAD_WAITS}
     assert hang.waiting[0].goes_on.startswith("an arrive of the thread itself")
 
 

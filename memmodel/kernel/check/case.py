@@ -25,14 +25,14 @@ MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 class CheckOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
-    `ctas`, `assumed`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other models,
-    by the name of the reading and its answer. `first`: stop at the first serious finding that is not `known`, and also
-    if all of `mended` are still found; readings are asked only if there is neither a finding nor anything open.
-    `at_once`: with `first`, stop where the run itself shows such a finding, before the model is asked. `any_grid`,
-    `any_trips`: say whether the verdict holds beyond the launch; `alone`: by a proof, without other launches. `steps`:
-    as in `Schedule`. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the
-    verdict may depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise
-    one of those that are alike.
+    `ctas`, `assumed`, `steps`: as in `Schedule`. `widens`: all CTAs may be run after those of `ctas`. `readings`: other
+    models, by the name of the reading and its answer. `until_finding`: stop at the first serious finding that is not
+    `known`, and also if all of `mended` are still found; readings are asked only if there is neither a finding nor
+    anything open. `before_model`: then, stop before the model is asked where the run itself shows such a finding.
+    `any_grid`, `any_trips`: say whether the verdict holds beyond the launch; `by_proof`: without judging other
+    launches. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the verdict
+    may depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of
+    those that are alike.
     """
 
     schedules: int = 8
@@ -40,17 +40,17 @@ class CheckOptions:
     widens: bool = False
     assumed: tuple[str, ...] = ()
     readings: tuple[tuple[str, str, Model], ...] = ()
-    first: bool = False
+    until_finding: bool = False
     known: frozenset[FindingKey] = frozenset()
     mended: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
-    alone: bool = False
+    by_proof: bool = False
     steps: int | None = None
     unwritten: bool = False
     by_instruction: bool = False
     depends: bool = False
-    at_once: bool = False
+    before_model: bool = False
 
 
 @dataclass(slots=True)

@@ -184,7 +184,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         # Run: one schedule, the polling loops that are waits in every execution, and what else the schedule decides.
         first = first_run(case)
         report.add_first_run(first.trace)
-        if case.options.at_once and report.shown_by(first.trace):
+        if case.options.before_model and report.shown_by(first.trace):
             report.add_problems(first.trace)
             report.finish()
             return

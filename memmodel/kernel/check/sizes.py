@@ -82,7 +82,7 @@ def other_sizes(
             for loops in growing
             if loops.value is not None
         )
-    if case.options.alone:
+    if case.options.by_proof:
         return
     answers = dict(verdict.beyond)
     # A yes does not stand before the other launches are judged.
@@ -176,7 +176,7 @@ class OtherLaunches:
         launch = self._longer_launch(part, number)
         if launch is None:
             return None
-        options = replace(self.case.options, any_grid=False, readings=(), alone=True)
+        options = replace(self.case.options, any_grid=False, readings=(), by_proof=True)
         judged = self._judged(TRIPS, f"{part} = {number}", launch, options)
         if judged is None or judged.word != self.verdict.word or not judged.growth:
             return None

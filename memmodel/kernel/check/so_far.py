@@ -127,7 +127,7 @@ class VerdictSoFar:
         """True if the search may stop: a new finding, or a repair that cured nothing."""
         options = self._case.options
         in_vain = options.mended and options.mended <= {finding.key for finding in self.verdict.serious}
-        return options.first and (self.has_new_finding or bool(in_vain))
+        return options.until_finding and (self.has_new_finding or bool(in_vain))
 
     def shown_by(self, trace: LaunchTrace) -> bool:
         """True if a run shows a serious finding by itself that was not known."""
@@ -191,7 +191,7 @@ class VerdictSoFar:
         self.add_findings(judged.run, judged.judgement.findings)
         self._loops_end(judged.run.run)
         self.unjudged = None
-        if self._case.options.first and self._readings.models:
+        if self._case.options.until_finding and self._readings.models:
             self._unread.append((judged, chosen))
         else:
             self._readings.look(judged.run, chosen, judged.judgement)

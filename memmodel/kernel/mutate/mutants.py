@@ -75,7 +75,7 @@ class MutantResult:
 @dataclass(frozen=True, slots=True)
 class MutantWork:
     """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
-    kernel. `masking`: the findings of the kernel. `at_once`: as in `CheckOptions`."""
+    kernel. `masking`: the findings of the kernel. `before_model`: as in `CheckOptions`."""
 
     module: PtxModule
     entry: PtxFunction
@@ -89,7 +89,7 @@ class MutantWork:
     readings: tuple[tuple[str, str, Model], ...]
     known: dict[str, set[object]]
     masking: KnownFindings
-    at_once: bool = False
+    before_model: bool = False
     _unnoticed: dict[frozenset[PtxInstruction], bool] = field(default_factory=dict)
 
     def left(self) -> Budget:
@@ -105,9 +105,8 @@ class MutantWork:
         """The verdict on a mutant, up to its first finding that the kernel has not, with what readings say if there is
         none. Raises InputError.
         """
-        options = CheckOptions(
-            SCHEDULES, first=True, known=self.base.known_keys, readings=self.readings, at_once=self.at_once
-        )
+        known, early = self.base.known_keys, self.before_model
+        options = CheckOptions(SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early)
         return judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
 
     def unnoticed(self, mutant: PtxFunction) -> bool:

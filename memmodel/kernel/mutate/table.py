@@ -113,7 +113,7 @@ def mutation_table(
         order = table.order = LaunchOrder.of(kernel.representative)
         masking = KnownFindings(kernel, model, order)
         work = MutantWork(
-            module, entry, changes, launch, model, each, until, base, order, readings, known, masking, at_once=together
+            module, entry, changes, launch, model, each, until, base, order, readings, known, masking, together
         )
         same = masking.same_run if together else None
         # What is removed is judged before what is weakened.

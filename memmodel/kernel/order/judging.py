@@ -106,13 +106,14 @@ class RunJudge:
         self.seconds = process_time() - started
 
     def judgement(
-        self, model: Model, chosen: frozenset[int] = frozenset(), like: Flags | None = None, *, ways: bool = True
+        self, model: Model, chosen: frozenset[int] = frozenset(), like: Flags | None = None, *, explain: bool = True
     ) -> Judgement:
-        """Findings and open conditions under a model. `like`: flags of another model. `ways`: say what is missing.
+        """Findings and open conditions under a model. `like`: flags of another model. `explain`: say what is missing.
 
         `chosen`: the instructions on whose results the run depends. The sources of other strong reads differ between
         executions, so no order follows from them.
         """
+        self._may_rerun = explain
         judgement = Judgement(self.graph)
         for problem in problems(self.run):
             add(judgement.findings, problem)
@@ -133,8 +134,9 @@ class RunJudge:
             sides = (self.run.threads[self.graph.origins[n].thread] for _, *ends in by_chance for n in ends)
             judgement.late = list(dict.fromkeys((thread.cta, thread.warp) for thread in sides))
             for other in reordered(model, flags, self.graph, [(first, second) for _, first, second in by_chance]):
-                self._report(judgement, other, [pair for pair in self.raised(other) if pair in by_chance], ways=ways)
-        self._report(judgement, flags, raised, ways=ways)
+                also = [pair for pair in self.raised(other) if pair in by_chance]
+                self._report(judgement, other, also, explain=explain)
+        self._report(judgement, flags, raised, explain=explain)
         before = flags.relation(ORDER)
         if before is None:
             judgement.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
@@ -145,10 +147,11 @@ class RunJudge:
 
     def findings_shown(self, flags: Flags) -> list[KernelFinding]:
         """What is wrong in the one execution that the run is."""
+        self._may_rerun = True
         judgement = Judgement(self.graph)
         for problem in problems(self.run):
             add(judgement.findings, problem)
-        self._report(judgement, flags, self.raised(flags), ways=True)
+        self._report(judgement, flags, self.raised(flags), explain=True)
         return judgement.findings
 
     def first_shown(
@@ -157,10 +160,11 @@ class RunJudge:
         """What the first flag that has something new reports in the one execution that the run is, or in another one of
         its events. `raised`: pairs that are not new; `known`: findings that are not. What is missing is not said.
         """
+        self._may_rerun = True
         for rule, pairs in flags.each_raised():
             judgement = Judgement(self.graph)
             new = [pair for pair in self.counting({rule: pairs}) if pair not in raised]
-            self._report(judgement, flags, new, ways=False, asks=True)
+            self._report(judgement, flags, new, explain=False)
             findings = [finding for finding in judgement.findings if not finding.harmless and finding.key not in known]
             if findings:
                 return findings
@@ -172,17 +176,8 @@ class RunJudge:
         before = flags.relation(ORDER)
         return frozenset() if before is None else frozenset(counted(self.graph, self.run, self.body, before, gone))
 
-    def _report(
-        self,
-        judgement: Judgement,
-        flags: Flags,
-        raised: list[tuple[str, int, int]],
-        *,
-        ways: bool,
-        asks: bool | None = None,
-    ) -> None:
-        """Findings for what flags report, one for those that are alike. `asks`: for `_may_rerun`; else as `ways`."""
-        self._may_rerun = ways if asks is None else asks
+    def _report(self, judgement: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, explain: bool) -> None:
+        """Findings for what flags report, one for those that are alike. `explain`: say what is missing."""
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         rules = {check.name: check.doc for check in flags.model.flags}
@@ -203,7 +198,7 @@ class RunJudge:
             if old is not None and (old.count >= MOST_COMPARED or not old.steps):
                 old.count += 1
                 continue
-            finding = self._finding(name, where, leads.missing(rule, left, right) if ways else None, left, right)
+            finding = self._finding(name, where, leads.missing(rule, left, right) if explain else None, left, right)
             finding.message = message
             if left == right:
                 finding.message = rules.get(rule, "").rstrip(".")

@@ -46,7 +46,7 @@ class OtherReadings:
                 self._compared[number] |= defaults.keys()
                 findings = judged.findings
                 if different is None or name in different:
-                    findings = run.judgement(model, chosen, judged.flags, ways=False).findings
+                    findings = run.judgement(model, chosen, judged.flags, explain=False).findings
                 self._others[number] = {identity(finding): finding for finding in findings} | self._others[number]
         if len(run.execution.events) > SMALL:
             self._choose()

@@ -204,7 +204,7 @@ class KernelMender:
         known, mended = old.known_keys, frozenset(finding.key for finding in old.serious)
         try:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
-            options = replace(self.options, first=True, known=known, mended=mended, depends=False)
+            options = replace(self.options, until_finding=True, known=known, mended=mended, depends=False)
             case = KernelCase(module, entry_of(module, self.entry), self.launch, self.model, options)
             kernel = judge_case(case, self._left())
         except InputError:

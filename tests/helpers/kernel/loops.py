@@ -53,7 +53,7 @@ def judged(source: str, trips: int, *, any_trips: bool = False, alone: bool = Fa
     ]
     launch = parse_launch({"grid": [1, 1, 1], "block": [64, 1, 1], "params": params})
     return judge(
-        read, entry_of(read, "k"), launch, load_model("ptx-9.4"), CheckOptions(any_trips=any_trips, alone=alone)
+        read, entry_of(read, "k"), launch, load_model("ptx-9.4"), CheckOptions(any_trips=any_trips, by_proof=alone)
     )
 
 

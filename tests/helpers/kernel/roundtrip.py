@@ -170,7 +170,7 @@ def found(path: Path) -> tuple[KernelVerdict, set[str]]:
         test = parse_litmus(Source(str(path), print_litmus(convert(test, Layout.BLOCKS))))
     module = emit(test)
     read, launch = launched(module, test)
-    options = CheckOptions(first=False)
+    options = CheckOptions()
     ends = _shared_ends(read, launch)
     offsets = EmittedVariables.of(test, 1).offsets
     columns = [offsets[one.name] + one.length for one in test.variables if one.name in offsets]

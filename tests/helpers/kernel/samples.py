@@ -58,7 +58,9 @@ def judged(
 ) -> KernelVerdict:
     """The verdict on such a kernel. `first`: the first serious finding is enough."""
     read = module(body, before)
-    return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.4"), CheckOptions(first=first))
+    return judge(
+        read, entry(read), launch(threads, ctas, init), load_model("ptx-9.4"), CheckOptions(until_finding=first)
+    )
 
 
 NEIGHBOUR = """

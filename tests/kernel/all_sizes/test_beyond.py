@@ -238,7 +238,7 @@ GUARDED = GIVEN + "@%p4 st.shared.u32 [s], 1;\n"
 )
 def test_any_trips(body: str, answer: str) -> None:
     read = module("st.shared.u32 [s], 2;\nbar.sync 0;\n" + body if "ld.shared" in body else body)
-    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions(any_trips=True, first=False))
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions(any_trips=True))
     assert verdict.beyond["any trip count"].startswith(answer)
 
 

@@ -32,7 +32,7 @@ def cuts(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, 
     """The tests of a kernel's findings, by rule."""
     read = module(body)
     kernel = judge_case(
-        KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions(first=True))
+        KernelCase(read, entry(read), given or launch(), load_model("ptx-9.4"), CheckOptions(until_finding=True))
     )
     return {
         one.rule: best(kernel.runs[id(one)], one, "cut") for one in kernel.verdict.findings if id(one) in kernel.runs
@@ -151,11 +151,8 @@ def test_the_findings_of_the_examples_are_cut(name: str) -> None:
     whose consumer misses phases, is undefined by itself.
     """
     read, given = read_module(EXAMPLES / f"{name}-broken.ptx"), read_launch(EXAMPLES / f"{name}.launch.json")
-    kernel = judge_case(
-        KernelCase(
-            read, entry_of(read, given.kernel), given, load_model("ptx-9.4"), CheckOptions(schedules=1, first=True)
-        )
-    )
+    options = CheckOptions(schedules=1, until_finding=True)
+    kernel = judge_case(KernelCase(read, entry_of(read, given.kernel), given, load_model("ptx-9.4"), options))
     found = list(litmus_tests(kernel.verdict.findings, kernel.runs))
     assert all(text is not None and (why == "" or one.rule == "hang") for one, text, why in found), found
     assert len(found) == len(kernel.verdict.findings)
