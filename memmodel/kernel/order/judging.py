@@ -12,7 +12,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
 
-from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal, side_of
+from memmodel.base.labels import (
+    Access,
+    Allocates,
+    Allocation,
+    Family,
+    InitialWrite,
+    Label,
+    Mark,
+    Marker,
+    Mbarrier,
+    Role,
+    Side,
+    Signal,
+    side_of,
+)
 from memmodel.base.relations import ONWARD
 from memmodel.base.rows import bits
 from memmodel.cat.flags import kind_of
@@ -26,7 +40,7 @@ from memmodel.kernel.order.conditions import counted, sentence, strong_sizes
 from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered, with_fences
 from memmodel.kernel.order.flags import Flags
-from memmodel.kernel.order.graph import STEP, Graph, ends_of
+from memmodel.kernel.order.graph import Graph, ends_of
 from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.open_reads import meeting, notes_on
@@ -422,18 +436,18 @@ class RunJudge:
     def turn(self, number: int) -> int:
         """How often the thread had executed the instruction of an event before it, as far as traces show."""
         origin = self.graph.origins[number]
-        use = origin.use
-        events = self.run.threads[origin.thread].events
-        if use is not None:
-            before = [event.order or 0 for event in events if event.at == origin.at]
-            if before:
-                return sum(order < use.epoch for order in before)
+        use, event = origin.use, self.graph.events.get(number)
+        if use is not None and use.issue is None and use.event is None:
             return self._rounds(origin.thread, origin.at, use.epoch)
-        order, event = self.graph.points[number].order, self.graph.events.get(number)
-        last = len(events) if order is None else order // STEP - 1
+        if use is not None:
+            event = use.issue or use.event
         if event is not None and event.issue is not None:
-            last = event.issue.order or 0
-        return sum(1 for event in events[: max(0, last)] if event.at == origin.at)
+            event = event.issue
+        if event is None:
+            return 0
+        # Where lanes meet at an instruction, it has events of other kinds, too.
+        before = self.run.threads[origin.thread].events[: event.order]
+        return sum(1 for other in before if other.at == origin.at and other.label == event.label)
 
     def _stage(self, number: int) -> int:
         """The place in a ring that an access or an operation on an object is about, from 0; -1 if there is no ring."""
@@ -502,6 +516,15 @@ def describe(label: Label) -> str:
         return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
     if isinstance(label, Mbarrier | Signal):
         return label.action.value
+    if isinstance(label, Allocates):
+        return DONE_TO_TENSOR_MEMORY[label.what]
     if isinstance(label, Mark):
-        return label.what.value
+        return "ends its thread" if label.what is Marker.EXIT else label.what.value
     return type(label).__name__.lower()
+
+
+DONE_TO_TENSOR_MEMORY = {
+    Allocation.ALLOC: "allocates tensor memory",
+    Allocation.DEALLOC: "frees tensor memory",
+    Allocation.RELINQUISH: "gives up the permit to allocate tensor memory",
+}

@@ -47,3 +47,24 @@ def test_one_tile_that_is_copied_to_many_places_is_no_ring() -> None:
     races = [finding for finding in judged(STORED).findings if finding.rule == "data-race"]
     assert races
     assert [side.stage for race in races for side in race.sides] == [-1] * 2 * len(races)
+
+
+EARLY = """
+setp.lt.u32 %p1, %r0, 32;
+bar.sync 0;
+@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32;
+@!%p1 ld.shared.u32 %r10, [%r2];
+@!%p1 bra DONE;
+bar.warp.sync 0xffffffff;
+ld.shared.u32 %r10, [%r2];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;
+DONE:
+"""
+
+
+def test_an_instruction_that_is_executed_once_is_in_no_round() -> None:
+    """Where lanes meet at an instruction, it has more than one event; rounds are those of the instruction."""
+    found = judged(EARLY).findings
+    races = [finding for finding in found if finding.rule == "data-race"]
+    assert races
+    assert {side.turn for race in races for side in race.sides} == {0}
