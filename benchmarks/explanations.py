@@ -137,9 +137,9 @@ def _wrong(steps: LoweredTest, told: Explanation, count: Counter[str]) -> Iterat
 
 
 def _edges(one: Contradiction, count: Counter[str]) -> Iterator[str]:
-    execution, ground = execution_of(one.witness), one.witness.ground
-    assert execution is not None and ground is not None
-    values = Values(MODEL, execution, ground.ranks)
+    execution, evaluated = execution_of(one.witness), one.witness.evaluated
+    assert execution is not None and evaluated is not None
+    values = Values(MODEL, execution, evaluated.ranks)
     number = {event.label: event.uid for event in one.witness.events}
     yield from _steps(one.steps, values, number, count)
     ends = [step.first.label for step in one.steps], [step.second.label for step in one.steps]
@@ -148,10 +148,10 @@ def _edges(one: Contradiction, count: Counter[str]) -> Iterator[str]:
 
 
 def _held(story: Story, count: Counter[str]) -> Iterator[str]:
-    execution, ground = execution_of(story.witness), story.witness.ground
-    assert execution is not None and ground is not None
+    execution, evaluated = execution_of(story.witness), story.witness.evaluated
+    assert execution is not None and evaluated is not None
     number = {event.label: event.uid for event in story.witness.events}
-    yield from _steps(story.steps, Values(MODEL, execution, ground.ranks), number, count)
+    yield from _steps(story.steps, Values(MODEL, execution, evaluated.ranks), number, count)
 
 
 def _steps(steps: tuple[PathStep, ...], values: Values, number: dict[str, int], count: Counter[str]) -> Iterator[str]:
