@@ -99,6 +99,10 @@ class _HangStory:
                 wait = Barrier(Half.WAIT, Domain.CLUSTER)
                 self._add_missing(thread, lanes.at, replace(meeting, at=lanes.at, label=wait))
                 self._meet(meeting, thread)
+            else:  # it has never arrived, and waits for itself
+                barrier = BarrierId.of(Domain.CLUSTER, (0,), thread.place, thread.number)
+                label = Barrier(Half.WAIT, Domain.CLUSTER)
+                self._add_missing(thread, lanes.at, TraceEvent(thread.number, 0, lanes.at, label, barrier=barrier))
         elif last is not None and last.at == lanes.at and isinstance(last.label, Barrier):
             self._do(last)
             self._meet(last, thread)

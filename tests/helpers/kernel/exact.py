@@ -24,9 +24,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as from_seed
 from hypothesis import strategies as st
 
-from helpers.kernel import random_waits, roundtrip
+from helpers.kernel import one_text, random_waits, roundtrip
 from helpers.kernel.random_clusters import cluster
 from helpers.kernel.random_mutants import mutant, unwritten
+from helpers.kernel.random_one_text import one_text as kernel
 from helpers.kernel.random_rounds import lock, loop
 from helpers.kernel.random_seldom import seldom
 from helpers.kernel.random_tests import litmus
@@ -90,11 +91,12 @@ KINDS: dict[str, Callable[[int], str]] = {
     "loop": loop,
     "seldom": seldom,
     "cluster": cluster,
+    "one-text": kernel,
     **{name: _of_strategy(name) for name in STRATEGIES},
 }
 """Kinds of tests: name -> the test of a seed."""
 
-SHARES = ("mutant",) * 6 + tuple(name for name in KINDS if name != "mutant")
+SHARES = ("mutant",) * 6 + ("one-text",) * 5 + tuple(name for name in KINDS if name != "mutant")
 """The kind of each test in turn."""
 
 
@@ -136,7 +138,6 @@ EXPLAINED = (
     ),
     (r"\bwgmma\b", ("false alarm",), "all warps of a warpgroup read what its first one wrote"),
     (r"%idesc", ("false alarm", "other"), "an instruction descriptor that nothing writes describes no shape"),
-    (r"cluster\.wait", ("other",), "a wait at the cluster barrier without an arrive is undefined there, a hang here"),
 )
 """What makes the emitted kernel another program than the test: a pattern, answers that it explains, the reason."""
 
@@ -158,16 +159,21 @@ def one_cta(text: str) -> bool:
 
 def judged(text: str, folder: Path) -> Compared:
     """Judge a test on both roads."""
-    path = folder / "random.litmus"
-    path.write_text(ended(text), encoding="utf-8")
+    path, together = folder / "random.litmus", one_text.OneText.written(text)
     try:
-        answer, said = roundtrip.compared(path)
+        if together:
+            answer, said = one_text.compared(text, path)
+        else:
+            path.write_text(ended(text), encoding="utf-8")
+            answer, said = roundtrip.compared(path)
     except Exception as error:
         return Compared("error", f"{type(error).__name__}: {error}"[:300])
     if answer == "differs":
         said = said.rpartition("; ")[0]
         mine, theirs = (part.partition(": ")[2] for part in said.split("; "))
         answer = "wrong clean" if mine == "clean" else "false alarm" if theirs == "clean" else "other"
+        if together:
+            return Compared(answer, said)
         for pattern, answers, why in EXPLAINED:
             if answer in answers and re.search(pattern, text, re.M):
                 return Compared("explained", why)
@@ -227,6 +233,8 @@ class Figures:
 
 def heads(text: str) -> set[str]:
     """The rows of the instructions of a test, by their first heads."""
+    if one_text.OneText.written(text):
+        text = one_text.OneText.of(text).litmus()
     test = parse_litmus(Source("t", text))
     return {
         read_instruction(item, test).row.heads[0]

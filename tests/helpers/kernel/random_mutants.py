@@ -63,7 +63,7 @@ def mutant(seed: int) -> str:
         return text
 
 
-_WRITTEN = re.compile(r"\s*(?!tcgen05\.dealloc)[a-z]\S* (\{[^}]*\}|%[\w|%]+)")
+_WRITTEN = re.compile(r"\s*(?!tcgen05\.dealloc)[a-z]\S* (\{[^}]*\}|(?:_\|)?%[\w|%]+)")
 
 
 def unwritten(text: str) -> set[tuple[str, str]]:
@@ -84,70 +84,70 @@ def unwritten(text: str) -> set[tuple[str, str]]:
 def _changed(base: str, pick: random.Random) -> str:
     lines = base.split("\n")
     for _ in range(pick.choice((1, 1, 1, 2, 2, 3))):
-        change = pick.choices((_dropped, _swapped, _again, _word, _number, _inserted, _guarded), (4, 3, 1, 4, 3, 2, 1))
+        change = pick.choices((dropped, swapped, again, word, number, _inserted, _guarded), (4, 3, 1, 4, 3, 2, 1))
         change[0](lines, pick)
     return "\n".join(lines)
 
 
-def _places(lines: list[str]) -> list[int]:
+def places(lines: list[str]) -> list[int]:
     """Where instructions stand."""
     return [at for at, line in enumerate(lines) if line.startswith(" ") and ";" in line]
 
 
-def _dropped(lines: list[str], pick: random.Random) -> None:
-    places = _places(lines)
-    if places:
-        del lines[pick.choice(places)]
+def dropped(lines: list[str], pick: random.Random) -> None:
+    """One instruction less."""
+    if where := places(lines):
+        del lines[pick.choice(where)]
 
 
-def _swapped(lines: list[str], pick: random.Random) -> None:
-    pairs = [at for at in _places(lines) if at + 1 < len(lines) and lines[at + 1].startswith(" ")]
+def swapped(lines: list[str], pick: random.Random) -> None:
+    """Two neighbours in the other order."""
+    pairs = [at for at in places(lines) if at + 1 < len(lines) and lines[at + 1].startswith(" ")]
     if pairs:
         at = pick.choice(pairs)
         lines[at], lines[at + 1] = lines[at + 1], lines[at]
 
 
-def _again(lines: list[str], pick: random.Random) -> None:
+def again(lines: list[str], pick: random.Random) -> None:
     """An instruction that stands elsewhere too."""
-    places = _places(lines)
-    if places:
-        lines.insert(pick.choice(places), lines[pick.choice(places)])
+    if where := places(lines):
+        lines.insert(pick.choice(where), lines[pick.choice(where)])
 
 
-def _word(lines: list[str], pick: random.Random) -> None:
+def word(lines: list[str], pick: random.Random) -> None:
+    """Another scope, other semantics, another kind of wait."""
     options = [
-        (at, old, new) for at in _places(lines) for old, new in WORDS if re.search(rf"\.{old}(?![\w:])", lines[at])
+        (at, old, new) for at in places(lines) for old, new in WORDS if re.search(rf"\.{old}(?![\w:])", lines[at])
     ]
     if options:
         at, old, new = pick.choice(options)
         lines[at] = re.sub(rf"\.{old}(?![\w:])", f".{new}" if new else "", lines[at], count=1)
 
 
-def _number(lines: list[str], pick: random.Random) -> None:
+def number(lines: list[str], pick: random.Random) -> None:
     """Another number: a parity, a count, some bytes, a trip count."""
     pattern = r"(?<=[ (,])\d+(?=[,;)])"
     options = [
-        (at, number)
+        (at, digits)
         for at, line in enumerate(lines)
         if line.startswith((" ", ".shared"))
-        for number in re.finditer(pattern, line)
+        for digits in re.finditer(pattern, line)
     ]
     if options:
-        at, number = pick.choice(options)
-        value = int(number[0])
+        at, digits = pick.choice(options)
+        value = int(digits[0])
         other = pick.choice((value ^ 1, value + 1, max(0, value - 1), 2 * value))
-        lines[at] = lines[at][: number.start()] + str(other) + lines[at][number.end() :]
+        lines[at] = lines[at][: digits.start()] + str(other) + lines[at][digits.end() :]
 
 
 def _inserted(lines: list[str], pick: random.Random) -> None:
-    places = _places(lines)
-    if places:
-        lines.insert(pick.choice(places), f"    {pick.choice(INSERTED)}")
+    if where := places(lines):
+        lines.insert(pick.choice(where), f"    {pick.choice(INSERTED)}")
 
 
 def _guarded(lines: list[str], pick: random.Random) -> None:
     """A predicate that this run does or does not fulfil."""
-    places = [at for at in _places(lines) if not lines[at].lstrip().startswith("@") and ":" not in lines[at].split()[0]]
-    if places:
-        at = pick.choice(places)
+    where = [at for at in places(lines) if not lines[at].lstrip().startswith("@") and ":" not in lines[at].split()[0]]
+    if where:
+        at = pick.choice(where)
         lines[at] = f"    mov.pred %gp, {pick.choice('01')};\n    @%gp {lines[at].lstrip()}"

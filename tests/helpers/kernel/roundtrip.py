@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -34,7 +34,7 @@ from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Cta
 from memmodel.kernel.machine.regions import locate
 from memmodel.kernel.machine.regions.maps import Stretch
-from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.litmus import parse_litmus
@@ -179,14 +179,19 @@ def found(path: Path) -> tuple[KernelVerdict, set[str]]:
     if starts:  # now it is known where the next matrix begins
         with tiles_of_tests([*ends, *starts], columns):
             verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.4"), options, Budget(seconds=SECONDS))
-    kinds = set()
-    for one in verdict.findings:  # harmless ones too: to the exact engines, stores that are equal race as any others
+    findings = []
+    for one in verdict.findings:
         own = ["// line" in side.instruction.span.line_text for side in one.sides]  # not of the set-up
         # The end of a kernel, which frees tensor memory, is none of its test.
         between = "race" in one.rule or one.rule in ("undefined-after-exit", "undefined-tensor-memory")
         if all(own) if between else any(own):
-            kinds.add("hang" if one.rule in ("hang", "barrier-divergence") else OF.get(one.kind, one.kind))
-    return verdict, kinds
+            findings.append(one)
+    return verdict, kinds_of(findings)
+
+
+def kinds_of(findings: Iterable[KernelFinding]) -> set[str]:
+    """Kinds of findings of a kernel, harmless ones too: to the exact engines, stores that are equal race as others."""
+    return {"hang" if one.rule in ("hang", "barrier-divergence") else OF.get(one.kind, one.kind) for one in findings}
 
 
 def exact(path: Path) -> set[str] | None:
@@ -203,6 +208,11 @@ def compared(path: Path) -> tuple[str, str]:
         verdict, mine = found(path)
     except InputError as error:
         return "not run", error.message.split(":")[0]
+    return against_exact(path, verdict, mine)
+
+
+def against_exact(path: Path, verdict: KernelVerdict, mine: set[str]) -> tuple[str, str]:
+    """`compared`, for what was found in a kernel; the file has the litmus test."""
     unfinished = verdict.open or (verdict.choices and not verdict.exhaustive)
     # Not clean for every schedule. A finding of the set-up alone ends the search for others, too.
     if verdict.word in ("undecided", "explored") or (unfinished and not mine):

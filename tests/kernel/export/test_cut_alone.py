@@ -124,7 +124,6 @@ NOT_CUT = [
     (HANDED_OVER.format(wait=WAIT, lanes=""), "undefined-tensor-memory", "which lanes of tensor memory"),
     ("ld.shared.u32 %r9, [%r2+16777216];", "undefined-address", "the address"),
     ("trap;", "trap", "the kernel found wrong itself"),
-    ("barrier.cluster.wait;", "undefined-cluster-barrier", "a wait without an arrive"),
 ]
 
 

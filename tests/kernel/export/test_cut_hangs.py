@@ -171,6 +171,7 @@ CASES: list[tuple[str, str, Launch | None, list[str]]] = [
     ("a word", POLL.format(least=9, write="st.release.gpu.global.u32 [%d0], 7;"), APART, ["], 1;", "%q, %s1, 1;"]),
     ("a count", POLL.format(least=2, write="red.release.gpu.global.add.u32 [%d0], 1;"), APART, ["red.", "%q, %s1, 1;"]),
     ("nobody writes", POLL.format(least=2, write=""), APART, ["%q, %s1, 0;"]),
+    ("no arrive of its own", "barrier.cluster.wait;", TWO_CTAS, ["{\n    barrier.cluster.wait;\n}"]),
     ("a cluster, later", CLUSTER.format(first=ROUND), TWO_CTAS, ["bar.sync 1, 64;\n    barrier.cluster.arrive;"]),
 ]  # fmt: skip
 

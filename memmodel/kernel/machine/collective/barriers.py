@@ -231,8 +231,7 @@ def _cluster_wait(op: AtBarrier, instruction: PtxInstruction) -> Blocking:
         machine.cluster_complete(warp.cta)
         generations = [warp.arrived[lane] for lane in lanes]
         if any(generation == warp.waited[lane] for lane, generation in zip(lanes, generations, strict=True)):
-            message = "a thread waits at the cluster barrier and has not arrived, or not since it waited"
-            raise Faulty("undefined-cluster-barrier", message)
+            return False  # a thread that has not arrived since it waited waits for itself
         if any(meeting.counts.generation <= generation for generation in generations):
             return False
         for lane, generation in zip(lanes, generations, strict=True):
