@@ -24,11 +24,12 @@ class Writer:
     def __init__(self, pick: random.Random) -> None:
         self.pick = pick
         self.ctas = pick.choice((1, 1, 1, 2, 2, 3))
-        self.warps, self.lanes = pick.choice(
-            ((1, 2), (1, 3), (2, 1), (2, 1), (2, 2), (3, 1)) if self.ctas < 3 else ((1, 1), (2, 1), (1, 2))
-        )
-        self.cluster = self.ctas if self.ctas == 2 and pick.random() < 0.4 else 1
+        shapes = ((1, 2), (1, 3), (2, 1), (2, 1), (2, 2), (3, 1), (4, 1)) if self.ctas < 3 else ((1, 1), (2, 1), (1, 2))
+        self.warps, self.lanes = pick.choice(shapes)
         self.threads = self.warps * self.lanes
+        self.cluster = 2 if self.ctas == 2 and pick.random() < 0.4 else 1
+        if self.cluster == 2 and self.threads < 3 and pick.random() < 0.3:
+            self.ctas = 4
         self.head: list[str] = []
         self.lines: list[str] = []
         self.ends: list[str] = []
@@ -112,7 +113,7 @@ class Writer:
             kinds += [f"bar.warp.sync {(1 << self.lanes) - 1};"] * 3
         if self.lanes == 1:
             kinds.append(f"bar.sync 1, {32 * self.warps};")
-        if self.ctas == self.cluster:
+        if self.cluster > 1 or self.ctas == 1:
             kinds.append("barrier.cluster.arrive; barrier.cluster.wait;")
         self.add(self.pick.choice(kinds))
 
@@ -294,6 +295,52 @@ def objects(w: Writer) -> None:
             )
 
 
+def in_pairs(w: Writer) -> None:
+    """Two warps each meet at a barrier of their own."""
+    array, pair = w.array("shared", w.threads), w.name("r")
+    w.add(f"shr.u32 {pair}, %w, 1;", f"add.u32 {pair}, {pair}, 1;")
+    w.store("shared", w.address(array, w.index("own", w.threads)))
+    w.add(f"{w.pick.choice(('bar', 'barrier'))}.sync {pair}, {64 if w.warps % 2 == 0 else 32 * w.warps};")
+    other = w.index("own", w.threads)
+    w.add(f"xor.b32 {other}, {other}, {w.lanes * w.pick.choice((1, 1, 2))};", f"rem.u32 {other}, {other}, {w.threads};")
+    w.load("shared", w.address(array, other))
+
+
+def own_objects(w: Writer) -> None:
+    """Each thread arrives at an object of its own, and waits for that of another one."""
+    array, bars = w.array("shared", w.threads), w.name("v")
+    w.head.append(f".shared .align 8 .b64 {bars}[{w.threads}];")
+    own, base, mine, done, label = w.index("own", w.threads), w.name("d"), w.name("d"), w.name("p"), w.name("L")
+    w.add(f"mul.wide.u32 {mine}, {own}, 8;", f"mov.u64 {base}, {bars};", f"add.u64 {mine}, {mine}, {base};")
+    w.add(f"mbarrier.init.shared::cta.b64 [{mine}], 1;", "bar.sync 0;")
+    w.store("shared", w.address(array, own))
+    w.add(f"mbarrier.arrive.shared::cta.b64 _, [{mine}];")
+    kind = w.pick.choice(("next", "pair", "reverse"))
+    other, theirs = w.index(kind, w.threads), w.name("d")
+    w.add(
+        f"mul.wide.u32 {theirs}, {other}, 8;",
+        f"add.u64 {theirs}, {theirs}, {base};",
+        f"W{label}: mbarrier.try_wait.parity.shared::cta.b64 {done}, [{theirs}], 0;",
+        f"@!{done} bra W{label};",
+    )
+    w.load("shared", w.address(array, w.index(w.pick.choice((kind, kind, "own", "next")), w.threads)))
+
+
+def flags(w: Writer) -> None:
+    """Each thread tells another one, perhaps of another CTA, that its word is written."""
+    every = w.ctas * w.threads
+    array, told = w.array("global", every), w.array("global", every)
+    own = w.index("grid", every)
+    w.store("global", w.address(array, own))
+    w.add(f"st.release.{w.pick.choice(('gpu', 'gpu', 'cta'))}.global.u32 {w.address(told, own)}, 1;")
+    other = w.name("r")
+    w.add(f"add.u32 {other}, {own}, {w.pick.choice((1, w.threads))};", f"rem.u32 {other}, {other}, {every};")
+    w.poll(w.address(told, other), "1", "gpu")
+    if w.pick.random() < 0.2:
+        w.add(f"add.u32 {other}, {other}, 1;", f"rem.u32 {other}, {other}, {every};")
+    w.load("global", w.address(array, other))
+
+
 def specialised(w: Writer) -> None:
     """The first warp fills a slot in turn, the others read it: a full and an empty object."""
     if w.warps < 2:
@@ -432,7 +479,7 @@ def to_the_peer(w: Writer) -> None:
 
 PATTERNS: tuple[Pattern, ...] = (
     exchange, ping_pong, tree, shuffled, broadcast, strided, last_block, chain, grid_barrier, objects, specialised,
-    copied, copied_by_each, added, to_the_peer,
+    copied, copied_by_each, added, to_the_peer, in_pairs, own_objects, flags,
 )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from helpers.examples import SEED, seeds
 from helpers.kernel import exact
 from helpers.kernel.random_mutants import unwritten
 
+from memmodel.kernel.conflicts.roles import Roles
+
 FIRST = 700_000
 CHOSEN = {
     "mutant": (1, 3, 17, 32, 76, 90, 91, 137, 138, 166, 225, 348, 392, 407, 423, 437, 466, 468, 481, 587),
@@ -76,6 +78,32 @@ def test_what_the_kernel_misses_is_wrong(tmp_path: Path, monkeypatch: pytest.Mon
     apart = WITH_A_RACE.replace("[y];", "[x];").replace("ld.weak.global.u32 %r1, [x];", "")
     alone = apart.replace("ld.acquire", "// ld.acquire")
     assert exact.judged(alone, tmp_path).answer == "false alarm"
+
+
+ONE_TEXT = """PTX t
+.shared .align 16 .u32 s[4];
+thread T @ ctas 2, cluster 1, warps {warps}, lanes {lanes} {{
+    mul.wide.u32 %d1, %t, 4;
+    mov.u64 %d2, s;
+    add.u64 %d1, %d1, %d2;
+    st.shared.u32 [{own}], %t;
+    bar.sync 0;
+    ld.shared.u32 %r1, [%d1];
+}}
+exists true
+"""
+
+
+@pytest.mark.parametrize(("warps", "lanes"), [(2, 1), (1, 2)])
+@pytest.mark.parametrize(("own", "said"), [("%d1", "clean"), ("s", "race")])
+def test_threads_of_one_text_have_equal_roles(
+    own: str, said: str, warps: int, lanes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that stands for all of its role meets another one of its role, and is not taken for it."""
+    text = ONE_TEXT.format(own=own, warps=warps, lanes=lanes)
+    assert exact.judged(text, tmp_path) == exact.Compared("same", said)
+    monkeypatch.setattr(Roles, "related", lambda self, first, second: "thread")
+    assert exact.judged(text, tmp_path).answer == ("same" if said == "clean" else "wrong clean")
 
 
 BY_COPY = """PTX copied
