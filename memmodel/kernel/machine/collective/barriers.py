@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp, WarpArrival
+from memmodel.kernel.machine.parts import BarrierState, LaneGroup, Lanes, Warp, WarpArrival
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get
