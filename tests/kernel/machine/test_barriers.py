@@ -212,7 +212,7 @@ ARRIVE, WAIT = "barrier.cluster.arrive;\n", "barrier.cluster.wait;\n"
     ],
 )
 def test_threads_arrive_and_wait_in_turn_at_the_cluster_barrier(body: str, expected: set[str], rank: int) -> None:
-    """Each thread arrives once before the barrier completes, which its wait detects. It waits for all threads to arrive,
+    """Each thread arrives once before the barrier completes, which its wait detects. It waits for all to arrive,
     for itself too ("barrier.cluster").
     """
     other = f"setp.eq.s32 %p7, %r5, {rank};\n@%p7 bra THIS;\n{(ARRIVE + WAIT) * 2}bra END;\nTHIS:\n{body}END:\n"
