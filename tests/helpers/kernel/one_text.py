@@ -114,7 +114,7 @@ def found(text: OneText) -> tuple[KernelVerdict, set[str]]:
     launch = parse_launch({
         "grid": [text.ctas, 1, 1], "block": [32 * text.warps, 1, 1], "cluster": [text.cluster, 1, 1], "params": [],
     })  # fmt: skip
-    options, budget = CheckOptions(first=False), Budget(seconds=roundtrip.SECONDS)
+    options, budget = CheckOptions(), Budget(seconds=roundtrip.SECONDS)
     verdict = judge(module, entry_of(module, None), launch, load_model("ptx-9.4"), options, budget)
     rules = {one.rule for one in verdict.findings}
     if "undefined-instruction" in rules and (text.lanes > 1 or LANES.search(text.body)):
