@@ -22,7 +22,10 @@ from benchmarks.mutants import ROOT, Mutant, mutants_of
 NAME = "_memmodel_infects"
 """The function that each instrumented expression calls."""
 
-CHANGES = re.compile(r":=|\byield\b|\bnext\(|\.(?:pop|popleft|append|add|discard|setdefault|update)\(")
+CHANGES = re.compile(
+    r":=|\byield\b|\bnext\(|\.(?:pop|popleft|append|add|discard|setdefault|update)\("
+    r"|\.(?:_control|_plain|gathered|blocking)\("  # these carry out an instruction
+)
 """What cannot be computed twice: such an expression counts as infected where it is reached."""
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from random import Random
+from collections.abc import Container, Mapping
+from itertools import combinations
+from typing import NamedTuple
 
 import pytest
-from helpers.examples import each_seed
-from helpers.kernel.samples import entry, judged, launch, module
+from helpers.examples import SEED, seeds
+from helpers.kernel.random_accesses import RandomKernel, random_kernel
+from helpers.kernel.samples import entry, judged
 
+from memmodel.base.labels import Access, Family, Label, Side, side_of
 from memmodel.cat.load import load_model
 from memmodel.kernel.conflicts import block_accesses, conflicts
-from memmodel.kernel.conflicts.conflicts import AlikeThreads, Conflicts
+from memmodel.kernel.conflicts.conflicts import OBJECT_BYTES, AlikeThreads, Conflicts
 from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
 
 STORES = {
@@ -49,72 +53,20 @@ def test_two_lanes_stand_for_those_that_do_the_same(store: str, monkeypatch: pyt
 
 # ---- random kernels --------------------------------------------------------------------------------------------------
 
-SET_UP = """setp.lt.u32 %p1, %r0, 32;
-setp.eq.u32 %p2, %r0, 33;
-and.b32 %r20, %r0, 1;
-setp.eq.u32 %p3, %r20, 0;
-xor.b32 %r21, %r1, 4;
-add.u32 %r21, %r21, %r2;
-xor.b32 %r22, %r1, 128;
-and.b32 %r22, %r22, 255;
-add.u32 %r22, %r22, %r2;
-shr.u32 %r23, %r0, 5;
-shl.b32 %r23, %r23, 2;
-add.u32 %r24, %r23, %r2;
-mov.u32 %r25, %ctaid.x;
-shl.b32 %r26, %r25, 2;
-cvt.u64.u32 %d1, %r26;
-add.u64 %d1, %d0, %d1;
-cvt.u64.u32 %d2, %r1;
-add.u64 %d2, %d0, %d2;
-"""
-"""%p0: thread 0, %p1: warp 0, %p2: one lane of warp 1, %p3: even lanes. Words of shared memory: %r3 the thread's own,
-%r21 of the lane beside it, %r22 of another warp, %r24 of the warp. Of the buffer: %d1 of the CTA, %d2 of the thread."""
 
-LINES = {
-    "st.shared.u32 [S], V;": 4,
-    "ld.shared.u32 %r10, [S];": 4,
-    "st.shared.u8 [S+2], %h0;": 1,
-    "st.shared.u16 [S], %h0;": 1,
-    "st.global.u32 [G], V;": 2,
-    "ld.global.u32 %r11, [G];": 1,
-    "red.relaxed.cta.shared.add.u32 [S], 1;": 1,
-    "st.release.cta.shared.u32 [S], 1;": 1,
-    "red.relaxed.gpu.global.add.u32 [G], 1;": 1,
-    "cp.async.ca.shared.global [S], [G], 4;": 1,
+CHOSEN = {
+    False: (8, 14, 17, 22, 33, 46, 63, 76, 87, 91, 98, 99, 101, 107, 121, 131, 134, 137),
+    True: (12, 18, 28, 31, 41, 48, 72, 73, 80, 95, 98, 105, 118, 129),
 }
-"""Accesses, each as often as it is among them."""
-TOGETHER = ("bar.sync 0;", "bar.sync 0;", "bar.warp.sync -1;", "fence.acq_rel.cta;", "cp.async.wait_all;")
-GUARDS = ("", "@%p0 ", "@!%p0 ", "@%p1 ", "@!%p1 ", "@%p2 ", "@%p3 ")
-PLACES = {
-    "S": ("%r3", "%r21", "%r22", "%r2", "%r24", "%r2+8"),
-    "G": ("%d0", "%d1", "%d2", "%d0+4"),
-    "V": ("%r0", "7", "%r23", "%r25"),
-}
+"""Seeds of kernels without and with copies: of 300 those that together make the most conditions matter."""
+KERNELS = [
+    (asynchronous, seed) for asynchronous, chosen in CHOSEN.items() for seed in (*chosen, *(seeds(24) if SEED else ()))
+]
 
 
-def body_of(random: Random) -> str:
-    """A few accesses by some of the threads, with what orders them or does not."""
-    lines = []
-    for _ in range(random.randint(3, 7)):
-        if random.random() < 0.2:
-            lines.append(random.choice(TOGETHER))
-            continue
-        line = random.choice(GUARDS) + random.choices(list(LINES), list(LINES.values()))[0]
-        for name, places in PLACES.items():
-            place = random.choice(places)
-            line = line.replace(f"[{name}+2]", f"[{place}]" if "+" in place else f"[{place}+2]")
-            line = line.replace(f"[{name}]", f"[{place}]").replace(f" {name};", f" {place};")
-        lines.append(line)
-    return SET_UP + "\n".join(lines)
-
-
-def raised(body: str, threads: int, ctas: int, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
+def raised(kernel: RandomKernel, run: LaunchTrace, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
     """What is found in one run: rules, each with its instructions."""
-    read = module(body)
-    judge = RunJudge(
-        entry(read), run_launch(read, entry(read), launch(threads, ctas)), symmetric=symmetric, by_instruction=True
-    )
+    judge = RunJudge(entry(kernel.module), run, symmetric=symmetric, by_instruction=True)
     origins = judge.graph.origins
     flags = Flags(load_model("ptx-9.4"), judge.execution)
     return {(rule, frozenset((origins[a].at, origins[b].at))) for rule, a, b in judge.raised(flags)}
@@ -127,14 +79,128 @@ def every(items: list[AlikeThreads]) -> AlikeThreads:
     return AlikeThreads(tuple(item.name for item in ordered), members, any(item.writes for item in ordered))
 
 
-@each_seed(24)
-def test_few_threads_show_what_all_threads_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    random = Random(seed)
-    body, threads, ctas = body_of(random), random.choice((34, 36, 40)), random.choice((1, 1, 2))
-    few = raised(body, threads, ctas, symmetric=True)
+@pytest.mark.generated
+@pytest.mark.parametrize(("asynchronous", "seed"), KERNELS)
+def test_few_threads_show_what_all_threads_show(asynchronous: bool, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = random_kernel(seed, asynchronous=asynchronous)
+    run = run_launch(kernel.module, entry(kernel.module), kernel.launch)
+    few = raised(kernel, run, symmetric=True)
     monkeypatch.setattr(Conflicts, "_enough_of_warps", lambda self, members, stored: members)
     monkeypatch.setattr(conflicts, "_at_most_two", every)
-    assert few == raised(body, threads, ctas, symmetric=False), body
+    monkeypatch.setattr(block_accesses, "_copies_of_two_lanes", lambda run, roles, single, others: single)
+    assert few == raised(kernel, run, symmetric=False), kernel.body
+
+
+# ---- pair by pair ----------------------------------------------------------------------------------------------------
+
+
+class Touch(NamedTuple):
+    """An access of one thread in a run, as bytes: place -> what is left there, if it is a store of known bytes."""
+
+    at: int
+    thread: int
+    epoch: int
+    part: int
+    label: Label
+    strong: bool
+    twin: object
+    memory: str
+    bytes: Mapping[tuple[Block, int], int | None]
+
+    @property
+    def writes(self) -> bool:
+        return side_of(self.label) is Side.WRITE
+
+
+Met = dict[tuple[str, frozenset[int], str], set[str]]
+"""Memory, instructions, and the narrowest group that has the threads, each with what the stores leave there."""
+
+
+def touches(run: LaunchTrace) -> list[Touch]:
+    """Every access of the run; one that lanes make together as one of each of them."""
+    found = []
+    for weak in run.weak():
+        value = None if weak.value is None else weak.value.to_bytes(weak.size, "little")
+        data = {(weak.block, weak.first + n): None if value is None else value[n] for n in range(weak.size)}
+        issues = [] if weak.issue is None else [weak.issue, *weak.others]
+        makers = [(issue.thread, issue.order, issue.twin) for issue in issues] or [(weak.thread, weak.epoch, None)]
+        memory = weak.block.instance.space.name
+        for thread, epoch, twin in makers:
+            assert epoch is not None
+            found.append(Touch(weak.at, thread, epoch, weak.part, weak.label, False, twin, memory, data))
+    for event in (event for thread in run.threads for event in thread.strong()):
+        block, epoch = event.block, (event.issue or event).order
+        assert block is not None and epoch is not None
+        unknown = dict.fromkeys((block, event.first + n) for n in range(event.size))
+        memory = block.instance.space.name
+        found.append(Touch(event.at, event.thread, epoch, 0, event.label, True, None, memory, unknown))
+    return found
+
+
+def counts_alone(run: LaunchTrace, touch: Touch) -> bool:
+    """True of a bulk copy from or to shared memory, and of an access to that of another CTA."""
+    block, _ = next(iter(touch.bytes))
+    owner = block.instance.owner
+    copies = isinstance(touch.label, Access) and touch.label.family in (Family.BULK, Family.BULK_REDUCTION)
+    return owner is not None and (owner != run.threads[touch.thread].place.cta_id or copies)
+
+
+def meeting(run: LaunchTrace, roles: Roles) -> Met:
+    """Two accesses at one byte of which one writes, and not both are strong, by going over all pairs."""
+    at_place: dict[tuple[Block, int], list[Touch]] = {}
+    for touch in touches(run):
+        for place in touch.bytes:
+            at_place.setdefault(place, []).append(touch)
+    alike = {tuple((id(a), a.bytes[place]) for a in accesses): place for place, accesses in at_place.items()}
+    met: Met = {}
+    for place in alike.values():
+        for a, b in combinations(at_place[place], 2):
+            if not (a.writes or b.writes) or (a.strong and b.strong) or a[:5] == b[:5]:
+                continue
+            how = roles.related(run.threads[a.thread], run.threads[b.thread])
+            left = met.setdefault((a.memory, frozenset((a.at, b.at)), how), set())
+            if a.writes and b.writes and (a.twin is None or a.twin != b.twin):
+                values = a.bytes[place], b.bytes[place]
+                left.add("unknown" if None in values else "equal" if values[0] == values[1] else "different")
+    return met
+
+
+def paired(run: LaunchTrace, roles: Roles, all_conflicts: Conflicts) -> Met:
+    """The same, as `Conflicts` has it."""
+    met: Met = {}
+    pairs = [(pair, pair.left.thread, pair.right.thread) for pair in all_conflicts.pairs.values()]
+    for place in all_conflicts.places.values():
+        pairs += [
+            (pair, place.members[n][0].thread, place.members[m][0].thread) for (n, m), pair in place.pairs.items()
+        ]
+    for pair, first, second in pairs:
+        how = roles.related(run.threads[first], run.threads[second])
+        where = pair.block.instance.space.name, frozenset((pair.left.at, pair.right.at)), how
+        met.setdefault(where, set()).add(pair.stored)
+    return met
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize(("asynchronous", "seed"), KERNELS)
+def test_accesses_meet_where_they_do_pair_by_pair(asynchronous: bool, seed: int) -> None:
+    kernel = random_kernel(seed, asynchronous=asynchronous)
+    run = run_launch(kernel.module, entry(kernel.module), kernel.launch)
+    roles = Roles(run)
+    all_conflicts = Conflicts(run, roles, by_instruction=True)
+    met, pairs = meeting(run, roles), paired(run, roles, all_conflicts)
+    assert met.keys() == pairs.keys(), kernel.body
+    for where, left in met.items():
+        assert left <= {"equal"} or pairs[where] - {"equal"}, (where, kernel.body)
+        assert left - {"equal"} or "different" not in pairs[where], (where, kernel.body)
+    seen = {at for _, ats, _ in pairs for at in ats}
+    seen |= {use.at for place in all_conflicts.places.values() for use, _ in place.members}
+    assert {touch.at for touch in touches(run) if counts_alone(run, touch)} <= seen, kernel.body
+    in_objects = {
+        (touch.at, at)
+        for touch in touches(run) for block, at in run.objects for n in range(OBJECT_BYTES)
+        if (block, at + n) in touch.bytes
+    }  # fmt: skip
+    assert in_objects == {(use.at, at) for (_, at), (use, _) in all_conflicts.touching.items()}, kernel.body
 
 
 COPY = "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 64;"
