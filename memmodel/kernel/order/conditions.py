@@ -27,9 +27,14 @@ def sentence(instruction: PtxInstruction, why: str) -> str:
     return f"line {instruction.line}: {instruction.opcode}: {why}"
 
 
-def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, gone: int = 0) -> list[str]:
+def counted(
+    graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, base: Rows, gone: int = 0
+) -> list[str]:
     """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only.
-    `gone`: events that are not there; of an object or barrier that lacks some of its updates, nothing is said."""
+
+    `before`: the order of execution. `base`: base causality. `gone`: events that are not there; of an object or barrier
+    that lacks some of its updates, nothing is said.
+    """
     complaints: list[str] = []
     generations: dict[object, dict[int, list[int]]] = {}
     for thread in {origin.thread for origin in graph.origins}:
@@ -54,7 +59,7 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
             left = [step for step in steps if not gone >> graph.number.get(id(step.event), len(graph.points)) & 1]
             if any(step.update for step in steps if step not in left) or not left:
                 continue
-            object_life = _Life(left, graph, body, before)
+            object_life = _Life(left, graph, body, before, base, gone)
             complaints += object_life.complaints(peeked.get((block, first, life), []))
     return list(dict.fromkeys(complaints))
 
@@ -62,8 +67,10 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
 class _Life:
     """An mbarrier object from an init to the next: its updates and tests by their phases, as events of the graph."""
 
-    def __init__(self, log: list[ObjectStep], graph: Graph, body: tuple[PtxInstruction, ...], before: Rows) -> None:
-        self.graph, self.body, self.before = graph, body, before
+    def __init__(
+        self, log: list[ObjectStep], graph: Graph, body: tuple[PtxInstruction, ...], before: Rows, base: Rows, gone: int
+    ) -> None:
+        self.graph, self.body, self.before, self.base, self.gone = graph, body, before, base, gone
         self.over = max(step.after for step in log)
         self.phases: dict[int, list[int]] = {}
         self.tests: dict[int, list[int]] = {}
@@ -131,9 +138,20 @@ class _Life:
         return arrivals
 
     def _after_last(self, test: int, phase: int) -> bool:
-        """True if a test comes after the end of the phase before its own."""
+        """True if the end of the phase before its own precedes something that the thread of a test did before it.
+
+        What the test itself observes comes too late, and behind a relaxed flag it may find an older state.
+        """
+        if phase <= 0:
+            return True
         earlier = [*self.tests.get(phase - 1, ()), *self.phases.get(phase, ())]
-        return phase <= 0 or any(self.before[event] >> test & 1 for event in earlier)
+        order = self.graph.events[test].order
+        own = self.graph.run.threads[self.graph.origins[test].thread].events[:order]
+        numbers = {self.graph.number[id(event)] for event in own}
+        if not numbers.isdisjoint(earlier):
+            return True
+        past = sum(1 << number for number in numbers) & ~self.gone
+        return any(self.base[event] & past for event in earlier)
 
     def _before_next(self, test: int, phase: int) -> bool:
         """True if a test comes before the end of the phase after its own, or that phase does not end."""

@@ -151,11 +151,12 @@ class RunJudge:
                 also = [pair for pair in self.raised(other) if pair in by_chance]
                 self._report(judgement, other, also, explain=explain)
         self._report(judgement, flags, raised, explain=explain)
-        before = flags.relation(ORDER)
-        if before is None:
-            judgement.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
-        else:
-            judgement.open += counted(self.graph, self.run, self.body, before)
+        judgement.open += [
+            f"the model {model.name} does not define {name}: counts and waits were not checked"
+            for name in (ORDER, BASE)
+            if flags.relation(name) is None
+        ]
+        judgement.open += self._counted(flags, 0)
         judgement.open = list(dict.fromkeys(judgement.open))
         return judgement
 
@@ -187,8 +188,13 @@ class RunJudge:
     def violated_counts(self, flags: Flags, gone: int) -> frozenset[str]:
         """The conditions of counts and waits that do not hold in the one execution that the run is without some of its
         events, as sentences."""
-        before = flags.relation(ORDER)
-        return frozenset() if before is None else frozenset(counted(self.graph, self.run, self.body, before, gone))
+        return frozenset(self._counted(flags, gone))
+
+    def _counted(self, flags: Flags, gone: int) -> list[str]:
+        before, base = flags.relation(ORDER), flags.relation(BASE)
+        if before is None or base is None:
+            return []
+        return counted(self.graph, self.run, self.body, before, base, gone)
 
     def _report(self, judgement: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, explain: bool) -> None:
         """Findings for what flags report, one for those that are alike. `explain`: say what is missing."""

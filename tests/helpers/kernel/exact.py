@@ -87,6 +87,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "mutant": mutant,
     "mixed": litmus,
     **random_waits.KINDS,
+    "later": random_waits.later,
     "lock": lock,
     "loop": loop,
     "seldom": seldom,

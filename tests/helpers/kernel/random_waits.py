@@ -93,6 +93,30 @@ def _produced(pick: random.Random, kind: str, stage: int, number: int, *, remote
     return [[store]] if remote else [[store], expect]
 
 
+def later(seed: int) -> str:
+    """A thread that waits for a later phase of an object, behind a flag or a barrier that may order too little."""
+    pick = random.Random(seed)
+    rounds, way = pick.choice((2, 2, 3)), pick.choice(("flag", "flag", "flag", "barrier", "waits"))
+    writer: list[list[str]] = []
+    reader = [_wait(pick, "b", number, number) for number in range(rounds - 1)] if way == "waits" else []
+    for number in range(rounds):
+        if pick.random() < 0.6:
+            writer.append([f"st.shared.u32 [s], {number + 1};"])
+        writer.append([f"mbarrier.arrive{pick.choice(('', '', '.relaxed.cta'))}.shared::cta.b64 _, [b];"])
+        if number + 1 < rounds:
+            writer.append(_wait(pick, "b", number, number))
+    if way == "flag":
+        writer.append([f"st.{pick.choice(('relaxed', 'release'))}.gpu.global.u32 [f], 1;"])
+        test = f"ld.{pick.choice(('relaxed', 'acquire'))}.gpu.global.u32 %q0, [f];"
+        reader.append([f"L0: {test}", "setp.eq.u32 %p8, %q0, 0;", f"@%p8 bra {pick.choice(('L0', 'END'))};"])
+    elif way == "barrier":
+        writer.append(["bar.sync 1, 64;"])
+        reader.append(["bar.sync 1, 64;"])
+    reader += [_wait(pick, "b", rounds - 1, rounds), ["ld.shared.u32 %r9, [s];"], ["END: exit;"]]
+    variables = [".global .u32 f = 0;", ".shared .u32 s;", ".shared .align 8 .b64 b = mbarrier(1);"]
+    return _test(variables, [writer, reader], [0, 0])
+
+
 # ---- counters ----------------------------------------------------------------------------------------------------
 
 
