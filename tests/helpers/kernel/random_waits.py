@@ -16,11 +16,12 @@ Blocks = list[list[list[str]]]
 """Threads; each a list of steps, each of which is some lines."""
 
 
-def _test(variables: list[str], threads: Blocks, ctas: list[int]) -> str:
+def _test(variables: list[str], threads: Blocks, ctas: list[int], clusters: list[int] | None = None) -> str:
     blocks = []
     for number, (steps, cta) in enumerate(zip(threads, ctas, strict=True)):
         body = "\n".join(f"    {line}" for step in steps for line in step)
-        blocks.append(f"thread P{number} @ cta {cta}, cluster 0, gpu 0 {{\n{body}\n}}\n")
+        cluster = 0 if clusters is None else clusters[number]
+        blocks.append(f"thread P{number} @ cta {cta}, cluster {cluster}, gpu 0 {{\n{body}\n}}\n")
     return "\n".join(["PTX random", '"Random."', "", *variables, "", *blocks, "exists true", ""])
 
 
@@ -145,7 +146,9 @@ def counter(seed: int) -> str:
         stored += 1
         threads.append([*steps, _data(pick, stored)])
     apart = pick.random() < 0.4
-    return _test([f".global .u32 {name} = 0;" for name in "xycd"], threads, [n if apart else 0 for n in range(many)])
+    ctas = [number if apart else 0 for number in range(many)]
+    clusters = ctas if pick.random() < 0.5 else [0] * many
+    return _test([f".global .u32 {name} = 0;" for name in "xycd"], threads, ctas, clusters)
 
 
 def _poll(pick: random.Random, word: str, number: int) -> list[str]:
