@@ -123,18 +123,13 @@ def seek(
         return None
 
 
-def axiom_parts(
-    lowered: LoweredTest, model: Model, options: Options, queries: KeptQueries | None = None
-) -> AxiomParts | None:
-    """Questions to the solver about parts of the axioms of a model; None if the test is too large for it.
-
-    `queries`: those that `answer` has kept.
-    """
+def axiom_parts(lowered: LoweredTest, model: Model, options: Options) -> AxiomParts | None:
+    """Questions to the solver about parts of the axioms of a model; None if the test is too large for it."""
     from memmodel.solve.parts import AxiomParts
 
     try:
         budget = available(options.budget)
-        return AxiomParts(lowered, model, budget=budget, bound=options.bound, queries=queries)
+        return AxiomParts(lowered, model, budget=budget, bound=options.bound)
     except TooLarge:
         return None
 

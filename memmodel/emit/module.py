@@ -138,8 +138,8 @@ class _Writer:
         """Where the CTAs of a cluster that are done are counted."""
         return f"{OURS}left{self.suffix}"
 
-    def _add(self, text: str, place: Span | None = None) -> None:
-        self.lines.append((text, place))
+    def _add(self, text: str) -> None:
+        self.lines.append((text, None))
 
     # ---- what a launcher has to know -------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class _Writer:
         parameters += [f".param .u64 {pointer(name)}" for name in self.memory.variables if name in self.memory.pointers]
         parameters += [f".param .u32 {endpoint(variable.name)}" for variable in self.memory.endpoints]
         for variable in constant_parameters(self.test):
-            parameters.append(declare_parameter(variable, self.memory))
+            parameters.append(declare_parameter(variable))
         if self.opaque:
             parameters.append(f".param .u64 {OURS}zero")
         if self.grid.gpus > 1:
@@ -221,7 +221,7 @@ class _Writer:
         if self.opaque:
             add(f".reg .b64 {zero(64)};")
             add(f"ld.param.u64 {zero(64)}, [{OURS}zero];")
-        lines = initialise(self.test, self.memory)
+        lines = initialise(self.test)
         if self._needs_count(self.grid):
             lines.append((f"st.shared.b32 [{OURS}done], 0;", None))
         if lines:

@@ -28,9 +28,9 @@ def constant_parameters(test: LitmusTest) -> list[Variable]:
     return [v for v in test.variables if v.space is Space.PARAM and v.alias_of is None]
 
 
-def declare_parameter(variable: Variable, memory: EmittedVariables) -> str:
+def declare_parameter(variable: Variable) -> str:
     """A .param variable in the kernel's signature."""
-    return f".param {_what(variable, _type(variable, memory))}"
+    return f".param {_what(variable, variable.type or DataType('b', 64))}"
 
 
 def declare(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
@@ -63,7 +63,7 @@ def declare(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
     return lines
 
 
-def initialise(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
+def initialise(test: LitmusTest) -> list[Line]:
     """What one thread of each CTA does to its shared variables."""
     lines: list[Line] = []
     types = _used_types(test)
@@ -124,10 +124,6 @@ def _values(variable: Variable) -> str:
         return f" = {number(variable.init[0], str(variable.type))}"
     last = max(index for index, value in enumerate(variable.init) if value)
     return " = {" + ", ".join(number(value, str(variable.type)) for value in variable.init[: last + 1]) + "}"
-
-
-def _type(variable: Variable, memory: EmittedVariables) -> DataType:
-    return variable.type or DataType("b", 64)
 
 
 def _used_types(test: LitmusTest) -> dict[str, DataType]:

@@ -176,7 +176,7 @@ def _model(document: Document, offset: int) -> Json | None:
 def declared_at(test: LitmusTest, source: Source, span: Span, offset: int) -> Span | None:
     """Where the name at a span is declared; of a register without declaration, where its thread has it first."""
     word = span.text.lstrip("@!")
-    thread = _thread(test, source, offset)
+    thread = _thread(test, offset)
     if thread is None:
         for declared in test.threads:
             if declared.name == word:
@@ -197,7 +197,7 @@ def declared_at(test: LitmusTest, source: Source, span: Span, offset: int) -> Sp
     return _register(test, source, thread, word) if thread is not None else None
 
 
-def _thread(test: LitmusTest, source: Source, offset: int) -> Thread | None:
+def _thread(test: LitmusTest, offset: int) -> Thread | None:
     """The thread whose instruction or label stands at an offset."""
     around: Thread | None = None
     for thread in reversed(test.threads):

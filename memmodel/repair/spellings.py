@@ -45,7 +45,7 @@ def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spellin
     spelling = read_instruction(item, test)
     words = dict(spelling.words)
     for changed in (
-        *_scopes(spelling, words, down=True),
+        *_scopes(words, down=True),
         *_sems(spelling, words, down=True),
         *_fence_forms(spelling, words),
     ):
@@ -70,7 +70,7 @@ def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterat
     """Mnemonics that order more, with their spellings; a scope that is not in the instruction is one of `scopes`."""
     read = read_instruction(item, test)
     words = dict(read.words)
-    changed = [*_scopes(read, words, down=False, among=scopes), *_sems(read, words, down=False, among=scopes)]
+    changed = [*_scopes(words, down=False, among=scopes), *_sems(read, words, down=False, among=scopes)]
     changed += _written_out(read, words, scopes)
     if "restrict" in words and read.head == "fence":
         plain = {name: word for name, word in words.items() if name != "restrict"}
@@ -134,7 +134,7 @@ def _legal(
 
 
 def _scopes(
-    spelling: Spelling, words: dict[str, str], *, down: bool, among: frozenset[str] = frozenset(SCOPES)
+    words: dict[str, str], *, down: bool, among: frozenset[str] = frozenset(SCOPES)
 ) -> Iterator[dict[str, str]]:
     if "level" in words:
         at = LEVELS.index(words["level"]) if words["level"] in LEVELS else 0

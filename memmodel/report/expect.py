@@ -14,7 +14,7 @@ from memmodel.answer import HANG, Answer, Observation
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, suggestion
-from memmodel.litmus.syntax import Expectation, LitmusTest, Quantifier
+from memmodel.litmus.syntax import Expectation, Quantifier
 
 OBSERVED = tuple(observation.value for observation in Observation)
 FINDINGS = {
@@ -28,14 +28,10 @@ FINDINGS = {
 HOLDS, FAILS = "holds", "fails"
 
 
-def expected_word(test: LitmusTest, model: str) -> str | None:
-    """What the file's Expect line has for the model (`a` or `a+b`), or None. Raises InputError for an unknown word."""
-    return word_for(test.expectations, model)
-
-
 def word_for(expectations: Sequence[Expectation], model: str) -> str | None:
-    """What the expectations of one question have for the model, as `expected_word` says; else for the cat file of its
-    name."""
+    """What the expectations of one question have for the model (`a` or `a+b`), else for the cat file of its name; None
+    if they have nothing. Raises InputError for an unknown word.
+    """
     known = (*OBSERVED, *FINDINGS)
     own = [expectation for expectation in expectations if expectation.model == model]
     for expectation in own or [other for other in expectations if other.model == f"{model}.cat"]:

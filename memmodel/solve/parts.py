@@ -6,7 +6,6 @@ In: LoweredTest, Model, Budget. Out: `AxiomParts`. What the solver learns for on
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from memmodel.answer import Budget, Witness
 from memmodel.cat.flags import MIXED_SIZES
@@ -16,26 +15,16 @@ from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.refine.query import encode
 from memmodel.solve.answers import Questions
-from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.solver import Satisfiable, Solver
 
 
 class AxiomParts:
-    """Questions about the condition of a test under some of the axioms of a model.
+    """Questions about the condition of a test under some of the axioms of a model."""
 
-    `queries`: the query of this test is taken from there, if it was kept.
-    """
-
-    def __init__(
-        self, lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, queries: KeptQueries | None = None
-    ) -> None:
+    def __init__(self, lowered: LoweredTest, model: Model, *, budget: Budget, bound: int) -> None:
         started = time.monotonic()
         flags = [check.name for check in model.flags if check.name == MIXED_SIZES]
-        known = None if queries is None else queries.take(lowered, model, bound)
-        if known is None:
-            self._query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
-        else:
-            self._query = replace(known, flags=known.flag_statements(model, flags))
+        self._query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
         self._lowered, self._bound = lowered, bound
         self._solver = Solver(self._query.graph.logic, budget, started)
         self._begun = False

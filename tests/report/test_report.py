@@ -29,7 +29,7 @@ from memmodel.batch import Outcome as Became
 from memmodel.cli.junit import junit
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Quantifier
-from memmodel.report.expect import expected_word
+from memmodel.report.expect import word_for
 from memmodel.report.findings import why_unordered
 from memmodel.report.graph import shown_edges, transitive_reduction
 from memmodel.report.picture.layout import arrange
@@ -135,14 +135,14 @@ def test_status_compares_the_answer_with_the_expectation(answer, expected, statu
 
 def test_the_expected_word_is_that_of_the_model():
     test = litmus_test("ptx-9.4:sometimes", "sc:never")
-    assert expected_word(test, "ptx-9.4") == "sometimes"
-    assert expected_word(test, "sc") == "never"
-    assert expected_word(test, "ptx-6.0") is None
+    assert word_for(test.expectations, "ptx-9.4") == "sometimes"
+    assert word_for(test.expectations, "sc") == "never"
+    assert word_for(test.expectations, "ptx-6.0") is None
 
 
 def test_a_word_that_nobody_can_check_is_an_error_with_a_suggestion():
     with pytest.raises(InputError) as error:
-        expected_word(litmus_test("ptx-9.4:somtimes"), "ptx-9.4")
+        word_for(litmus_test("ptx-9.4:somtimes").expectations, "ptx-9.4")
     assert "did you mean `sometimes`?" in error.value.render()
 
 

@@ -74,7 +74,7 @@ def match_set(expander: Expander, term: tree.MatchSet, scope: Scope) -> Value:
     if items is None:
         used, _ = mentioned(term.other)
         if isinstance(subject, Typed) and not {term.element, term.rest, term.before} & {ref.name for ref in used}:
-            return where_empty(expander, subject, term.empty, term.other, term.span, scope)
+            return where_empty(expander, subject, term.empty, term.other, scope)
         raise Static(
             f"`{shortened(term.subject.span)}` is {describe(subject)}: its elements are not known when a model loads",
             term.subject.span,
@@ -92,7 +92,7 @@ def conditional(expander: Expander, term: tree.Conditional, scope: Scope) -> Val
         left, right = expander.value(condition.left, scope), expander.value(condition.right, scope)
         known = compared(expander, condition, left, right)
         if isinstance(known, Typed):
-            return where_empty(expander, known, term.first, term.second, term.span, scope)
+            return where_empty(expander, known, term.first, term.second, scope)
     else:
         known = asked_for(condition)
     return expander.value(term.first if known else term.second, scope)
@@ -133,9 +133,7 @@ def asked_for(condition: tree.Condition) -> bool:
             return False
 
 
-def where_empty(
-    expander: Expander, test: Typed, first: tree.Term, second: tree.Term, span: Span, scope: Scope
-) -> Typed:
+def where_empty(expander: Expander, test: Typed, first: tree.Term, second: tree.Term, scope: Scope) -> Typed:
     """`first` in executions where `test` is empty, `second` in the others."""
     then, other = expander.term(first, scope), expander.term(second, scope)
     kind = other.expr.kind if then.expr.kind is Kind.EITHER else then.expr.kind

@@ -121,7 +121,7 @@ def _box(call: Call, coordinates: tuple[Expr, ...], offsets: Operand | None, *, 
     return replace(box, mode=BoxMode.IMAGE, offsets=tuple(call.integer(number) for number in numbers))
 
 
-def descriptor_read(call: Call, address: Expr) -> AsyncRead:
+def descriptor_read(address: Expr) -> AsyncRead:
     """The read of the tensor map, through its own proxy; the number is then in `$map`.
 
     Of a load too it is in the bulk group; whether the end of the group is the end of the read is decision D17.
@@ -138,7 +138,7 @@ def copy(call: Call) -> tuple[Op, ...]:
         box = _box(call, coordinates, None, reads=False)
         write = Scatter(_weak(call, Side.WRITE), box, 1, group_tracks(True))
         source = gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True)
-        made_of = descriptor_read(call, address), source, write
+        made_of = descriptor_read(address), source, write
         return (*_inside(call, coordinates), issue(Family.BULK, *made_of))
     destination, map_operand, barrier_operand = call.operands[:3]
     address, _, coordinates = map_at(call, map_operand)
@@ -156,7 +156,7 @@ def copy(call: Call) -> tuple[Op, ...]:
     box = _box(call, coordinates, call.operand("im2colInfo"), reads=True)
     destinations = destinations_in(call, tile, barrier, ctas, group)
     to_window = Window.SHARED_CLUSTER if ctas else window
-    first = (descriptor_read(call, address), gather(call, box, in_group=False))
+    first = (descriptor_read(address), gather(call, box, in_group=False))
 
     def written(address: Expr) -> Region:
         return BoxTile(address, to_window, Get("$map"), box.mode)
@@ -205,7 +205,7 @@ def reduce(call: Call) -> tuple[Op, ...]:
     box = replace(_box(call, coordinates, None, reads=False), scalars=True)
     read = replace(gather(call, BoxTile(tile, window, Get("$map"), box.mode), in_group=True), label=weak)
     updates = update(call, box, 1, Scope.GPU, type, in_group=True)
-    parts = descriptor_read(call, address), read, updates
+    parts = descriptor_read(address), read, updates
     return (*_inside(call, coordinates), issue(Family.BULK_REDUCTION, *parts))
 
 

@@ -210,10 +210,10 @@ class _Places:
         for group in sorted(together, key=lambda group: min(numbers[id(facts)] for *_, facts in group)):
             first, last = group[0][0], max(span[1] for span in group)
             name = min(group, key=lambda span: numbers[id(span[3])])[2]
-            start = self._buffer(name, last - first, first % KEPT, [facts for *_, facts in group], first)
+            start = self._buffer(name, last - first, first % KEPT, [facts for *_, facts in group])
             self._regions.append((first, last, start))
 
-    def _buffer(self, name: str, size: int, offset: int, arrays: list[ArrayFacts], first: int = 0) -> int:
+    def _buffer(self, name: str, size: int, offset: int, arrays: list[ArrayFacts]) -> int:
         """The address of a new buffer."""
         address = self._next + offset
         self._next += -(-(offset + size) // APART) * APART

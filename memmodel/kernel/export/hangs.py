@@ -152,13 +152,13 @@ class _HangStory:
             for phase in range(awaits.phase - MISSED, awaits.phase):
                 add_phase(self.story, steps, phase)
         add_phase(self.story, steps, awaits.phase)
-        later = self._later(steps, awaits, thread) if not self.bare else []
+        later = self._later(steps, awaits) if not self.bare else []
         actions = {action_of(event) for issue in later for event in (issue, *issue.signals)}
         lacks = int(awaits.pending > 0 and Action.ARRIVE not in actions)
         tx = 0 if Action.COMPLETE_TX in actions else (awaits.tx > 0) - (awaits.tx < 0)
         self.story.lacks[(*place, awaits.phase)] = Lack(lacks, tx, live=awaits.live)
 
-    def _later(self, steps: list[ObjectStep], awaits: AwaitedPhase, thread: TraceThread) -> list[TraceEvent]:
+    def _later(self, steps: list[ObjectStep], awaits: AwaitedPhase) -> list[TraceEvent]:
         """Add the arrivals of threads that are blocked elsewhere, as they made them in the phase before."""
         came = {(step.event.thread, step.event.at) for step in steps if step.update and step.before == awaits.phase}
         arrivals: dict[int, TraceEvent] = {}

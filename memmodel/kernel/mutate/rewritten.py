@@ -150,9 +150,9 @@ class _Body:
         if request.text == DROP:
             return self._dropped(request, there, synchronizing)
         if scope is not None:
-            return self._worded(request, synchronizing or there, lambda it: _with_scope(it, scope[1], request))
+            return self._worded(synchronizing or there, lambda it: _with_scope(it, scope[1], request))
         if request.text in SEMANTICS:
-            return self._worded(request, synchronizing or there, lambda it: _with_semantics(it, request.text, request))
+            return self._worded(synchronizing or there, lambda it: _with_semantics(it, request.text, request))
         if not from_source:
             return [TextChange(there[0], there[0].span.to(there[-1].span), request.text)]
         if len({instruction.opcode for instruction in synchronizing}) != 1:
@@ -205,9 +205,7 @@ class _Body:
             )
         return changes
 
-    def _worded(
-        self, request: _Request, there: list[PtxInstruction], worded: Callable[[PtxInstruction], str]
-    ) -> list[TextChange]:
+    def _worded(self, there: list[PtxInstruction], worded: Callable[[PtxInstruction], str]) -> list[TextChange]:
         """A word of the opcode becomes another one, in each instruction of the line that can have it."""
         changes, refused = [], []
         for instruction in there:

@@ -99,7 +99,7 @@ class _Life:
         complaints = _ordered(self.phases, self.before, self.instruction, "arrivals of two phases")
         for number, step in self.steps:
             why = self._needs_arrival(number, step)
-            if why and not any(self.before[number] >> other & 1 for other in self._others(number, step)):
+            if why and not any(self.before[number] >> other & 1 for other in self._others(step)):
                 complaints.append(sentence(self.instruction(number), why))
         for phase, members in self.tests.items():
             complaints += [
@@ -126,7 +126,7 @@ class _Life:
             return "it may be the one that completes the phase, which is undefined"
         return ""
 
-    def _others(self, number: int, step: ObjectStep) -> list[int]:
+    def _others(self, step: ObjectStep) -> list[int]:
         """The arrivals of its phase; for an increment of the pending count, without the arrival that it is made for."""
         mine = step.event
         arrivals = []

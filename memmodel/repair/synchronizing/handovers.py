@@ -333,7 +333,7 @@ class _SkeletonText:
         for index, access in enumerate(agent.accesses):
             for which, (hand_over, way) in enumerate(self.ways):
                 if self.pipeline.accesses[hand_over.then] == (number, index):
-                    lines += self._wait(which, hand_over, way, agent)
+                    lines += self._wait(which, way)
             lines += self._does(agent, access)
             for which, (hand_over, way) in enumerate(self.ways):
                 if self.pipeline.accesses[hand_over.first] == (number, index):
@@ -343,7 +343,7 @@ class _SkeletonText:
     def _taker(self, hand_over: WantedHandOver) -> Agent:
         return self.pipeline.agents[self.pipeline.accesses[hand_over.then][0]]
 
-    def _wait(self, which: int, hand_over: WantedHandOver, way: str, agent: Agent) -> list[str]:
+    def _wait(self, which: int, way: str) -> list[str]:
         if way == "bar.sync":
             return [f"bar.sync {which + 1}, 64;"]
         if way == "flag":
